@@ -1,0 +1,178 @@
+// swift-tools-version: 6.2
+// The manifest is the architecture: a target imports only from lower floors, never sideways.
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+// External products, each named once.
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+
+// Floor 0, ground: C libraries and the thread that owns a blocking handle.
+let ground: [Target] = [
+    .systemLibrary(name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+    .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "CEventFD", path: "Shared/CEventFD"),
+    .target(name: "ConnectionThread", dependencies: ["CEventFD"], path: "Shared/ConnectionThread", swiftSettings: strict),
+]
+
+// Floor 1, words: the domain rules, pure.
+let words: [Target] = [
+    .target(name: "SyncModel", path: "Shared/SyncModel", swiftSettings: strict)
+]
+
+// Floor 2, formats and drivers.
+let formatsAndDrivers: [Target] = [
+    .target(
+        name: "BusMessages", dependencies: ["SyncModel", protobuf], path: "Shared/BusMessages",
+        exclude: ["BusMessages.md", "bus_messages.proto"], swiftSettings: strict),
+    .target(
+        name: "DeviceProtocol", dependencies: ["SyncModel", protobuf, nioCore], path: "Shared/DeviceProtocol",
+        exclude: ["DeviceProtocol.md", "device_packet.proto"], swiftSettings: strict),
+    .target(
+        name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/AMQP",
+        swiftSettings: strict),
+    .target(
+        name: "PostgreSQL", dependencies: ["CLibPQ", "ConnectionThread", logging], path: "Shared/PostgreSQL",
+        swiftSettings: strict),
+]
+
+// Floor 3, kits.
+let kits: [Target] = [
+    .target(
+        name: "SyncStore", dependencies: ["SyncModel", "PostgreSQL", logging], path: "Shared/SyncStore",
+        resources: [.embedInCode("Migrations")], swiftSettings: strict),
+    .target(
+        name: "ServiceKit",
+        dependencies: [
+            "BusMessages", "AMQP", "SyncModel", configuration, coreMetrics, hummingbird, lifecycle, logging, metrics,
+            unixSignals, nioCore,
+        ],
+        path: "Shared/ServiceKit", swiftSettings: strict),
+    .target(
+        name: "MobileSync",
+        dependencies: ["SyncModel", "DeviceProtocol", grdb, logging, nioCore, nioPosix, nioSSL],
+        path: "Shared/MobileSync", swiftSettings: strict),
+]
+
+// Floor 4, services: one executable each.
+let services: [Target] = [
+    .executableTarget(
+        name: "IngestAPI",
+        dependencies: ["ServiceKit", "BusMessages", "SyncModel", hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle],
+        path: "Services/IngestAPI", swiftSettings: strict),
+    .executableTarget(
+        name: "OplogWriter",
+        dependencies: [
+            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "ConnectionThread", logging, metrics, lifecycle,
+        ],
+        path: "Services/OplogWriter", swiftSettings: strict),
+    .executableTarget(
+        name: "Gateway",
+        dependencies: [
+            "ServiceKit", "BusMessages", "SyncModel", "DeviceProtocol", nioCore, nioPosix, nioSSL, logging, metrics,
+            lifecycle,
+        ],
+        path: "Services/Gateway", swiftSettings: strict),
+    .executableTarget(
+        name: "SessionValidator",
+        dependencies: ["ServiceKit", "BusMessages", "SyncModel", asyncHTTPClient, nioCore, logging, metrics, lifecycle],
+        path: "Services/SessionValidator", swiftSettings: strict),
+    .executableTarget(
+        name: "StatisticsAggregator",
+        dependencies: [
+            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "ConnectionThread", logging, metrics, lifecycle,
+        ],
+        path: "Services/StatisticsAggregator", swiftSettings: strict),
+    .executableTarget(
+        name: "ControlTool",
+        dependencies: [
+            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
+            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioPosix, nioSSL,
+        ],
+        path: "Services/ControlTool", swiftSettings: strict),
+]
+
+let tests: [Target] = [
+    .target(
+        name: "TestSupport",
+        dependencies: ["SyncModel", "AMQP", "PostgreSQL", "SyncStore", "ConnectionThread", logging],
+        path: "Tests/TestSupport", swiftSettings: strict),
+    .testTarget(
+        name: "SyncModelTests", dependencies: ["SyncModel", "TestSupport"], path: "Tests/SyncModelTests",
+        swiftSettings: strict),
+    .testTarget(
+        name: "WireTests",
+        dependencies: ["BusMessages", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, nioCore, nioEmbedded],
+        path: "Tests/WireTests", swiftSettings: strict),
+    .testTarget(
+        name: "ServiceTests",
+        dependencies: [
+            "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
+            "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "TestSupport",
+        ],
+        path: "Tests/ServiceTests", swiftSettings: strict),
+    .testTarget(
+        name: "IntegrationTests",
+        dependencies: [
+            "AMQP", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "TestSupport", logging,
+        ],
+        path: "Tests/IntegrationTests", swiftSettings: strict),
+    .testTarget(
+        name: "EndToEndTests",
+        dependencies: [
+            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", asyncHTTPClient, nioCore, logging,
+        ],
+        path: "Tests/EndToEndTests", swiftSettings: strict),
+    .testTarget(
+        name: "HouseRulesTests", path: "Tests/HouseRulesTests", swiftSettings: strict),
+]
+
+let package = Package(
+    name: "mobile-sync-service",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "MobileSync", targets: ["MobileSync"]),
+        .executable(name: "mss-ingest", targets: ["IngestAPI"]),
+        .executable(name: "mss-oplog-writer", targets: ["OplogWriter"]),
+        .executable(name: "mss-gateway", targets: ["Gateway"]),
+        .executable(name: "mss-session-validator", targets: ["SessionValidator"]),
+        .executable(name: "mss-statistics", targets: ["StatisticsAggregator"]),
+        .executable(name: "mssctl", targets: ["ControlTool"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: ground + words + formatsAndDrivers + kits + services + tests
+)

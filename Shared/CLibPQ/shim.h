@@ -1,0 +1,7 @@
+// libpq, with C forms of what does not import into Swift.
+#pragma once
+#include <libpq-fe.h>
+
+static inline const char *mss_pg_result_sqlstate(const PGresult *result) {
+  return PQresultErrorField(result, PG_DIAG_SQLSTATE);
+}

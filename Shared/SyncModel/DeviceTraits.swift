@@ -1,0 +1,27 @@
+/// The operating systems that a push can be restricted to (spec H2); others match only unrestricted oplogs.
+package enum OperatingSystem: Int16, Sendable, CaseIterable {
+    case iOS = 1
+    case android = 2
+
+    /// Reads the name in any case; nil for every other system.
+    package init?(name: String) {
+        switch name.lowercased() {
+        case "ios": self = .iOS
+        case "android": self = .android
+        default: return nil
+        }
+    }
+}
+
+/// What a device says of itself and targeting looks at.
+package struct DeviceTraits: Hashable, Sendable {
+    /// Nil for a system that no push can name.
+    package var operatingSystem: OperatingSystem?
+    /// As the app reports it; may be of no comparable form.
+    package var appVersion: String
+
+    package init(operatingSystem: OperatingSystem?, appVersion: String) {
+        self.operatingSystem = operatingSystem
+        self.appVersion = appVersion
+    }
+}

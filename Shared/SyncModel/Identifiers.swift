@@ -1,0 +1,57 @@
+/// A value that is text underneath but never interchangeable with another kind of text.
+package protocol TextIdentifier: Hashable, Sendable, CustomStringConvertible {
+    /// The text as callers and devices spell it.
+    var text: String { get }
+    /// Wraps the text; limits are checked where it enters the service.
+    init(_ text: String)
+}
+
+extension TextIdentifier {
+    package var description: String { text }
+}
+
+/// One app in one environment, `<workspaceId>_<appId>`, looked up as a whole and never split (spec §1).
+package struct InstanceID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// The Sync ID of one push scenario within an instance (spec §1).
+package struct BizType: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// A user of the tenant's app.
+package struct UserID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// A device ("utdid"), stable across launches of the app (spec K5).
+package struct DeviceID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// The random value of a client's local store; a re-install makes a new one and so a new receiver (spec §1).
+package struct StoreID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// The caller's own id of a push, its idempotence key within a channel (spec D18).
+package struct ThirdMessageID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// Position of an oplog in its channel: `epoch << 40 | sequence`, below 2^53, rising in commit order (design §4).
+package struct OplogID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let value: Int64
+    package init(_ value: Int64) { self.value = value }
+    /// The position before the first oplog of every channel.
+    package static let zero = OplogID(0)
+    package static func < (left: OplogID, right: OplogID) -> Bool { left.value < right.value }
+    package var description: String { String(value) }
+}

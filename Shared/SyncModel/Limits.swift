@@ -1,0 +1,27 @@
+/// Every bound that more than one process must agree on: unit, value, reason.
+package enum Limits {
+    /// Characters (UTF-16 units) of a Sync ID (spec H2).
+    package static let bizTypeUnits = 30
+    /// UTF-16 units of a linkToken: a user or device id (spec H2).
+    package static let linkTokenUnits = 100
+    /// UTF-16 units of a thirdMsgId (spec H2).
+    package static let thirdMessageIDUnits = 100
+    /// UTF-16 units of a payload, or of a binary payload's Base64 text (spec H2).
+    package static let payloadUnits = 4_096
+    /// UTF-16 units of osType (spec H2).
+    package static let osTypeUnits = 10
+    /// UTF-16 units of appMinVersion and appMaxVersion (spec H2).
+    package static let versionUnits = 20
+    /// UTF-16 units of userId and sessionId at bind (spec V1).
+    package static let sessionUnits = 100
+    /// How long an oplog is kept when the caller names no end (spec D11).
+    package static let defaultValidity = Duration.seconds(30 * 86_400)
+    /// Newest oplogs of a backlog under Threshold when the configuration names none (spec D10).
+    package static let defaultThreshold = 100
+    /// Oplogs in one page of a backlog: small enough that a page of the largest payloads stays under 1 MiB.
+    package static let fetchPageOplogs = 64
+    /// How long a gateway's lease lasts from the moment it asked for it (design §4).
+    package static let gatewayLease = Duration.seconds(6)
+    /// How often a gateway renews its lease (design §4).
+    package static let gatewayLeaseRenewal = Duration.seconds(2)
+}

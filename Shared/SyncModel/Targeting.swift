@@ -1,0 +1,37 @@
+/// Restriction of one oplog to an operating system and an inclusive version range (spec D12).
+package struct Targeting: Hashable, Sendable {
+    package var operatingSystem: OperatingSystem?
+    package var minimumVersion: String?
+    package var maximumVersion: String?
+
+    package init(operatingSystem: OperatingSystem? = nil, minimumVersion: String? = nil, maximumVersion: String? = nil) {
+        self.operatingSystem = operatingSystem
+        self.minimumVersion = minimumVersion
+        self.maximumVersion = maximumVersion
+    }
+
+    /// No restriction at all.
+    package static let everyone = Targeting()
+
+    /// Nil when the device matches, otherwise the first rule that excludes it.
+    package func exclusion(of device: DeviceTraits) -> SkipReason? {
+        if let operatingSystem, operatingSystem != device.operatingSystem { return .operatingSystem }
+        guard minimumVersion != nil || maximumVersion != nil else { return nil }
+        guard let version = AppVersion(device.appVersion) else { return .version }
+        if let minimum = minimumVersion.flatMap(AppVersion.init), version < minimum { return .version }
+        if let maximum = maximumVersion.flatMap(AppVersion.init), maximum < version { return .version }
+        return nil
+    }
+}
+
+/// Why an oplog is passed over for one device for good, its sync point moving past it.
+package enum SkipReason: Hashable, Sendable {
+    /// Restricted to another operating system.
+    case operatingSystem
+    /// Outside the version range.
+    case version
+    /// Its validity has ended (spec D11).
+    case expired
+    /// Non-persistent and not taken live (spec D6).
+    case notStored
+}
