@@ -66,7 +66,7 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "SyncModel", configuration, coreMetrics, hummingbird, lifecycle, logging, metrics,
+            "BusMessages", "AMQP", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging, metrics,
             unixSignals, nioCore,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
@@ -80,35 +80,35 @@ let kits: [Target] = [
 let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
-        dependencies: ["ServiceKit", "BusMessages", "SyncModel", hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle],
+        dependencies: ["ServiceKit", "BusMessages", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle],
         path: "Services/IngestAPI", swiftSettings: strict),
     .executableTarget(
         name: "OplogWriter",
         dependencies: [
-            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "ConnectionThread", logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf, logging, metrics, lifecycle,
         ],
         path: "Services/OplogWriter", swiftSettings: strict),
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "SyncModel", "DeviceProtocol", nioCore, nioPosix, nioSSL, logging, metrics,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioPosix, nioSSL, logging, metrics,
             lifecycle,
         ],
         path: "Services/Gateway", swiftSettings: strict),
     .executableTarget(
         name: "SessionValidator",
-        dependencies: ["ServiceKit", "BusMessages", "SyncModel", asyncHTTPClient, nioCore, logging, metrics, lifecycle],
+        dependencies: ["ServiceKit", "BusMessages", "AMQP", "SyncModel", protobuf, asyncHTTPClient, nioCore, logging, metrics, lifecycle],
         path: "Services/SessionValidator", swiftSettings: strict),
     .executableTarget(
         name: "StatisticsAggregator",
         dependencies: [
-            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "ConnectionThread", logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf, logging, metrics, lifecycle,
         ],
         path: "Services/StatisticsAggregator", swiftSettings: strict),
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "ServiceKit", "BusMessages", "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
+            "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
             argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioPosix, nioSSL,
         ],
         path: "Services/ControlTool", swiftSettings: strict),

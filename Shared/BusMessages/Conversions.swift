@@ -1,0 +1,125 @@
+import Foundation
+import SwiftProtobuf
+package import SyncModel
+
+// The only translation between the schemas and SyncModel. What a newer neighbour may send and we do not know
+// becomes nil, and the caller drops that message.
+
+extension SyncModel.ChannelKind {
+    /// Nil for a kind that this build does not know.
+    package init?(bus: Mss_Bus_V1_ChannelKind) {
+        self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue))
+    }
+
+    /// The kind as the schema has it.
+    package var bus: Mss_Bus_V1_ChannelKind { Mss_Bus_V1_ChannelKind(rawValue: Int(rawValue)) ?? .user }
+}
+
+extension SyncModel.OperatingSystem {
+    /// Nil when unrestricted or unknown.
+    package init?(bus: Mss_Bus_V1_OperatingSystem) {
+        self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue))
+    }
+}
+
+extension Mss_Bus_V1_OperatingSystem {
+    /// The schema's value; `any` for none.
+    package init(_ system: SyncModel.OperatingSystem?) {
+        self = system.flatMap { Self(rawValue: Int($0.rawValue)) } ?? .any
+    }
+}
+
+extension TargetAddress {
+    /// Nil for a kind that this build does not know.
+    package init?(bus: Mss_Bus_V1_Target) {
+        guard let kind = SyncModel.ChannelKind(bus: bus.kind) else { return nil }
+        self.init(instanceID: InstanceID(bus.instanceID), kind: kind, target: bus.target)
+    }
+
+    /// The address as the schema has it.
+    package var bus: Mss_Bus_V1_Target {
+        .with {
+            $0.instanceID = instanceID.text
+            $0.kind = kind.bus
+            $0.target = target
+        }
+    }
+}
+
+extension SyncModel.Oplog {
+    /// Reads an oplog off the bus.
+    package init(bus: Mss_Bus_V1_Oplog) {
+        self.init(
+            id: OplogID(bus.id), thirdMessageID: ThirdMessageID(bus.thirdMessageID), payload: [UInt8](bus.payload),
+            isBinary: bus.binary,
+            targeting: Targeting(
+                operatingSystem: SyncModel.OperatingSystem(bus: bus.operatingSystem),
+                minimumVersion: bus.minimumVersion.isEmpty ? nil : bus.minimumVersion,
+                maximumVersion: bus.maximumVersion.isEmpty ? nil : bus.maximumVersion),
+            validUntil: WallTime(milliseconds: bus.validUntilMs), createdAt: WallTime(milliseconds: bus.createdAtMs),
+            isPersistent: bus.persistent)
+    }
+
+    /// The oplog as the schema has it.
+    package var bus: Mss_Bus_V1_Oplog {
+        .with {
+            $0.id = id.value
+            $0.thirdMessageID = thirdMessageID.text
+            $0.payload = Data(payload)
+            $0.binary = isBinary
+            $0.operatingSystem = Mss_Bus_V1_OperatingSystem(targeting.operatingSystem)
+            $0.minimumVersion = targeting.minimumVersion ?? ""
+            $0.maximumVersion = targeting.maximumVersion ?? ""
+            $0.validUntilMs = validUntil.milliseconds
+            $0.createdAtMs = createdAt.milliseconds
+            $0.persistent = isPersistent
+        }
+    }
+}
+
+extension SyncModel.Instance {
+    /// Reads an instance off the bus.
+    package init(bus: Mss_Bus_V1_Instance) {
+        self.init(
+            id: InstanceID(bus.instanceID), name: bus.name, isEnabled: bus.enabled, validatorURL: bus.validatorURL,
+            verdictLifetime: .milliseconds(bus.verdictLifetimeMs))
+    }
+
+    /// The instance as the schema has it.
+    package var bus: Mss_Bus_V1_Instance {
+        .with {
+            $0.instanceID = id.text
+            $0.name = name
+            $0.enabled = isEnabled
+            $0.validatorURL = validatorURL
+            $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds
+        }
+    }
+}
+
+extension SyncModel.SyncConfiguration {
+    /// Nil for a kind that this build does not know.
+    package init?(bus: Mss_Bus_V1_SyncConfiguration) {
+        guard let kind = SyncModel.ChannelKind(bus: bus.kind) else { return nil }
+        self.init(
+            instanceID: InstanceID(bus.instanceID), bizType: BizType(bus.bizType), description: bus.description_p,
+            kind: kind, isMultiDevice: bus.multiDevice, isPersistent: bus.persistent,
+            repush: bus.threshold == 0 ? .all : .threshold(Int(bus.threshold)), checksSession: bus.checksSession,
+            isOnline: bus.online)
+    }
+
+    /// The configuration as the schema has it.
+    package var bus: Mss_Bus_V1_SyncConfiguration {
+        .with {
+            $0.instanceID = instanceID.text
+            $0.bizType = bizType.text
+            $0.description_p = description
+            $0.kind = kind.bus
+            $0.multiDevice = isMultiDevice
+            $0.persistent = isPersistent
+            if case .threshold(let newest) = repush { $0.threshold = UInt32(newest) }
+            $0.checksSession = checksSession
+            $0.online = isOnline
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package import SwiftProtobuf
+
+/// A body on the bus: a schema version and a list. Two serialized envelopes of one type written one after the other
+/// are the envelope of both lists, which is how the driver packs what waits into one body.
+package protocol Envelope: SwiftProtobuf.Message, Sendable {
+    associatedtype Element: SwiftProtobuf.Message & Sendable
+    var schema: UInt32 { get set }
+    var elements: [Element] { get set }
+}
+
+extension Envelope {
+    /// The serialized envelope around a list.
+    package static func body(_ elements: [Element]) -> [UInt8] {
+        var envelope = Self()
+        envelope.schema = Topology.schemaVersion
+        envelope.elements = elements
+        // Serializing fails only for proto2 required fields and oversized messages, which our schemas do not have.
+        return (try? envelope.serializedBytes()) ?? []
+    }
+
+    /// The list of a body; nil when the bytes are no envelope of this type. Unknown fields are ignored, so that a
+    /// newer neighbour can add some.
+    package static func elements(of body: [UInt8]) -> [Element]? {
+        (try? Self(serializedBytes: body))?.elements
+    }
+}
+
+extension Mss_Bus_V1_AppendCommands: Envelope {
+    package var elements: [Mss_Bus_V1_AppendCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_SessionCommands: Envelope {
+    package var elements: [Mss_Bus_V1_SessionCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_FetchCommands: Envelope {
+    package var elements: [Mss_Bus_V1_FetchCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_AckCommands: Envelope {
+    package var elements: [Mss_Bus_V1_AckCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_ControlCommands: Envelope {
+    package var elements: [Mss_Bus_V1_ControlCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_ValidateCommands: Envelope {
+    package var elements: [Mss_Bus_V1_ValidateCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_Replies: Envelope {
+    package var elements: [Mss_Bus_V1_Reply] {
+        get { replies }
+        set { replies = newValue }
+    }
+}
+
+extension Mss_Bus_V1_GatewayNotices: Envelope {
+    package var elements: [Mss_Bus_V1_GatewayNotice] {
+        get { notices }
+        set { notices = newValue }
+    }
+}
+
+extension Mss_Bus_V1_Facts: Envelope {
+    package var elements: [Mss_Bus_V1_Fact] {
+        get { facts }
+        set { facts = newValue }
+    }
+}

@@ -1,0 +1,46 @@
+/// A shared queue of commands with competing consumers; answers go to the queue that the command names.
+package enum CommandQueue: String, Sendable, CaseIterable {
+    /// Ingest to oplog writer: store and number.
+    case append = "mss.append"
+    /// Gateway to oplog writer: leases, sessions, sweeps.
+    case session = "mss.session"
+    /// Gateway to oplog writer: read a page of a channel.
+    case fetch = "mss.fetch"
+    /// Gateway to oplog writer: stored acknowledgements.
+    case ack = "mss.ack"
+    /// Everybody to oplog writer: configurations and instances.
+    case control = "mss.control"
+    /// Gateway to session validator: consistency checks.
+    case validate = "mss.validate"
+
+    /// The caller's time-out, which is also how long a command may wait in the queue: what is older is worth nothing.
+    package var timeout: Duration {
+        switch self {
+        case .append: .milliseconds(2_500)
+        case .session, .fetch, .ack, .control: .seconds(5)
+        case .validate: .seconds(8)
+        }
+    }
+
+    /// Bodies that may wait; the broker refuses more, so that an outage cannot fill its memory.
+    package var maxBodies: Int { 10_000 }
+}
+
+/// Names of exchanges and queues that are no command queues.
+package enum Topology {
+    /// Version of the schemas that this build writes into every envelope.
+    package static let schemaVersion: UInt32 = 1
+    /// Direct exchange to the gateways, keyed by gateway id.
+    package static let noticesExchange = "mss.notices"
+    /// Fanout that announces new versions of the control data.
+    package static let controlChangesExchange = "mss.control.changes"
+    /// Durable queue of statistics facts.
+    package static let factsQueue = "mss.facts"
+    /// Where facts go that the aggregator cannot read.
+    package static let deadFactsQueue = "mss.facts.dead"
+
+    /// The exclusive queue of one gateway.
+    package static func noticesQueue(gatewayID: String) -> String { "mss.notices.\(gatewayID)" }
+    /// The exclusive queue on which one process hears of control changes.
+    package static func controlChangesQueue(processID: String) -> String { "mss.control.changes.\(processID)" }
+}

@@ -1,0 +1,100 @@
+import AMQP
+import BusMessages
+package import Logging
+package import ServiceLifecycle
+package import SyncModel
+import Synchronization
+
+/// This process's copy of instances and configurations, kept current within 2 s (spec D17).
+///
+/// The fanout wakes it at once; asking for the version every second finds an announcement that was lost.
+package final class ControlDirectory: Service, Sendable {
+    private struct ConfigurationKey: Hashable {
+        let instanceID: InstanceID
+        let bizType: BizType
+    }
+
+    private struct State {
+        var version: Int64 = 0
+        var instances: [InstanceID: Instance] = [:]
+        var configurations: [ConfigurationKey: SyncConfiguration] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let bus: MessageBus
+    private let onLoaded: @Sendable () -> Void
+    private let logger: Logger
+
+    /// - Parameter onLoaded: called after every snapshot that was taken over.
+    package init(bus: MessageBus, logger: Logger, onLoaded: @escaping @Sendable () -> Void = {}) {
+        self.bus = bus
+        self.logger = logger
+        self.onLoaded = onLoaded
+    }
+
+    /// Asks now: an announcement came in.
+    package func wake() { wakeUps.continuation.yield() }
+
+    /// Whether a snapshot has been taken over.
+    package var isLoaded: Bool { state.withLock { $0.version > 0 } }
+
+    /// An instance, enabled or not.
+    package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
+
+    /// A configuration, online or not.
+    package func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
+        state.withLock { $0.configurations[ConfigurationKey(instanceID: instanceID, bizType: bizType)] }
+    }
+
+    /// Keeps the copy current until shutdown.
+    package func run() async throws {
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    for await _ in self.wakeUps.stream { await self.refresh() }
+                }
+                group.addTask {
+                    while !Task.isCancelled, !Task.isShuttingDownGracefully {
+                        self.wake()
+                        try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
+                    }
+                }
+            }
+        } onCancelOrGracefulShutdown: {
+            self.wakeUps.continuation.finish()
+        }
+    }
+
+    private func refresh() async {
+        let known = state.withLock { $0.version }
+        do throws(BusError) {
+            let reply = try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+                var command = Mss_Bus_V1_ControlCommand()
+                command.correlation = correlation
+                command.snapshot.knownVersion = known
+                return command
+            }
+            guard case .snapshot(let snapshot)? = reply.body, snapshot.version != known else { return }
+            take(snapshot)
+        } catch {
+            logger.debug("control data not refreshed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func take(_ snapshot: Mss_Bus_V1_Snapshot) {
+        var new = State(version: snapshot.version)
+        for message in snapshot.instances {
+            let instance = Instance(bus: message)
+            new.instances[instance.id] = instance
+        }
+        for message in snapshot.configurations {
+            guard let configuration = SyncConfiguration(bus: message) else { continue }
+            let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
+            new.configurations[key] = configuration
+        }
+        state.withLock { $0 = new }
+        logger.info("control data taken over", metadata: ["version": "\(snapshot.version)"])
+        onLoaded()
+    }
+}

@@ -1,0 +1,163 @@
+package import AMQP
+package import BusMessages
+package import Logging
+package import ServiceLifecycle
+import Synchronization
+
+/// Typed sending, requests and replies: the schemas of BusMessages over one AMQP connection.
+package final class MessageBus: Service, Sendable {
+    private let client: AMQPClient
+    private let ledger = RequestLedger()
+    private let connectionListeners: ConnectionListeners
+    private let logger: Logger
+
+    /// Describes the connection; nothing happens before `run`.
+    ///
+    /// - Parameters:
+    ///   - extra: queues of this process beside the shared topology: its notices, its control changes.
+    ///   - consumptions: what it consumes; handlers run on the connection's thread and must not block.
+    package init(
+        configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
+        logger: Logger
+    ) {
+        let ledger = ledger
+        let listeners = ConnectionListeners()
+        self.logger = logger
+        connectionListeners = listeners
+        client = AMQPClient(
+            configuration: configuration, topology: .shared.adding(extra), consumptions: consumptions,
+            events: AMQPEvents(
+                onConnected: { listeners.tell(isConnected: true) },
+                onDisconnected: {
+                    ledger.failAll(BusError(.unanswered, "the broker's connection fell"))
+                    listeners.tell(isConnected: false)
+                },
+                onReplies: { bodies in Self.complete(bodies, in: ledger, logger: logger) },
+                onReturned: { route, _ in
+                    logger.warning("no queue took a message", metadata: ["routingKey": "\(route.routingKey)"])
+                }), logger: logger)
+    }
+
+    /// Runs the connection and the deadlines of requests until shutdown.
+    package func run() async throws {
+        let (client, ledger) = (client, ledger)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            group.addTask {
+                // Deadlines are seconds; a tick of 50 ms ends them soon enough and costs next to nothing.
+                while !Task.isCancelled {
+                    try await Task.sleep(for: .milliseconds(50))
+                    ledger.expire(now: .now)
+                }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Whether the broker takes messages now.
+    package var isConnected: Bool { client.isConnected }
+
+    /// Calls back, on the connection's thread, whenever the connection comes up or falls.
+    package func onConnectionChange(_ listener: @escaping @Sendable (Bool) -> Void) {
+        connectionListeners.add(listener)
+    }
+
+    /// Sends one command; the completion is called exactly once, also when sending fails, and must not block.
+    ///
+    /// - Parameter build: makes the command that carries the given correlation.
+    package func request<E: Envelope>(
+        _ queue: CommandQueue, as _: E.Type, timeout: Duration? = nil, _ build: (UInt64) -> E.Element,
+        completion: @escaping RequestLedger.Completion
+    ) {
+        let timeout = timeout ?? queue.timeout
+        let correlation = ledger.open(deadline: .now + timeout, completion)
+        do throws(AMQPError) {
+            try client.send(E.body([build(correlation)]), on: .command(queue))
+        } catch {
+            ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
+        }
+    }
+
+    /// Sends one command and waits for its reply.
+    package func request<E: Envelope>(
+        _ queue: CommandQueue, as envelope: E.Type, timeout: Duration? = nil,
+        _ build: @Sendable (UInt64) -> E.Element
+    ) async throws(BusError) -> Mss_Bus_V1_Reply {
+        let result = await withCheckedContinuation { continuation in
+            request(queue, as: envelope, timeout: timeout, build) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// Answers a command; dropped when the broker is away, since the caller's deadline covers that.
+    package func reply(_ reply: Mss_Bus_V1_Reply, to queue: String) {
+        let route = AMQPRoute(
+            exchange: "", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: false,
+            wantsReply: false)
+        sendOrLog(Mss_Bus_V1_Replies.body([reply]), on: route)
+    }
+
+    /// Tells one gateway; a lost notice is found by its sweep (design §1).
+    package func notify(gateway: String, _ notice: Mss_Bus_V1_GatewayNotice) {
+        sendOrLog(Mss_Bus_V1_GatewayNotices.body([notice]), on: .notices(gateway))
+    }
+
+    /// Announces a version of the control data to every process.
+    package func announce(controlVersion: Int64) {
+        var changes = Mss_Bus_V1_ControlChanges()
+        changes.schema = Topology.schemaVersion
+        changes.versions = [controlVersion]
+        sendOrLog((try? changes.serializedBytes()) ?? [], on: .controlChanges)
+    }
+
+    /// Hands facts to the durable queue; the completion says whether the broker has them.
+    ///
+    /// - Throws: nothing is queued when the broker is away: the caller keeps what caused the facts and repeats.
+    package func record(
+        _ facts: [Mss_Bus_V1_Fact], whenConfirmed: @escaping @Sendable (Bool) -> Void
+    ) throws(AMQPError) {
+        try client.send(Mss_Bus_V1_Facts.body(facts), on: .facts, whenConfirmed: whenConfirmed)
+    }
+
+    /// Settles consumed bodies.
+    package func settle(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
+        client.settle(deliveries, as: settlement)
+    }
+
+    private func sendOrLog(_ body: [UInt8], on route: AMQPRoute) {
+        do throws(AMQPError) {
+            try client.send(body, on: route)
+        } catch {
+            logger.debug("a message was dropped", metadata: ["error": "\(error.message)"])
+        }
+    }
+
+    private static func complete(_ bodies: [[UInt8]], in ledger: RequestLedger, logger: Logger) {
+        for body in bodies {
+            guard let replies = Mss_Bus_V1_Replies.elements(of: body) else {
+                logger.error("a reply could not be read")
+                continue
+            }
+            for reply in replies {
+                if case .failure(let failure)? = reply.body {
+                    let error = BusError(.failed(notAttempted: failure.notAttempted), failure.reason)
+                    ledger.close(reply.correlation, with: .failure(error))
+                } else {
+                    ledger.close(reply.correlation, with: .success(reply))
+                }
+            }
+        }
+    }
+}
+
+/// Who wants to know of the connection; a class, because the AMQP client is built with its events.
+private final class ConnectionListeners: Sendable {
+    private let listeners = Mutex<[@Sendable (Bool) -> Void]>([])
+
+    func add(_ listener: @escaping @Sendable (Bool) -> Void) { listeners.withLock { $0.append(listener) } }
+
+    func tell(isConnected: Bool) {
+        for listener in listeners.withLock({ $0 }) { listener(isConnected) }
+    }
+}
