@@ -1,5 +1,5 @@
 package import AMQP
-package import BusMessages
+import BusMessages
 
 extension AMQPTopology {
     /// What every process declares when it connects, so that an empty broker heals by itself (design §3).

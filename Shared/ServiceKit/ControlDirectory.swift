@@ -1,7 +1,7 @@
 import AMQP
 import BusMessages
 package import Logging
-package import ServiceLifecycle
+import ServiceLifecycle
 package import SyncModel
 import Synchronization
 

@@ -1,7 +1,8 @@
 package import AMQP
 package import BusMessages
 package import Logging
-package import ServiceLifecycle
+import ServiceLifecycle
+import SwiftProtobuf
 import Synchronization
 
 /// Typed sending, requests and replies: the schemas of BusMessages over one AMQP connection.

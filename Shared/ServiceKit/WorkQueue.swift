@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Hands elements from any thread to one task, which takes whatever waits: the group commit needs no timer.
+/// Hands elements from any thread to the tasks that take them, whatever waits at once: a group commit needs no timer.
 ///
 /// Its bound is the producer's: consumers of the broker are held by their prefetch.
 package final class WorkQueue<Element: Sendable>: Sendable {
     private struct State {
         var waiting: [Element] = []
-        var taker: CheckedContinuation<Void, Never>?
+        var takers: [CheckedContinuation<Void, Never>] = []
         var isFinished = false
     }
 
@@ -19,7 +19,8 @@ package final class WorkQueue<Element: Sendable>: Sendable {
         state.withLock { state -> CheckedContinuation<Void, Never>? in
             if state.isFinished { return nil }
             state.waiting.append(contentsOf: elements)
-            return state.waiting.isEmpty ? nil : Self.awaken(&state)
+            // One taker is enough: it takes all that waits. The one that slept last is the warmest.
+            return state.waiting.isEmpty ? nil : state.takers.popLast()
         }?.resume()
     }
 
@@ -28,10 +29,12 @@ package final class WorkQueue<Element: Sendable>: Sendable {
 
     /// Ends the queue: what waits is still taken, then `take` returns an empty array.
     package func finish() {
-        state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let takers = state.withLock { state in
             state.isFinished = true
-            return Self.awaken(&state)
-        }?.resume()
+            defer { state.takers = [] }
+            return state.takers
+        }
+        for taker in takers { taker.resume() }
     }
 
     /// How many elements wait.
@@ -39,33 +42,25 @@ package final class WorkQueue<Element: Sendable>: Sendable {
 
     /// Waits until at least one element is there and takes up to `limit`; empty means finished.
     ///
-    /// One task at a time; it stays on the caller's executor.
+    /// It stays on the caller's executor, so that an actor with a thread of its own is woken on that thread.
     package func take(upTo limit: Int) async -> [Element] {
         while true {
-            let taken: [Element]? = state.withLock { state in
-                if state.waiting.isEmpty { return state.isFinished ? [] : nil }
-                if state.waiting.count <= limit {
-                    defer { state.waiting = [] }
-                    return state.waiting
-                }
-                defer { state.waiting.removeFirst(limit) }
-                return Array(state.waiting.prefix(limit))
+            let (taken, next) = state.withLock { state -> ([Element]?, CheckedContinuation<Void, Never>?) in
+                if state.waiting.isEmpty { return (state.isFinished ? [] : nil, nil) }
+                let taken = Array(state.waiting.prefix(limit))
+                state.waiting.removeFirst(taken.count)
+                return (taken, state.waiting.isEmpty ? nil : state.takers.popLast())
             }
+            next?.resume()
             if let taken { return taken }
             await withCheckedContinuation { continuation in
                 let isReady = state.withLock { state in
                     if !state.waiting.isEmpty || state.isFinished { return true }
-                    precondition(state.taker == nil, "a WorkQueue has one taker at a time")
-                    state.taker = continuation
+                    state.takers.append(continuation)
                     return false
                 }
                 if isReady { continuation.resume() }
             }
         }
-    }
-
-    private static func awaken(_ state: inout State) -> CheckedContinuation<Void, Never>? {
-        defer { state.taker = nil }
-        return state.taker
     }
 }

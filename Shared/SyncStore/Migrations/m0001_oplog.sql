@@ -1,1 +1,310 @@
--- placeholder
+-- The oplog's tables: channels, oplogs, sync points, sessions, leases, and the control data.
+
+-- ---- incarnation: which history of the database this is (design §4, ids) -------------------------------------------
+
+-- The file name tells the new timeline at once after a promotion, pg_control_checkpoint() only later.
+CREATE FUNCTION current_timeline() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint
+$$;
+
+CREATE TABLE incarnation (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    timeline bigint NOT NULL,
+    epoch bigint NOT NULL CHECK (epoch >= 0 AND epoch < 8192)
+);
+INSERT INTO incarnation (timeline, epoch) VALUES (current_timeline(), 0);
+
+-- Called by every writer when it connects: a promoted standby starts a new epoch, an old primary is refused.
+CREATE FUNCTION enter_incarnation() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    server_timeline bigint := current_timeline();
+    entered incarnation;
+BEGIN
+    UPDATE incarnation SET timeline = server_timeline, epoch = epoch + 1 WHERE timeline < server_timeline;
+    SELECT * INTO entered FROM incarnation;
+    IF entered.timeline > server_timeline THEN
+        RAISE EXCEPTION 'this server is on timeline %, but timeline % has been served: it is an old primary',
+            server_timeline, entered.timeline;
+    END IF;
+    RETURN entered.epoch;
+END $$;
+
+-- ---- control data --------------------------------------------------------------------------------------------------
+
+CREATE TABLE control_version (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    version bigint NOT NULL
+);
+INSERT INTO control_version (version) VALUES (1);
+
+CREATE TABLE instance (
+    instance_id text PRIMARY KEY,
+    name text NOT NULL,
+    is_enabled boolean NOT NULL,
+    validator_url text NOT NULL,
+    verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0)
+);
+
+CREATE TABLE sync_configuration (
+    instance_id text NOT NULL REFERENCES instance,
+    biz_type text NOT NULL,
+    description text NOT NULL,
+    kind smallint NOT NULL CHECK (kind BETWEEN 0 AND 3),
+    is_multi_device boolean NOT NULL,
+    is_persistent boolean NOT NULL,
+    threshold integer NOT NULL CHECK (threshold BETWEEN 0 AND 1000),
+    checks_session boolean NOT NULL,
+    is_online boolean NOT NULL,
+    PRIMARY KEY (instance_id, biz_type)
+);
+
+-- ---- channels and oplogs -------------------------------------------------------------------------------------------
+
+-- head moves only under the row's lock, held to commit: so id order = commit order = answer order (design §1).
+CREATE TABLE channel (
+    channel_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    instance_id text COLLATE "C" NOT NULL,
+    kind smallint NOT NULL,
+    target text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL,
+    head bigint NOT NULL DEFAULT 0,
+    UNIQUE (instance_id, kind, target, biz_type)
+) WITH (fillfactor = 80);
+
+-- Weekly partitions: retention is a DROP. Uniqueness of (channel, id) and of (channel, third_message_id) is kept by
+-- append_oplogs under the channel's lock; the index on the 64-bit hash finds a repeat, the text decides.
+CREATE TABLE oplog (
+    channel_id bigint NOT NULL,
+    oplog_id bigint NOT NULL,
+    third_message_id text COLLATE "C" NOT NULL,
+    third_message_hash bigint NOT NULL,
+    payload bytea, -- null: non-persistent, it went out live or not at all
+    is_binary boolean NOT NULL,
+    operating_system smallint NOT NULL,
+    minimum_version text NOT NULL,
+    maximum_version text NOT NULL,
+    valid_until timestamptz NOT NULL,
+    created_at timestamptz NOT NULL
+) PARTITION BY RANGE (created_at);
+CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
+CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
+-- The sweep reads the last seconds; rows arrive in time order, so a block range index is almost free.
+CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
+
+-- Makes the partitions from last week to `weeks_ahead` weeks from now.
+CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    monday timestamptz;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('ensure_oplog_partitions'));
+    FOR week IN -1..weeks_ahead LOOP
+        monday := (date_trunc('week', now() AT TIME ZONE 'UTC') + make_interval(weeks => week)) AT TIME ZONE 'UTC';
+        IF to_regclass(format('oplog_%s', to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'))) IS NULL THEN
+            EXECUTE format(
+                'CREATE TABLE oplog_%s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
+                to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'), monday, monday + interval '7 days');
+        END IF;
+    END LOOP;
+END $$;
+SELECT ensure_oplog_partitions(3);
+
+-- Appends a batch and answers every row, in one transaction and one round trip.
+--
+-- Lock first, look later: under READ COMMITTED each statement has its own snapshot, so the statement after the locks
+-- sees all that earlier holders committed. The same logic in one statement would look with the snapshot from before
+-- the wait and abort on duplicates. A row that repeats a key touches the head too: a duplicate answer is then as
+-- durable as the first.
+CREATE FUNCTION append_oplogs(
+    in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
+    in_third_message_id text[], in_third_message_hash bigint[], in_payload bytea[], in_is_binary boolean[],
+    in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_valid_until_ms bigint[]
+) RETURNS TABLE (
+    ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
+    valid_until_ms bigint, created_at_ms bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    first_id bigint;
+    written_at timestamptz;
+    keep_until timestamptz;
+BEGIN
+    INSERT INTO channel (instance_id, kind, target, biz_type)
+    SELECT DISTINCT i.instance_id, i.kind, i.target, i.biz_type
+    FROM unnest(in_instance, in_kind, in_target, in_biz_type) AS i (instance_id, kind, target, biz_type)
+    WHERE NOT EXISTS (
+        SELECT FROM channel c
+        WHERE c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type)
+    ORDER BY 1, 2, 3, 4
+    ON CONFLICT DO NOTHING;
+
+    PERFORM FROM channel c
+    JOIN (SELECT DISTINCT * FROM unnest(in_instance, in_kind, in_target, in_biz_type)) AS i
+        (instance_id, kind, target, biz_type)
+        ON c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type
+    ORDER BY c.channel_id
+    FOR UPDATE OF c;
+
+    SELECT epoch << 40 INTO STRICT first_id FROM incarnation;
+    written_at := clock_timestamp();
+    keep_until := written_at + interval '30 days';
+
+    RETURN QUERY
+    WITH located AS MATERIALIZED (
+        SELECT i.*, c.channel_id, c.head,
+            (SELECT o.oplog_id FROM oplog o
+             WHERE o.channel_id = c.channel_id AND o.third_message_hash = i.third_message_hash
+                AND o.third_message_id = i.third_message_id
+             LIMIT 1) AS known_id,
+            row_number() OVER (PARTITION BY c.channel_id, i.third_message_id ORDER BY i.ordinal) AS occurrence
+        FROM unnest(
+            in_instance, in_kind, in_target, in_biz_type, in_third_message_id, in_third_message_hash, in_payload,
+            in_is_binary, in_operating_system, in_minimum_version, in_maximum_version, in_valid_until_ms
+        ) WITH ORDINALITY AS i (
+            instance_id, kind, target, biz_type, third_message_id, third_message_hash, payload, is_binary,
+            operating_system, minimum_version, maximum_version, valid_until_ms, ordinal)
+        JOIN channel c
+            ON c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type
+    ), numbered AS MATERIALIZED (
+        SELECT l.*,
+            CASE WHEN l.occurrence = 1 AND l.known_id IS NULL THEN
+                greatest(l.head, first_id) + count(*) FILTER (WHERE l.occurrence = 1 AND l.known_id IS NULL)
+                    OVER (PARTITION BY l.channel_id ORDER BY l.ordinal)
+            END AS new_id,
+            CASE WHEN l.valid_until_ms = 0 THEN keep_until
+                ELSE least(to_timestamp(l.valid_until_ms / 1000.0), keep_until) END AS valid_until
+        FROM located l
+    ), stored AS (
+        INSERT INTO oplog (
+            channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
+            minimum_version, maximum_version, valid_until, created_at)
+        SELECT n.channel_id, n.new_id, n.third_message_id, n.third_message_hash, n.payload, n.is_binary,
+            n.operating_system, n.minimum_version, n.maximum_version, n.valid_until, written_at
+        FROM numbered n WHERE n.new_id IS NOT NULL
+    ), moved AS (
+        UPDATE channel c SET head = greatest(c.head, m.new_head)
+        FROM (SELECT n.channel_id, max(n.new_id) AS new_head FROM numbered n GROUP BY n.channel_id) m
+        WHERE c.channel_id = m.channel_id
+    )
+    SELECT n.ordinal, n.channel_id,
+        coalesce(n.new_id, n.known_id, max(n.new_id) OVER (PARTITION BY n.channel_id, n.third_message_id)),
+        n.new_id IS NULL, n.head,
+        floor(extract(epoch FROM n.valid_until) * 1000)::bigint,
+        floor(extract(epoch FROM written_at) * 1000)::bigint
+    FROM numbered n ORDER BY n.ordinal;
+END $$;
+
+-- ---- receivers -----------------------------------------------------------------------------------------------------
+
+-- How far a receiver has stored a channel; it never falls. Device and store are empty where the channel has one
+-- sync point for its user or device (spec §1, Receiver).
+CREATE TABLE sync_point (
+    channel_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    store_id text COLLATE "C" NOT NULL,
+    oplog_id bigint NOT NULL,
+    PRIMARY KEY (channel_id, device_id, store_id)
+) WITH (fillfactor = 80);
+
+-- Leases and sessions are unlogged: after a crash of the server they are empty, the gateways find their lease gone
+-- and announce every session again (design §4).
+CREATE UNLOGGED TABLE gateway (
+    gateway_id text COLLATE "C" PRIMARY KEY,
+    epoch bigint NOT NULL,
+    lease_until timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE UNLOGGED TABLE device_session (
+    instance_id text COLLATE "C" NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL, -- empty: no user bound
+    gateway_id text COLLATE "C" NOT NULL,
+    gateway_epoch bigint NOT NULL,
+    connection_epoch bigint NOT NULL,
+    operating_system smallint NOT NULL,
+    app_version text NOT NULL,
+    is_foreground boolean NOT NULL,
+    verdict_until timestamptz NOT NULL,
+    PRIMARY KEY (instance_id, device_id)
+) WITH (fillfactor = 80);
+CREATE INDEX device_session_by_user ON device_session (instance_id, user_id) WHERE user_id <> '';
+CREATE INDEX device_session_by_gateway ON device_session (gateway_id);
+
+-- Draws the epochs of leases, connections and binds; logged, so they rise over every crash.
+CREATE SEQUENCE presence_epoch AS bigint;
+
+-- Which device receives a user's single-device channels; a disconnected owner stays owner (spec D8).
+CREATE TABLE owner (
+    instance_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    bind_epoch bigint NOT NULL,
+    PRIMARY KEY (instance_id, user_id)
+) WITH (fillfactor = 80);
+
+-- Renews a lease, or takes a new one when the epoch asked for is not the one on record or has run out. Sessions of
+-- the lease before are gone with it.
+CREATE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_lease interval) RETURNS bigint
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    new_epoch bigint;
+BEGIN
+    UPDATE gateway SET lease_until = clock_timestamp() + in_lease
+    WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
+    IF FOUND THEN
+        RETURN in_epoch;
+    END IF;
+    new_epoch := nextval('presence_epoch');
+    INSERT INTO gateway (gateway_id, epoch, lease_until)
+    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease)
+    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until;
+    DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
+    RETURN new_epoch;
+END $$;
+
+-- Registers a connection, or announces one again. A rising connection epoch decides, not arrival: the newest
+-- connection of a device wins. Epoch 0 in the answer: a newer one exists.
+CREATE FUNCTION register_session(
+    in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
+    in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
+    in_takes_ownership boolean, in_verdict_ms bigint
+) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    new_epoch bigint := in_connection_epoch;
+    old_gateway text;
+    old_epoch bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
+        RETURN QUERY SELECT 0::bigint, NULL::text, false;
+        RETURN;
+    END IF;
+    IF new_epoch = 0 THEN
+        new_epoch := nextval('presence_epoch');
+    END IF;
+    SELECT s.gateway_id, s.connection_epoch INTO old_gateway, old_epoch FROM device_session s
+    WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
+    INSERT INTO device_session AS s (
+        instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_epoch, operating_system, app_version,
+        is_foreground, verdict_until)
+    VALUES (
+        in_instance, in_device, in_user, in_gateway, in_gateway_epoch, new_epoch, in_operating_system, in_app_version,
+        in_is_foreground, clock_timestamp() + make_interval(secs => in_verdict_ms / 1000.0))
+    ON CONFLICT (instance_id, device_id) DO UPDATE SET
+        user_id = excluded.user_id, gateway_id = excluded.gateway_id, gateway_epoch = excluded.gateway_epoch,
+        connection_epoch = excluded.connection_epoch, operating_system = excluded.operating_system,
+        app_version = excluded.app_version, is_foreground = excluded.is_foreground,
+        verdict_until = excluded.verdict_until
+    WHERE s.connection_epoch <= excluded.connection_epoch;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT 0::bigint, NULL::text, true;
+        RETURN;
+    END IF;
+    IF in_takes_ownership AND in_user <> '' THEN
+        INSERT INTO owner AS w (instance_id, user_id, device_id, bind_epoch)
+        VALUES (in_instance, in_user, in_device, nextval('presence_epoch'))
+        ON CONFLICT (instance_id, user_id) DO UPDATE SET
+            device_id = excluded.device_id, bind_epoch = excluded.bind_epoch
+        WHERE w.bind_epoch < excluded.bind_epoch AND w.device_id <> excluded.device_id;
+    END IF;
+    RETURN QUERY SELECT new_epoch, CASE WHEN old_epoch < new_epoch THEN old_gateway END, true;
+END $$;

@@ -1,0 +1,78 @@
+import SyncModel
+
+/// Where one session stands in one channel; pure.
+///
+/// Positions only rise: `stored ≤ announced ≤ sent ≤ head`, where announced trails sent by what was skipped.
+struct ChannelCursor {
+    let channelID: Int64
+    /// Everything up to here was sent to the device or skipped for good.
+    private(set) var sent: OplogID
+    /// The device's own position: the `after` of the next batch on the wire.
+    private(set) var announced: OplogID
+    /// The device has this on disk.
+    private(set) var stored: OplogID
+    /// The newest oplog id known to exist.
+    private(set) var head: OplogID
+    /// A page is on its way.
+    var isFetching = false
+    /// The next page is the first of a backlog, to which the threshold applies (spec D10).
+    var opensBacklog: Bool
+    /// The backlog of the session's opening has not been sent yet.
+    var holdsCaughtUp: Bool
+    /// Bytes of batches sent and not yet stored, by the batch's end.
+    private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
+
+    /// - Parameters:
+    ///   - recorded: the sync point on the server.
+    ///   - reported: the device's own, nil when it has none for this channel.
+    init(channelID: Int64, head: OplogID, recorded: OplogID, reported: OplogID?) {
+        self.channelID = channelID
+        self.head = head
+        // A device can be above the head after a failover that lost commits; it is clamped, never refused.
+        sent = min(max(recorded, reported ?? .zero), head)
+        announced = reported ?? .zero
+        stored = recorded
+        opensBacklog = sent < head
+        holdsCaughtUp = sent < head
+    }
+
+    /// Whether something is to be read.
+    var isBehind: Bool { sent < head }
+
+    /// Notes that the channel reaches at least this far.
+    mutating func learn(head: OplogID) { self.head = max(self.head, head) }
+
+    /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire; nil
+    /// when nothing of it goes out.
+    mutating func take(
+        upto: OplogID, entries: [Oplog], device: DeviceTraits, now: WallTime
+    ) -> (after: OplogID, upto: OplogID, entries: [Oplog])? {
+        let new = entries.filter { $0.id > sent && $0.skipReason(for: device, now: now) == nil }
+        sent = max(sent, upto)
+        head = max(head, sent)
+        guard !new.isEmpty else { return nil }
+        let after = announced
+        announced = max(announced, sent)
+        let bytes = new.reduce(0) { $0 + $1.payload.count }
+        unacknowledged.append((announced, bytes))
+        return (after, announced, new)
+    }
+
+    /// Takes the device's acknowledgement, clamped to what it was sent.
+    ///
+    /// - Returns: the sync point to record, nil when it did not rise, and the bytes that are free again.
+    mutating func acknowledge(upto: OplogID) -> (record: OplogID?, freedBytes: Int) {
+        let upto = min(upto, announced)
+        var freed = 0
+        while let first = unacknowledged.first, first.upto <= upto {
+            freed += first.bytes
+            unacknowledged.removeFirst()
+        }
+        guard upto > stored else { return (nil, freed) }
+        stored = upto
+        return (upto, freed)
+    }
+
+    /// Bytes sent and not yet stored.
+    var unacknowledgedBytes: Int { unacknowledged.reduce(0) { $0 + $1.bytes } }
+}

@@ -1,0 +1,70 @@
+import BusMessages
+import Logging
+import ServiceKit
+import ServiceLifecycle
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+
+/// This gateway's lease: while it holds, other processes count on its sessions; when it does not, nothing is handed
+/// out (design §4, fencing). It runs on the boot-time clock from the moment it was asked for, so a process that was
+/// paused finds it gone before it writes.
+final class GatewayLease: Service, Sendable {
+    private struct State {
+        var epoch: Int64 = 0
+        var until: ContinuousClock.Instant?
+    }
+
+    private let state = Mutex(State())
+    private let gatewayID: String
+    private let bus: MessageBus
+    private let logger: Logger
+    private let onTaken: @Sendable () -> Void
+
+    /// - Parameter onTaken: called when a new lease was taken: every session is to be announced under it.
+    init(gatewayID: String, bus: MessageBus, logger: Logger, onTaken: @escaping @Sendable () -> Void) {
+        self.gatewayID = gatewayID
+        self.bus = bus
+        self.logger = logger
+        self.onTaken = onTaken
+    }
+
+    /// The epoch of the lease held last, 0 before the first.
+    var epoch: Int64 { state.withLock { $0.epoch } }
+
+    /// Whether the lease holds at this instant.
+    func holds(at now: ContinuousClock.Instant) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
+
+    func run() async throws {
+        while !Task.isCancelled, !Task.isShuttingDownGracefully {
+            await renew()
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.pause) }
+        }
+    }
+
+    /// Until the next renewal: sooner while there is no lease.
+    private var pause: Duration { holds(at: .now) ? Limits.gatewayLeaseRenewal : .milliseconds(250) }
+
+    private func renew() async {
+        let (asked, held) = (ContinuousClock.now, epoch)
+        do throws(BusError) {
+            let reply = try await bus.request(
+                .session, as: Mss_Bus_V1_SessionCommands.self, timeout: Limits.gatewayLeaseRenewal
+            ) { [gatewayID] correlation in
+                .with {
+                    $0.correlation = correlation
+                    $0.renewLease.gatewayID = gatewayID
+                    $0.renewLease.epoch = held
+                }
+            }
+            guard case .lease(let lease)? = reply.body else { return }
+            state.withLock { $0 = State(epoch: lease.epoch, until: asked + Limits.gatewayLease) }
+            if lease.epoch != held {
+                logger.info("lease taken", metadata: ["epoch": "\(lease.epoch)"])
+                onTaken()
+            }
+        } catch {
+            logger.warning("lease not renewed", metadata: ["error": "\(error)"])
+        }
+    }
+}

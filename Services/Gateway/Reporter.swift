@@ -1,0 +1,115 @@
+import AMQP
+import BusMessages
+import Foundation
+import Logging
+import Metrics
+import ServiceKit
+import ServiceLifecycle
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+
+/// Gathers sync points and facts of all sessions and hands them on in groups, a few times a second (reliability R6).
+/// What could not be handed on is kept, merged with what came since, and tried again.
+final class Reporter: Service, Sendable {
+    private struct Receiver: Hashable {
+        let channelID: Int64
+        let deviceID: DeviceID
+        let storeID: StoreID?
+    }
+
+    private struct State {
+        var syncPoints: [Receiver: OplogID] = [:]
+        var facts: [Mss_Bus_V1_Fact] = []
+    }
+
+    private static let interval = Duration.milliseconds(100)
+    /// Facts of about ten seconds at the highest rate; beyond this the oldest go, and are counted.
+    private static let factsMax = 200_000
+    private static let factsPerBody = 500
+
+    private let state = Mutex(State())
+    private let bus: MessageBus
+    private let dropped = Counter(label: "mss_gateway_facts_dropped")
+
+    init(bus: MessageBus) { self.bus = bus }
+
+    /// Notes how far a receiver has stored a channel.
+    func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
+        let receiver = Receiver(channelID: channelID, deviceID: deviceID, storeID: storeID)
+        let fact = Mss_Bus_V1_Fact.with {
+            $0.atMs = WallTime.now.milliseconds
+            $0.channelID = channelID
+            $0.stored.deviceID = deviceID.text
+            $0.stored.upto = upto.value
+        }
+        state.withLock { state in
+            state.syncPoints[receiver] = max(state.syncPoints[receiver] ?? .zero, upto)
+            state.facts.append(fact)
+        }
+    }
+
+    /// Notes that oplogs went out.
+    func handedOut(_ oplogs: [OplogID], channelID: Int64, deviceID: DeviceID) {
+        let fact = Mss_Bus_V1_Fact.with {
+            $0.atMs = WallTime.now.milliseconds
+            $0.channelID = channelID
+            $0.handedOut.deviceID = deviceID.text
+            $0.handedOut.oplogIds = oplogs.map(\.value)
+        }
+        state.withLock { $0.facts.append(fact) }
+    }
+
+    func run() async throws {
+        while !Task.isCancelled, !Task.isShuttingDownGracefully {
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.interval) }
+            flush()
+        }
+    }
+
+    private func flush() {
+        guard bus.isConnected else { return state.withLock(trim) }
+        let (points, facts) = state.withLock { state in
+            defer { state = State() }
+            return (state.syncPoints, state.facts)
+        }
+        for (receiver, upto) in points { send(receiver, upto) }
+        for start in stride(from: 0, to: facts.count, by: Self.factsPerBody) {
+            send(Array(facts[start..<min(start + Self.factsPerBody, facts.count)]))
+        }
+    }
+
+    private func send(_ receiver: Receiver, _ upto: OplogID) {
+        bus.request(.ack, as: Mss_Bus_V1_AckCommands.self) { correlation in
+            .with {
+                $0.correlation = correlation
+                $0.channelID = receiver.channelID
+                // Both empty where the channel has one sync point for its user or device.
+                $0.deviceID = receiver.storeID == nil ? "" : receiver.deviceID.text
+                $0.storeID = receiver.storeID?.text ?? ""
+                $0.upto = upto.value
+            }
+        } completion: { [self] result in
+            guard case .failure = result else { return }
+            state.withLock { $0.syncPoints[receiver] = max($0.syncPoints[receiver] ?? .zero, upto) }
+        }
+    }
+
+    private func send(_ facts: [Mss_Bus_V1_Fact]) {
+        let keep: @Sendable (Bool) -> Void = { [self] isRecorded in
+            if !isRecorded { state.withLock { $0.facts.append(contentsOf: facts) } }
+        }
+        do throws(AMQPError) {
+            try bus.record(facts, whenConfirmed: keep)
+        } catch {
+            keep(false)
+        }
+    }
+
+    private func trim(_ state: inout State) {
+        let excess = state.facts.count - Self.factsMax
+        guard excess > 0 else { return }
+        state.facts.removeFirst(excess)
+        dropped.increment(by: excess)
+    }
+}

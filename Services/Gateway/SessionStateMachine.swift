@@ -1,0 +1,567 @@
+import BusMessages
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+
+/// One device connection from its first frame to its end: events in, actions out, no I/O and no clock.
+///
+/// The rules of hand-out are asked at every batch, never once at connect: configuration online, lease held, verdict
+/// valid, device matching (design §1). What may not go out now stays unread in the database; the cursor stays behind
+/// and is read on when the reason ends.
+struct SessionStateMachine {
+    /// Where the connection is in its life.
+    enum Phase: Equatable {
+        /// Accepted, no frame yet. Exits: opening (Connect), closed (anything else, deadline).
+        case awaitingConnect
+        /// Registration is on its way. Exits: open (registered), closed (refused, superseded, device gone).
+        case opening
+        /// In service. Exits: closed.
+        case open
+        /// Over; every event is ignored. No exit.
+        case closed
+    }
+
+    /// One channel of this session; the target follows from the identity.
+    struct ChannelKey: Hashable {
+        let kind: SyncModel.ChannelKind
+        let bizType: BizType
+    }
+
+    private(set) var phase = Phase.awaitingConnect
+    private(set) var identity: SessionIdentity?
+    private(set) var connectionEpoch: Int64 = 0
+    var cursors: [ChannelKey: ChannelCursor] = [:]
+    private var keysByChannelID: [Int64: ChannelKey] = [:]
+    /// Heads told before the registration's answer, which may not know them yet.
+    private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
+    private var reportedPoints: [ChannelKey: OplogID] = [:]
+    private var verdict = SessionVerdict.unknown
+    private var isValidating = false
+    private var validateAt: ContinuousClock.Instant?
+    private var failedValidations = 0
+    private var retryAt: ContinuousClock.Instant?
+    private var needsOpen = false
+    private var isRegistering = false
+    private var opensBind = false
+    private var announcesCaughtUp = false
+    private var windowUsed = 0
+    private var lastHeard: ContinuousClock.Instant
+    private let limits: SessionLimits
+
+    init(limits: SessionLimits, now: ContinuousClock.Instant) {
+        self.limits = limits
+        lastHeard = now
+    }
+
+    // MARK: Frames from the device
+
+    /// A frame came in.
+    mutating func received(_ packet: Mss_Device_V1_Packet, in world: SessionSurroundings) -> [SessionAction] {
+        guard phase != .closed else { return [] }
+        lastHeard = world.now
+        switch (phase, packet.body) {
+        case (.awaitingConnect, .connect(let connect)):
+            return received(connect, in: world)
+        case (.awaitingConnect, _):
+            return close(.protocolViolation, "the first frame must be Connect")
+        case (_, .connect):
+            return close(.protocolViolation, "Connect came twice")
+        case (_, .bind(let bind)):
+            return received(bind, in: world)
+        case (_, .ping(let ping)):
+            return [.send(.with { $0.pong.number = ping.number })]
+        case (_, .foreground(let state)):
+            return received(foreground: state.foreground, in: world)
+        case (.open, .storedAck(let ack)):
+            return received(ack, in: world)
+        case (.open, .confirmReport(let report)):
+            return received(report)
+        case (_, .close):
+            phase = .closed
+            return [.close(.normal, "the device closed")]
+        default:
+            // A body this build does not know, or one that only a gateway sends: ignored, so that newer devices live.
+            return []
+        }
+    }
+
+    private mutating func received(
+        _ connect: Mss_Device_V1_Connect, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard connect.protocolVersion >= 1 else { return close(.protocolViolation, "protocol_version is missing") }
+        let instanceID = InstanceID(connect.instanceID)
+        guard let instance = world.instance(instanceID), instance.isEnabled else {
+            return close(.unknownInstance, "no such instance")
+        }
+        guard Self.isIdentifier(connect.deviceID), Self.isIdentifier(connect.storeID) else {
+            return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
+        }
+        identity = SessionIdentity(
+            instanceID: instanceID, deviceID: DeviceID(connect.deviceID), storeID: StoreID(connect.storeID),
+            traits: DeviceTraits(
+                operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
+            isForeground: !connect.background, userID: nil, sessionID: "", bindNumber: 0)
+        note(connect.syncPoints, needingUser: false)
+        phase = .opening
+        if connect.hasBind {
+            guard let actions = take(connect.bind, in: world) else { return refuseBind(connect.bind) }
+            return actions
+        }
+        return register(takesOwnership: false, in: world)
+    }
+
+    private mutating func received(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction] {
+        guard let current = identity, bind.bindNumber > current.bindNumber else {
+            return close(.protocolViolation, "bind_number must rise")
+        }
+        return take(bind, in: world) ?? refuseBind(bind)
+    }
+
+    /// Switches to the user; nil when the bind breaks a limit.
+    private mutating func take(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction]? {
+        guard
+            bind.userID.utf16.count <= Limits.sessionUnits, bind.sessionID.utf16.count <= Limits.sessionUnits,
+            !bind.userID.utf8.contains(0)
+        else { return nil }
+        forgetUser()
+        identity?.userID = bind.userID.isEmpty ? nil : UserID(bind.userID)
+        identity?.sessionID = bind.sessionID
+        identity?.bindNumber = bind.bindNumber
+        note(bind.syncPoints, needingUser: true)
+        opensBind = true
+        return register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
+    }
+
+    private func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
+        let reason = "user_id and session_id take at most \(Limits.sessionUnits) characters, without NUL in user_id"
+        return [
+            .send(
+                .with {
+                    $0.bindResult.bindNumber = bind.bindNumber
+                    $0.bindResult.reason = reason
+                }), .close(.protocolViolation, reason),
+        ]
+    }
+
+    private mutating func received(foreground: Bool, in world: SessionSurroundings) -> [SessionAction] {
+        guard let current = identity, current.isForeground != foreground else { return [] }
+        identity?.isForeground = foreground
+        guard phase == .open, let identity else { return [] }
+        // Global oplogs are not pushed to an app in the foreground; they are read when it comes there (spec D15).
+        if foreground, !isRegistering { return register(takesOwnership: false, in: world) }
+        return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictRemaining(at: world.now))]
+    }
+
+    private mutating func received(
+        _ ack: Mss_Device_V1_StoredAck, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        var actions: [SessionAction] = []
+        for item in ack.channels {
+            guard
+                let identity, let kind = SyncModel.ChannelKind(wire: item.kind),
+                !kind.needsUser || item.bindNumber == identity.bindNumber
+            else { continue }
+            let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
+            guard var cursor = cursors[key] else { continue }
+            let (record, freed) = cursor.acknowledge(upto: OplogID(item.upto))
+            cursors[key] = cursor
+            windowUsed -= freed
+            guard let record else { continue }
+            let perStore = world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (kind != .device)
+            actions.append(
+                .record(
+                    channelID: cursor.channelID, deviceID: identity.deviceID,
+                    storeID: perStore ? identity.storeID : nil, upto: record))
+        }
+        return actions + readOn(in: world)
+    }
+
+    private func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
+        guard let identity else { return [] }
+        var oplogs: [Int64: [Int64]] = [:]
+        for item in report.channels {
+            guard
+                let kind = SyncModel.ChannelKind(wire: item.kind),
+                let cursor = cursors[ChannelKey(kind: kind, bizType: BizType(item.bizType))],
+                !kind.needsUser || item.bindNumber == identity.bindNumber
+            else { continue }
+            oplogs[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
+        }
+        return [.confirm(reportID: report.reportID, deviceID: identity.deviceID, oplogs: oplogs)]
+    }
+
+    // MARK: Registration
+
+    /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
+    private mutating func register(takesOwnership: Bool, in world: SessionSurroundings) -> [SessionAction] {
+        guard let identity else { return [] }
+        guard !isRegistering else { return [.listen(identity.targets)] }
+        isRegistering = true
+        needsOpen = false
+        return [
+            .listen(identity.targets),
+            .open(
+                identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership,
+                verdictFor: verdictRemaining(at: world.now)),
+        ]
+    }
+
+    /// The registration, or announcement, was answered.
+    ///
+    /// - Parameter bindNumber: the bind that it was for; when another came meanwhile, that one is registered now.
+    mutating func registered(
+        _ reply: Mss_Bus_V1_SessionReply, bindNumber: UInt32, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard phase == .opening || phase == .open, let identity else { return [] }
+        isRegistering = false
+        if reply.leaseLost {
+            needsOpen = true
+            retryAt = world.now + limits.retryDelay
+            return []
+        }
+        guard reply.connectionEpoch > 0 else {
+            return close(.superseded, "a newer connection of this device is open")
+        }
+        connectionEpoch = reply.connectionEpoch
+        guard bindNumber == identity.bindNumber else {
+            return register(takesOwnership: identity.userID != nil, in: world)
+        }
+        for state in reply.channels { learn(state) }
+        for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
+        earlyHeads = [:]
+        var actions: [SessionAction] = []
+        if phase == .opening {
+            phase = .open
+            actions.append(
+                .send(
+                    .with {
+                        $0.connected.connectionID = String(reply.connectionEpoch)
+                        $0.connected.heartbeatSeconds = UInt32(limits.heartbeat.components.seconds)
+                        $0.connected.maxFrameBytes = UInt32(DeviceProtocolLimits.toGatewayBytes)
+                        $0.connected.serverTimeMs = world.wallTime.milliseconds
+                    }))
+            announcesCaughtUp = true
+        }
+        if opensBind {
+            opensBind = false
+            announcesCaughtUp = true
+            actions.append(
+                .send(
+                    .with {
+                        $0.bindResult.bindNumber = identity.bindNumber
+                        $0.bindResult.accepted = true
+                    }))
+        }
+        return actions + readOn(in: world)
+    }
+
+    /// The registration did not come through; it is repeated, as the device has nothing else to hold on to.
+    mutating func registrationFailed(in world: SessionSurroundings) -> [SessionAction] {
+        isRegistering = false
+        needsOpen = true
+        retryAt = world.now + limits.retryDelay
+        return []
+    }
+
+    /// Everything this gateway knew may be old (lease taken anew, broker back): announce and read again.
+    mutating func announce(in world: SessionSurroundings) -> [SessionAction] {
+        guard phase == .open || phase == .opening, !isRegistering else { return [] }
+        return register(takesOwnership: opensBind && identity?.userID != nil, in: world)
+    }
+
+    /// A newer connection of this device has been registered.
+    mutating func superseded(by epoch: Int64) -> [SessionAction] {
+        guard phase == .open, connectionEpoch < epoch else { return [] }
+        return close(.superseded, "a newer connection of this device is open")
+    }
+
+    // MARK: Channels
+
+    /// A channel has moved.
+    mutating func noticed(_ notice: ChannelNotice, in world: SessionSurroundings) -> [SessionAction] {
+        guard phase == .opening || phase == .open, let identity else { return [] }
+        let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
+        if phase == .opening || isRegistering, cursors[key] == nil {
+            let known = earlyHeads[notice.address]?.head ?? .zero
+            earlyHeads[notice.address] = (notice.channelID, max(known, notice.upto))
+            return []
+        }
+        if cursors[key] == nil { learn(notice.address, channelID: notice.channelID, head: .zero) }
+        guard var cursor = cursors[key] else { return [] }
+        guard
+            BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
+            windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
+        else {
+            cursor.learn(head: notice.upto)
+            cursors[key] = cursor
+            return readOn(in: world)
+        }
+        return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+    }
+
+    /// A page came back.
+    mutating func fetched(
+        _ reply: Mss_Bus_V1_FetchReply, channelID: Int64, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard phase == .open, let identity, let key = keysByChannelID[channelID], var cursor = cursors[key] else {
+            return []
+        }
+        cursor.isFetching = false
+        cursor.learn(head: OplogID(reply.upto))
+        cursors[key] = cursor
+        // The reasons to withhold are asked again: they may have come up while the page was on its way.
+        guard
+            BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto)) == .applies,
+            withholding(key, of: identity, in: world) == nil
+        else { return readOn(in: world) }
+        cursors[key]?.opensBacklog = false
+        let entries = reply.entries.map(Oplog.init(bus:))
+        return handOut(entries, upto: OplogID(reply.upto), of: key, to: identity, in: world) + readOn(in: world)
+    }
+
+    /// A page did not come; it is asked for again after a moment.
+    mutating func fetchFailed(channelID: Int64, in world: SessionSurroundings) -> [SessionAction] {
+        guard let key = keysByChannelID[channelID] else { return [] }
+        cursors[key]?.isFetching = false
+        retryAt = world.now + limits.retryDelay
+        return []
+    }
+
+    private mutating func handOut(
+        _ entries: [Oplog], upto: OplogID, of key: ChannelKey, to identity: SessionIdentity,
+        in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard var cursor = cursors[key] else { return [] }
+        defer { cursors[key] = cursor }
+        guard let batch = cursor.take(upto: upto, entries: entries, device: identity.traits, now: world.wallTime)
+        else { return [] }
+        windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
+        let message = Mss_Device_V1_ChannelBatch.with {
+            $0.kind = key.kind.wire
+            $0.bizType = key.bizType.text
+            $0.bindNumber = key.kind.needsUser ? identity.bindNumber : 0
+            $0.after = batch.after.value
+            $0.upto = batch.upto.value
+            $0.entries = batch.entries.map(\.wire)
+        }
+        return [.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID)]
+    }
+
+    /// Why a channel's data may not go out now.
+    private enum Withholding {
+        /// This gateway may be wrong about its sessions; nothing about the device has changed.
+        case noLease
+        /// Configuration offline, or no valid verdict: what comes meanwhile is a backlog (spec D10).
+        case notEligible
+    }
+
+    /// The rule of hand-out, asked at every batch (design §1; spec §1, Eligible). Nil: it may go out.
+    private func withholding(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Withholding? {
+        guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
+        guard
+            let configuration = world.configuration(identity.instanceID, key.bizType), configuration.isOnline,
+            configuration.kind == key.kind
+        else { return .notEligible }
+        return !configuration.checksSession || verdict.allowsDelivery(at: world.now) ? nil : .notEligible
+    }
+
+    /// Reads every channel that is behind and may go out, as far as the window allows; says "caught up" once.
+    mutating func readOn(in world: SessionSurroundings) -> [SessionAction] {
+        guard phase == .open, !isRegistering, let identity else { return [] }
+        var actions: [SessionAction] = []
+        var isCatchingUp = false
+        for (key, cursor) in cursors where cursor.isBehind {
+            if let reason = withholding(key, of: identity, in: world) {
+                if reason == .notEligible {
+                    cursors[key]?.opensBacklog = true
+                    cursors[key]?.holdsCaughtUp = false
+                }
+                continue
+            }
+            isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
+            guard !cursor.isFetching, windowUsed < limits.windowBytes else { continue }
+            var newest = 0
+            if cursor.opensBacklog, case .threshold(let count)? = world.configuration(
+                identity.instanceID, key.bizType)?.repush
+            {
+                newest = count
+            }
+            cursors[key]?.isFetching = true
+            actions.append(
+                .fetch(channelID: cursor.channelID, after: cursor.sent, newest: newest, traits: identity.traits))
+        }
+        if announcesCaughtUp, !isCatchingUp {
+            announcesCaughtUp = false
+            for key in cursors.keys { cursors[key]?.holdsCaughtUp = false }
+            actions.append(.send(.with { $0.caughtUp.bindNumber = identity.bindNumber }))
+        }
+        return actions
+    }
+
+    private mutating func learn(_ state: Mss_Bus_V1_ChannelState) {
+        guard let target = TargetAddress(bus: state.target) else { return }
+        let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
+        learn(
+            address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint))
+    }
+
+    private mutating func learn(
+        _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero
+    ) {
+        guard let identity, identity.targets.contains(address.target) else { return }
+        let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
+        if cursors[key] != nil {
+            cursors[key]?.learn(head: head)
+        } else {
+            cursors[key] = ChannelCursor(
+                channelID: channelID, head: head, recorded: recorded, reported: reportedPoints[key])
+            keysByChannelID[channelID] = key
+        }
+    }
+
+    private mutating func forgetUser() {
+        for (key, cursor) in cursors where key.kind.needsUser {
+            windowUsed -= cursor.unacknowledgedBytes
+            keysByChannelID[cursor.channelID] = nil
+            cursors[key] = nil
+        }
+        reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
+        earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
+        verdict = .unknown
+        isValidating = false
+        validateAt = nil
+        failedValidations = 0
+    }
+
+    private mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
+        for point in points {
+            guard let kind = SyncModel.ChannelKind(wire: point.kind), kind.needsUser == needingUser, point.oplogID > 0
+            else { continue }
+            reportedPoints[ChannelKey(kind: kind, bizType: BizType(point.bizType))] = OplogID(point.oplogID)
+        }
+    }
+
+    // MARK: Session checks
+
+    private mutating func validate(in world: SessionSurroundings) -> [SessionAction] {
+        guard
+            !isValidating, let identity, let userID = identity.userID,
+            let instance = world.instance(identity.instanceID), !instance.validatorURL.isEmpty
+        else { return [] }
+        isValidating = true
+        validateAt = nil
+        return [
+            .validate(
+                instanceID: identity.instanceID, userID: userID, sessionID: identity.sessionID,
+                bindNumber: identity.bindNumber)
+        ]
+    }
+
+    /// The tenant's answer, or that there is none; an answer to an older bind is ignored.
+    mutating func validated(
+        _ reply: Mss_Bus_V1_ValidateReply?, bindNumber: UInt32, askedAt: ContinuousClock.Instant,
+        in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard phase == .open || phase == .opening, let identity, bindNumber == identity.bindNumber else { return [] }
+        isValidating = false
+        let message: Mss_Device_V1_SessionState
+        switch reply?.verdict {
+        case .valid?:
+            let lifetime = Duration.milliseconds(reply?.validForMs ?? 0)
+            failedValidations = 0
+            // The lifetime counts from the question: that is when the tenant's word was true.
+            verdict = .valid(until: askedAt + lifetime)
+            validateAt = askedAt + lifetime * (0.7 + 0.2 * world.random)
+            message = .with { $0.validity = .valid }
+        case .invalid?:
+            verdict = .invalid
+            validateAt = nil
+            let reason = reply?.reason ?? ""
+            message = .with {
+                $0.validity = .invalid
+                $0.reason = reason
+            }
+        default:
+            // Unknown is not invalid: a verdict that stands goes on until its lifetime ends (spec V4).
+            failedValidations += 1
+            let delay = min(Duration.seconds(60), .seconds(1 << min(failedValidations - 1, 6)))
+            validateAt = world.now + delay * (0.5 + world.random)
+            return []
+        }
+        var actions: [SessionAction] = [
+            .send(
+                .with {
+                    $0.sessionState = message
+                    $0.sessionState.bindNumber = identity.bindNumber
+                })
+        ]
+        if connectionEpoch > 0, !isRegistering {
+            actions.append(
+                .update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictRemaining(at: world.now)))
+        }
+        return actions + readOn(in: world)
+    }
+
+    private func verdictRemaining(at now: ContinuousClock.Instant) -> Duration {
+        if case .valid(let until) = verdict { return max(.zero, now.duration(to: until)) }
+        return .zero
+    }
+
+    // MARK: Time and end
+
+    /// Some time has passed: called about once a second.
+    mutating func ticked(in world: SessionSurroundings) -> [SessionAction] {
+        guard phase != .closed else { return [] }
+        let silence = lastHeard.duration(to: world.now)
+        if phase == .awaitingConnect, silence >= limits.connectDeadline {
+            return close(.protocolViolation, "no Connect within \(limits.connectDeadline)")
+        }
+        if silence >= limits.idleLimit { return close(.idle, "nothing heard for \(limits.idleLimit)") }
+        var actions: [SessionAction] = []
+        if let due = validateAt, due <= world.now { actions += validate(in: world) }
+        if let due = retryAt, due <= world.now {
+            retryAt = nil
+            if needsOpen, !isRegistering {
+                actions += register(takesOwnership: opensBind && identity?.userID != nil, in: world)
+            } else {
+                actions += readOn(in: world)
+            }
+        }
+        return actions
+    }
+
+    /// Something outside changed that rules look at: configurations, or the lease.
+    mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] { readOn(in: world) }
+
+    /// This gateway goes away; the device comes back elsewhere or later.
+    mutating func drained() -> [SessionAction] {
+        phase == .closed ? [] : close(.draining, "this gateway is shutting down")
+    }
+
+    /// The connection is gone.
+    mutating func disconnected() { phase = .closed }
+
+    private mutating func close(_ code: CloseCode, _ reason: String) -> [SessionAction] {
+        phase = .closed
+        return [.close(code, reason)]
+    }
+
+    private static func isIdentifier(_ text: String) -> Bool {
+        !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
+    }
+}
+
+extension Oplog {
+    /// The oplog as a device gets it.
+    var wire: Mss_Device_V1_Entry {
+        .with {
+            $0.oplogID = id.value
+            $0.payload = .init(payload)
+            $0.binary = isBinary
+            $0.thirdMessageID = thirdMessageID.text
+            $0.createdAtMs = createdAt.milliseconds
+        }
+    }
+}

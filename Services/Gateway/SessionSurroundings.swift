@@ -1,0 +1,28 @@
+import SyncModel
+
+/// What a session's rules look at beside its own state: clocks, the lease, configurations, and chance.
+struct SessionSurroundings {
+    let now: ContinuousClock.Instant
+    let wallTime: WallTime
+    /// This gateway's lease holds: what it knows of its sessions is still true (design §4, fencing).
+    let holdsLease: Bool
+    let configuration: (InstanceID, BizType) -> SyncConfiguration?
+    let instance: (InstanceID) -> Instance?
+    /// A number from 0 to below 1, for jitter.
+    let random: Double
+}
+
+/// Times and sizes of a device session; defaults are the gateway's settings' defaults.
+struct SessionLimits: Sendable {
+    /// From accept to the first frame (reliability SEC2).
+    var connectDeadline = Duration.seconds(5)
+    /// The device pings this often.
+    var heartbeat = Duration.seconds(60)
+    /// Unstored bytes of payload on one connection; a slow device's backlog waits in the database (reliability R9).
+    var windowBytes = 256 * 1_024
+    /// Before a failed request to another process is repeated.
+    var retryDelay = Duration.milliseconds(500)
+
+    /// Silence after which the connection counts as dead.
+    var idleLimit: Duration { heartbeat * 5 / 2 }
+}

@@ -1,0 +1,42 @@
+import AMQP
+import BusMessages
+import PostgreSQL
+import ServiceKit
+import SyncModel
+import SyncStore
+
+/// Records how far receivers have stored their channels, and the facts about it.
+struct AckWork: LaneWork {
+    typealias Command = Mss_Bus_V1_AckCommand
+
+    static let queue = CommandQueue.ack
+    static let groupBodies = 16
+
+    let bus: MessageBus
+
+    static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AckCommands.elements(of: body) }
+
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+        let advances = tasks.flatMap(\.commands).map { command in
+            SyncPointStore.Advance(
+                channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
+                upto: OplogID(command.upto))
+        }
+        do throws(PostgresError) {
+            try connection.run(SyncPointStore.advance(advances), within: .seconds(10))
+            for task in tasks {
+                for command in task.commands {
+                    var reply = Mss_Bus_V1_Reply()
+                    reply.correlation = command.correlation
+                    reply.ack = .init()
+                    bus.reply(reply, to: task.replyTo)
+                }
+            }
+        } catch {
+            for task in tasks {
+                for command in task.commands { fail(command.correlation, to: task.replyTo, with: error) }
+            }
+        }
+        bus.settle(tasks.map(\.delivery), as: .accepted)
+    }
+}

@@ -1,0 +1,155 @@
+import AMQP
+import BusMessages
+import Foundation
+import Metrics
+import PostgreSQL
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+/// Stores pushes: one transaction for a group, then the notices, the answers and the facts.
+struct AppendWork: LaneWork {
+    typealias Command = Mss_Bus_V1_AppendCommand
+
+    static let queue = CommandQueue.append
+    static let groupBodies = 32
+    /// Rows of one transaction: beyond this a batch buys nothing and costs latency.
+    static let groupRows = 100
+
+    let bus: MessageBus
+    private let stored = Counter(label: "mss_writer_oplogs_stored")
+    private let duplicates = Counter(label: "mss_writer_duplicates")
+    private let batchRows = Recorder(label: "mss_writer_append_batch_rows")
+
+    init(bus: MessageBus) { self.bus = bus }
+
+    static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AppendCommands.elements(of: body) }
+
+    /// One push on its way through the group.
+    struct Row {
+        let command: Command
+        let replyTo: String
+        let target: TargetAddress
+        let append: OplogStore.Append
+    }
+
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+        var rows: [Row] = []
+        for task in tasks {
+            for command in task.commands {
+                if let row = Self.row(command, replyTo: task.replyTo) {
+                    rows.append(row)
+                } else {
+                    refuse(command, to: task.replyTo, "this build does not know the kind of channel")
+                }
+            }
+        }
+        var facts: [Mss_Bus_V1_Fact] = []
+        for start in stride(from: 0, to: rows.count, by: Self.groupRows) {
+            facts += store(Array(rows[start..<min(start + Self.groupRows, rows.count)]), on: connection)
+        }
+        settle(tasks.map(\.delivery), after: facts)
+    }
+
+    /// Bodies are settled once the broker has the facts they caused, so that the death of this process makes another
+    /// writer find the duplicates and record them again.
+    private func settle(_ deliveries: [AMQPDelivery], after facts: [Mss_Bus_V1_Fact]) {
+        guard !facts.isEmpty else { return bus.settle(deliveries, as: .accepted) }
+        let bus = bus
+        do throws(AMQPError) {
+            try bus.record(facts) { _ in bus.settle(deliveries, as: .accepted) }
+        } catch {
+            // The connection that delivered the commands is gone: the broker delivers them again.
+        }
+    }
+
+    private static func row(_ command: Command, replyTo: String) -> Row? {
+        guard let target = TargetAddress(bus: command.target) else { return nil }
+        let address = ChannelAddress(target: target, bizType: BizType(command.bizType))
+        let append = OplogStore.Append(address: address, oplog: SyncModel.Oplog(bus: command.oplog))
+        return Row(command: command, replyTo: replyTo, target: target, append: append)
+    }
+
+    /// Stores rows and gives the facts about them.
+    private func store(_ rows: [Row], on connection: PostgresConnection) -> [Mss_Bus_V1_Fact] {
+        do throws(PostgresError) {
+            return try storeTogether(rows, on: connection)
+        } catch {
+            guard case .server(let sqlState) = error.code else {
+                for row in rows { fail(row.command.correlation, to: row.replyTo, with: error) }
+                return []
+            }
+            // A row that the database cannot take must not fail its neighbours: halve until it stands alone.
+            if rows.count > 1 {
+                let middle = rows.count / 2
+                return store(Array(rows[..<middle]), on: connection) + store(Array(rows[middle...]), on: connection)
+            }
+            if sqlState.hasPrefix("22") || sqlState.hasPrefix("23") {
+                refuse(rows[0].command, to: rows[0].replyTo, "the database cannot take this value (SQLSTATE \(sqlState))")
+            } else {
+                fail(rows[0].command.correlation, to: rows[0].replyTo, with: error)
+            }
+            return []
+        }
+    }
+
+    private func storeTogether(
+        _ rows: [Row], on connection: PostgresConnection
+    ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
+        let append = OplogStore.append(rows.map(\.append))
+        let presence = DeviceSessionStore.presence(of: rows.map(\.target))
+        // One round trip, two transactions: presence is read after the append has committed. A session that it does
+        // not see registers later and then reads a backlog that has the append (design §1).
+        let results = try connection.run([append.statement, presence.statement], within: .seconds(10))
+        let appended = append.decode(try results[0].get())
+        batchRows.record(Int64(rows.count))
+        var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
+        do throws(PostgresError) {
+            for session in presence.decode(try results[1].get()) { sessions[session.ordinal].append(session) }
+        } catch {
+            // Stored, but nobody knows for whom: the honest answer is that the outcome is unknown; the sweep delivers.
+            for row in rows {
+                fail(
+                    row.command.correlation, to: row.replyTo,
+                    with: PostgresError(code: .outcomeUnknown, message: error.message, mayRetry: true))
+            }
+            return zip(rows, appended).map(fact)
+        }
+        let plan = NoticePlan(rows: rows, appended: appended, sessions: sessions)
+        for (gatewayID, notice) in plan.notices { bus.notify(gateway: gatewayID, notice) }
+        for (row, (appended, isOnline)) in zip(rows, zip(appended, plan.isOnline)) {
+            answer(row, appended, isOnline: isOnline)
+        }
+        return zip(rows, appended).map(fact)
+    }
+
+    private func answer(_ row: Row, _ appended: OplogStore.Appended, isOnline: Bool) {
+        (appended.isDuplicate ? duplicates : stored).increment()
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = row.command.correlation
+        reply.append.outcome = appended.isDuplicate ? .duplicate : .stored
+        reply.append.oplogID = appended.oplogID.value
+        reply.append.online = isOnline
+        bus.reply(reply, to: row.replyTo)
+    }
+
+    private func refuse(_ command: Command, to replyTo: String, _ detail: String) {
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = command.correlation
+        reply.append.outcome = .refused
+        reply.append.detail = detail
+        bus.reply(reply, to: replyTo)
+    }
+
+    /// Recorded for duplicates too: the writer that stored the first may have died before it could.
+    private func fact(_ row: Row, _ appended: OplogStore.Appended) -> Mss_Bus_V1_Fact {
+        .with {
+            $0.atMs = appended.createdAt.milliseconds
+            $0.channelID = appended.channelID
+            $0.accepted.target = row.command.target
+            $0.accepted.bizType = row.command.bizType
+            $0.accepted.oplogID = appended.oplogID.value
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import AMQP
+import BusMessages
+import Logging
+import PostgreSQL
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+/// Answers snapshots of the control data and makes its changes; the only writer of these tables.
+struct ControlWork: LaneWork {
+    typealias Command = Mss_Bus_V1_ControlCommand
+
+    static let queue = CommandQueue.control
+    static let groupBodies = 8
+
+    let bus: MessageBus
+    let logger: Logger
+
+    static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_ControlCommands.elements(of: body) }
+
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+        for task in tasks {
+            for command in task.commands {
+                do throws(PostgresError) {
+                    var reply = try answer(command, on: connection)
+                    reply.correlation = command.correlation
+                    bus.reply(reply, to: task.replyTo)
+                } catch {
+                    fail(command.correlation, to: task.replyTo, with: error)
+                }
+            }
+        }
+        bus.settle(tasks.map(\.delivery), as: .accepted)
+    }
+
+    private func answer(
+        _ command: Command, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        switch command.body {
+        case .snapshot(let request):
+            return try snapshot(after: request.knownVersion, on: connection)
+        case .putInstance(let message):
+            let version = try connection.run(ControlStore.put(Instance(bus: message)), within: .seconds(5))
+            return changed(version)
+        case .putConfiguration(let message):
+            guard let configuration = SyncConfiguration(bus: message) else {
+                return .with { $0.control.refusal = "this build does not know the kind of channel" }
+            }
+            guard let version = try connection.run(ControlStore.put(configuration), within: .seconds(5)) else {
+                return .with { $0.control.refusal = "scope and target of a configuration cannot be changed" }
+            }
+            return changed(version)
+        case nil:
+            return .with { $0.failure.reason = "this build does not know the command" }
+        }
+    }
+
+    private func changed(_ version: Int64) -> Mss_Bus_V1_Reply {
+        bus.announce(controlVersion: version)
+        logger.info("control data changed", metadata: ["version": "\(version)"])
+        return .with { $0.control.version = version }
+    }
+
+    /// The version is read first: should a change come in between, the snapshot is newer than its version says, and
+    /// the next question brings it again.
+    private func snapshot(
+        after known: Int64, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        let version = try connection.run(ControlStore.version, within: .seconds(5))
+        guard version != known else { return .with { $0.snapshot.version = version } }
+        let instances = try connection.run(ControlStore.instances, within: .seconds(5))
+        let configurations = try connection.run(ControlStore.configurations, within: .seconds(5))
+        return .with {
+            $0.snapshot.version = version
+            $0.snapshot.instances = instances.map(\.bus)
+            $0.snapshot.configurations = configurations.map(\.bus)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import AMQP
+import BusMessages
+import ConnectionThread
+import Logging
+import PostgreSQL
+import ServiceKit
+import SyncStore
+
+/// One PostgreSQL connection and the thread that owns it. Commands come off its queue in groups, as many as wait,
+/// and go to the database in one round trip: a group commit without a timer.
+actor Lane<Work: LaneWork> {
+    private let thread: ConnectionThread
+    private let connection: PostgresConnection
+    private let queue: WorkQueue<AMQPDelivery>
+    private let work: Work
+    private let logger: Logger
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(
+        name: String, configuration: PostgresConfiguration, queue: WorkQueue<AMQPDelivery>, work: Work, logger: Logger
+    ) {
+        thread = ConnectionThread(name: name)
+        connection = SyncDatabase.connection(configuration, logger: logger)
+        self.queue = queue
+        self.work = work
+        self.logger = logger
+    }
+
+    /// Works until the queue is finished and empty. Leaves only then: a database that is away fails commands, which
+    /// their callers repeat, and is tried anew with every group.
+    func run() async {
+        while true {
+            let deliveries = await queue.take(upTo: Work.groupBodies)
+            if deliveries.isEmpty { break }
+            perform(deliveries)
+        }
+        connection.close()
+        thread.stop()
+    }
+
+    private func perform(_ deliveries: [AMQPDelivery]) {
+        var tasks: [LaneTask<Work.Command>] = []
+        for delivery in deliveries {
+            guard let commands = Work.commands(of: delivery.body), let replyTo = delivery.replyTo else {
+                logger.error("a command body could not be read", metadata: ["bytes": "\(delivery.body.count)"])
+                work.bus.settle([delivery], as: .rejected)
+                continue
+            }
+            // Nobody waits for an answer to an old command, and what was answered with an error must not happen much
+            // later. A redelivered one may have been committed by its first consumer, so it is looked at.
+            if !delivery.isRedelivered, delivery.receivedAt + Work.queue.timeout < .now {
+                work.bus.settle([delivery], as: .accepted)
+                continue
+            }
+            tasks.append(LaneTask(delivery: delivery, replyTo: replyTo, commands: commands))
+        }
+        if !tasks.isEmpty { work.perform(tasks, on: connection) }
+    }
+}
+
+/// One body of commands on its way through a lane.
+struct LaneTask<Command: Sendable>: Sendable {
+    let delivery: AMQPDelivery
+    let replyTo: String
+    let commands: [Command]
+}
+
+/// What a lane does with its commands.
+protocol LaneWork: Sendable {
+    associatedtype Command: Sendable
+    /// The queue whose time-out bounds the commands.
+    static var queue: CommandQueue { get }
+    /// How many bodies make a group at the most.
+    static var groupBodies: Int { get }
+    /// Reads a body; nil when it is none of this kind.
+    static func commands(of body: [UInt8]) -> [Command]?
+    var bus: MessageBus { get }
+    /// Does everything that the commands ask for, answers them and settles their bodies.
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection)
+}
+
+extension LaneWork {
+    /// Answers one command that could not be done.
+    func fail(_ correlation: UInt64, to replyTo: String, with error: PostgresError) {
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = correlation
+        reply.failure.reason = error.message
+        reply.failure.notAttempted = error.hadNoEffect
+        bus.reply(reply, to: replyTo)
+    }
+}
+
+extension PostgresError {
+    /// Whether the database is known to be as before: nothing was sent, or the statement was rolled back.
+    var hadNoEffect: Bool {
+        switch code {
+        case .outcomeUnknown: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import AMQP
+import BusMessages
+import Logging
+import PostgreSQL
+import ServiceKit
+import ServiceLifecycle
+
+/// The store's process: consumes every command queue and works them off on lanes of their own.
+struct OplogWriterService: Service {
+    /// Bodies in hand per queue: what a lane group takes, twice, so that the next group waits ready.
+    private static let prefetch: UInt16 = 128
+
+    private let bus: MessageBus
+    private let runLanes: [@Sendable () async -> Void]
+    private let finishQueues: @Sendable () -> Void
+
+    init(
+        amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int, logger: Logger
+    ) {
+        let queues = (
+            append: WorkQueue<AMQPDelivery>(), session: WorkQueue<AMQPDelivery>(), fetch: WorkQueue<AMQPDelivery>(),
+            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>()
+        )
+        func consumption(_ queue: String, _ work: WorkQueue<AMQPDelivery>) -> AMQPConsumption {
+            AMQPConsumption(queue: queue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
+        }
+        let bus = MessageBus(
+            configuration: amqp,
+            consumptions: [
+                consumption(AppendWork.queue.rawValue, queues.append),
+                consumption(SessionWork.queue.rawValue, queues.session),
+                consumption(FetchWork.queue.rawValue, queues.fetch),
+                consumption(AckWork.queue.rawValue, queues.ack),
+                consumption(ControlWork.queue.rawValue, queues.control),
+            ], logger: logger)
+        func lanes<Work: LaneWork>(
+            _ count: Int, _ name: String, _ queue: WorkQueue<AMQPDelivery>, _ work: Work
+        ) -> [@Sendable () async -> Void] {
+            (0..<count).map { number in
+                let lane = Lane(
+                    name: "\(name)-\(number)", configuration: postgres, queue: queue, work: work, logger: logger)
+                return { await lane.run() }
+            }
+        }
+        self.bus = bus
+        runLanes =
+            lanes(appendLanes, "append", queues.append, AppendWork(bus: bus))
+            + lanes(1, "session", queues.session, SessionWork(bus: bus))
+            + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
+            + lanes(1, "ack", queues.ack, AckWork(bus: bus))
+            + lanes(1, "control", queues.control, ControlWork(bus: bus, logger: logger))
+        finishQueues = {
+            for queue in [queues.append, queues.session, queues.fetch, queues.ack, queues.control] { queue.finish() }
+        }
+    }
+
+    /// Whether the broker is there.
+    var isConnected: Bool { bus.isConnected }
+
+    /// Tells the listener whenever the broker comes or goes.
+    func onConnectionChange(_ listener: @escaping @Sendable (Bool) -> Void) { bus.onConnectionChange(listener) }
+
+    /// On shutdown consuming ends first, then what is in hand is finished.
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in runLanes { group.addTask { await lane() } }
+            group.addTask {
+                defer { finishQueues() }
+                try await bus.run()
+            }
+            try await group.waitForAll()
+        }
+    }
+}

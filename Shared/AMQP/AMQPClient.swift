@@ -1,0 +1,261 @@
+import ConnectionThread
+package import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// A connection to the broker that heals by itself: it connects, declares, consumes, and starts over with a pause
+/// whenever anything fails.
+///
+/// Everything that touches the C library happens in `turn`, on one thread. Other threads only leave work for it.
+package final class AMQPClient: Service, Sendable {
+    private struct Shared {
+        var outbox: Outbox
+        var settlements: [(AMQPDelivery, AMQPSettlement)] = []
+        var isUp = false
+        var isBlocked = false
+        var stopBy: ContinuousClock.Instant?
+        var whenStopped: CheckedContinuation<Void, Never>?
+        var hasStopped = false
+    }
+
+    private let configuration: AMQPConfiguration
+    private let topology: AMQPTopology
+    private let consumptions: [AMQPConsumption]
+    private let events: AMQPEvents
+    private let logger: Logger
+    private let shared: Mutex<Shared>
+    private let served = Served()
+    private let thread: Mutex<ConnectionThread?>
+    private let watchdog = Watchdog()
+
+    /// Describes the connection; nothing happens before `run`.
+    package init(
+        configuration: AMQPConfiguration, topology: AMQPTopology, consumptions: [AMQPConsumption],
+        events: AMQPEvents, logger: Logger
+    ) {
+        self.configuration = configuration
+        self.topology = topology
+        self.consumptions = consumptions
+        self.events = events
+        self.logger = logger
+        shared = Mutex(Shared(outbox: Outbox(packedBodyBytes: configuration.packedBodyBytes)))
+        thread = Mutex(nil)
+    }
+
+    /// Serves the connection until graceful shutdown or cancellation. On shutdown it stops consuming, waits a bounded
+    /// time until what it consumed is settled and what waits is written, and closes.
+    package func run() async throws {
+        let connectionThread = ConnectionThread(name: "amqp") { [self] in turn() }
+        thread.withLock { $0 = connectionThread }
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withCheckedContinuation { continuation in
+                let hasStopped = shared.withLock { shared in
+                    if !shared.hasStopped { shared.whenStopped = continuation }
+                    return shared.hasStopped
+                }
+                if hasStopped { continuation.resume() }
+            }
+        } onCancelOrGracefulShutdown: {
+            self.shared.withLock { $0.stopBy = $0.stopBy ?? .now + self.configuration.drainLimit }
+            connectionThread.wake()
+        }
+        thread.withLock { $0 = nil }
+        connectionThread.stop()
+        watchdog.stop()
+    }
+
+    /// Whether messages are taken now: connected, and not blocked by the broker.
+    package var isConnected: Bool { shared.withLock { $0.isUp && !$0.isBlocked } }
+
+    /// Leaves a body to be written; never blocks, callable from any thread.
+    ///
+    /// - Parameter whenConfirmed: called once with whether the broker has it; false also when the connection fell.
+    /// - Throws: nothing was queued then.
+    package func send(
+        _ body: [UInt8], on route: AMQPRoute, whenConfirmed: (@Sendable (Bool) -> Void)? = nil
+    ) throws(AMQPError) {
+        let failure = shared.withLock { shared -> AMQPError? in
+            guard shared.isUp, !shared.isBlocked else {
+                return AMQPError(code: .disconnected, message: "the broker is away")
+            }
+            guard shared.outbox.bytes + body.count <= configuration.waitingBytesMax else {
+                return AMQPError(code: .overloaded, message: "\(shared.outbox.bytes) bytes wait to be written")
+            }
+            shared.outbox.add(body, on: route, whenConfirmed)
+            return nil
+        }
+        if let failure { throw failure }
+        wake()
+    }
+
+    /// Leaves settlements to be written; deliveries of an older connection are ignored.
+    package func settle(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
+        shared.withLock { $0.settlements += deliveries.map { ($0, settlement) } }
+        wake()
+    }
+
+    private func wake() { thread.withLock { $0 }?.wake() }
+
+    // MARK: On the connection's thread
+
+    /// What only the connection's thread looks at.
+    // Unchecked: it holds the C handle and is touched in `turn` alone, on the one thread that calls it.
+    private final class Served: @unchecked Sendable {
+        var connection: AMQPConnection?
+        var generation: UInt64 = 0
+        var ledger = ConfirmLedger()
+        var unsettled = 0
+        var schedule = ReconnectSchedule()
+        var connectAt = ContinuousClock.now
+        var lastTurn = ContinuousClock.now
+        var hasCancelled = false
+    }
+
+    /// One turn: connect if there is no connection, otherwise read and write until nothing is left.
+    private func turn() -> ConnectionThread.Sleep {
+        let state = served
+        let now = ContinuousClock.now
+        let stopBy = shared.withLock { $0.stopBy }
+        if state.connection == nil {
+            if stopBy != nil { return stopped() }
+            if now >= state.connectAt { connect(state) }
+        }
+        do throws(AMQPError) {
+            // A process that was paused holds deliveries that the broker has given to others.
+            if state.connection != nil, state.lastTurn.duration(to: now) > configuration.heartbeat * 3 {
+                throw AMQPError(code: .connection, message: "this process did not run for a while")
+            }
+            state.lastTurn = now
+            if state.connection != nil { try serve(state, stopBy: stopBy) }
+        } catch {
+            fall(state, error)
+        }
+        if state.connection == nil, stopBy != nil { return stopped() }
+        guard let connection = state.connection else {
+            return ConnectionThread.Sleep(descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
+        }
+        let limit = stopBy == nil ? configuration.heartbeat / 2 : .milliseconds(20)
+        return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: limit)
+    }
+
+    private func connect(_ state: Served) {
+        state.generation += 1
+        do throws(AMQPError) {
+            let connection = try AMQPConnection(configuration, generation: state.generation, watchdog: watchdog)
+            try connection.declare(topology)
+            try connection.consume(consumptions)
+            watchdog.expect(by: nil)
+            state.connection = connection
+            state.schedule.succeeded()
+            state.unsettled = 0
+            state.lastTurn = .now
+            shared.withLock { shared in
+                shared.isUp = true
+                shared.isBlocked = false
+            }
+            logger.info("connected to RabbitMQ", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+            events.onConnected()
+        } catch {
+            postpone(state)
+            logger.warning("no connection to RabbitMQ", metadata: ["error": "\(error.message)"])
+        }
+    }
+
+    private func serve(_ state: Served, stopBy: ContinuousClock.Instant?) throws(AMQPError) {
+        guard let connection = state.connection else { return }
+        defer { watchdog.expect(by: nil) }
+        repeat {
+            watchdog.expect(by: .now + configuration.callLimit)
+            try read(connection, state)
+            try write(connection, state)
+        } while connection.hasBufferedInput || shared.withLock { !$0.outbox.isEmpty || !$0.settlements.isEmpty }
+        guard let stopBy else { return }
+        if !state.hasCancelled {
+            state.hasCancelled = true
+            try connection.cancelConsumers(count: consumptions.count)
+            return
+        }
+        guard (state.unsettled <= 0 && state.ledger.isEmpty) || stopBy <= .now else { return }
+        watchdog.expect(by: .now + .seconds(1))
+        connection.close()
+        throw AMQPError(code: .disconnected, message: "shutting down")
+    }
+
+    private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
+        var deliveries: [Int: [AMQPDelivery]] = [:]
+        var replies: [[UInt8]] = []
+        var confirmations: [(Outbox.Confirmation, Bool)] = []
+        // Bounded, so that a flood of input does not keep output waiting.
+        for _ in 0..<256 {
+            guard let incoming = try connection.receive() else { break }
+            switch incoming {
+            case .delivery(let consumer, let delivery): deliveries[consumer, default: []].append(delivery)
+            case .reply(let body): replies.append(body)
+            case .returned(let exchange, let routingKey, let body):
+                let route = AMQPRoute(
+                    exchange: exchange, routingKey: routingKey, expiration: nil, isPersistent: false,
+                    isMandatory: true, wantsReply: false)
+                events.onReturned(route, body)
+            case .confirmed(let tag, let multiple, let isAck):
+                confirmations += state.ledger.settled(tag, multiple: multiple).map { ($0, isAck) }
+            case .blocked(let isBlocked):
+                shared.withLock { $0.isBlocked = isBlocked }
+                logger.warning("the broker changed its flow control", metadata: ["isBlocked": "\(isBlocked)"])
+            }
+        }
+        if !replies.isEmpty { events.onReplies(replies) }
+        for (consumer, group) in deliveries where consumptions.indices.contains(consumer) {
+            state.unsettled += group.count
+            consumptions[consumer].handler(group)
+        }
+        for (confirmation, isAck) in confirmations { confirmation(isAck) }
+    }
+
+    private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
+        let (messages, settlements) = shared.withLock { shared in
+            defer { shared.settlements = [] }
+            return (shared.outbox.takeAll(), shared.settlements)
+        }
+        for (number, message) in messages.enumerated() {
+            let isConfirmed = !message.confirmations.isEmpty
+            if isConfirmed { state.ledger.published(message.confirmations) }
+            do throws(AMQPError) {
+                try connection.publish(message.body, on: message.route, confirmed: isConfirmed)
+            } catch {
+                // Those after this one were taken and will not be written: their owners must hear of it.
+                for later in messages.dropFirst(number + 1) { later.confirmations.forEach { $0(false) } }
+                throw error
+            }
+        }
+        for (delivery, settlement) in settlements {
+            state.unsettled -= 1
+            try connection.settle(delivery, as: settlement)
+        }
+    }
+
+    private func fall(_ state: Served, _ error: AMQPError) {
+        state.connection = nil
+        postpone(state)
+        let dropped = shared.withLock { shared in
+            shared.isUp = false
+            shared.settlements = []
+            return shared.outbox.takeAll()
+        }
+        logger.warning("the connection to RabbitMQ ended", metadata: ["error": "\(error.message)"])
+        for confirmation in dropped.flatMap(\.confirmations) + state.ledger.abandon() { confirmation(false) }
+        events.onDisconnected()
+    }
+
+    private func postpone(_ state: Served) {
+        state.connectAt = .now + state.schedule.pauseAfterFailure(random: .random(in: 0..<1))
+    }
+
+    private func stopped() -> ConnectionThread.Sleep {
+        shared.withLock { shared in
+            shared.hasStopped = true
+            defer { shared.whenStopped = nil }
+            return shared.whenStopped
+        }?.resume()
+        return ConnectionThread.Sleep(descriptor: nil, limit: nil)
+    }
+}

@@ -1,0 +1,56 @@
+/// A message that the broker delivered and wants settled.
+package struct AMQPDelivery: Sendable {
+    package let body: [UInt8]
+    /// The broker delivered it before and got no settlement.
+    package let isRedelivered: Bool
+    package let replyTo: String?
+    /// When it was read off the socket.
+    package let receivedAt: ContinuousClock.Instant
+    let generation: UInt64
+    let deliveryTag: UInt64
+}
+
+/// How a delivery ends (AMQP 0-9-1, basic.ack and basic.reject).
+package enum AMQPSettlement: Sendable {
+    case accepted
+    /// Back to its queue, for any consumer.
+    case requeued
+    /// Dropped, or dead-lettered where the queue says so.
+    case rejected
+}
+
+/// A queue to consume from.
+package struct AMQPConsumption: Sendable {
+    package let queue: String
+    /// Deliveries in hand at a time.
+    package let prefetch: UInt16
+    /// Called on the connection's thread with all that was read together; it must not block.
+    package let handler: @Sendable ([AMQPDelivery]) -> Void
+
+    package init(queue: String, prefetch: UInt16, handler: @escaping @Sendable ([AMQPDelivery]) -> Void) {
+        self.queue = queue
+        self.prefetch = prefetch
+        self.handler = handler
+    }
+}
+
+/// What a client tells its owner, always on the connection's thread; handlers must not block.
+package struct AMQPEvents: Sendable {
+    package let onConnected: @Sendable () -> Void
+    package let onDisconnected: @Sendable () -> Void
+    /// Bodies from the direct reply-to queue.
+    package let onReplies: @Sendable ([[UInt8]]) -> Void
+    /// No queue took this message.
+    package let onReturned: @Sendable (AMQPRoute, [UInt8]) -> Void
+
+    package init(
+        onConnected: @escaping @Sendable () -> Void, onDisconnected: @escaping @Sendable () -> Void,
+        onReplies: @escaping @Sendable ([[UInt8]]) -> Void,
+        onReturned: @escaping @Sendable (AMQPRoute, [UInt8]) -> Void
+    ) {
+        self.onConnected = onConnected
+        self.onDisconnected = onDisconnected
+        self.onReplies = onReplies
+        self.onReturned = onReturned
+    }
+}

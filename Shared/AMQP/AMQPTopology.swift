@@ -1,0 +1,71 @@
+/// What a client declares each time it connects, so that a broker that came back empty is whole again.
+package struct AMQPTopology: Sendable {
+    package var exchanges: [AMQPExchange]
+    package var queues: [AMQPQueue]
+    package var bindings: [AMQPBinding]
+
+    package init(exchanges: [AMQPExchange] = [], queues: [AMQPQueue] = [], bindings: [AMQPBinding] = []) {
+        self.exchanges = exchanges
+        self.queues = queues
+        self.bindings = bindings
+    }
+}
+
+/// An exchange to declare (AMQP 0-9-1, exchange.declare).
+package struct AMQPExchange: Sendable {
+    package enum Kind: String, Sendable {
+        case direct, fanout, topic
+    }
+
+    package var name: String
+    package var kind: Kind
+    package var durable: Bool
+    package var autoDelete: Bool
+
+    package init(name: String, kind: Kind, durable: Bool, autoDelete: Bool) {
+        self.name = name
+        self.kind = kind
+        self.durable = durable
+        self.autoDelete = autoDelete
+    }
+}
+
+/// A queue to declare (AMQP 0-9-1, queue.declare).
+package struct AMQPQueue: Sendable {
+    package var name: String
+    package var durable: Bool
+    package var exclusive: Bool
+    package var autoDelete: Bool
+    /// Messages that may wait; the broker refuses more (overflow reject-publish).
+    package var maxLength: Int?
+    package var messageTTL: Duration?
+    package var deadLetterExchange: String?
+    package var deadLetterRoutingKey: String?
+
+    package init(
+        name: String, durable: Bool, exclusive: Bool, autoDelete: Bool, maxLength: Int?, messageTTL: Duration?,
+        deadLetterExchange: String?, deadLetterRoutingKey: String?
+    ) {
+        self.name = name
+        self.durable = durable
+        self.exclusive = exclusive
+        self.autoDelete = autoDelete
+        self.maxLength = maxLength
+        self.messageTTL = messageTTL
+        self.deadLetterExchange = deadLetterExchange
+        self.deadLetterRoutingKey = deadLetterRoutingKey
+    }
+}
+
+/// A binding to declare (AMQP 0-9-1, queue.bind).
+package struct AMQPBinding: Sendable {
+    package var queue: String
+    package var exchange: String
+    package var routingKey: String
+
+    package init(queue: String, exchange: String, routingKey: String) {
+        self.queue = queue
+        self.exchange = exchange
+        self.routingKey = routingKey
+    }
+}

@@ -1,0 +1,33 @@
+package import AMQP
+
+/// Settings that every process has.
+package enum CommonSettings {
+    static let logLevel = SettingKey<String>.choice(
+        "MSS_LOG_LEVEL", of: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "info")
+    static let logFormat = SettingKey<String>.choice("MSS_LOG_FORMAT", of: ["auto", "json", "text"], default: "auto")
+    static let healthHost = SettingKey<String>.text(
+        "MSS_HEALTH_HOST", "an address to listen on for health and metrics", example: "127.0.0.1", default: "127.0.0.1")
+    static let healthPort = SettingKey<Int>.port("MSS_HEALTH_PORT", default: nil)
+    static let amqpHost = SettingKey<String>.text("MSS_AMQP_HOST", "the broker's host", example: "127.0.0.1", default: "127.0.0.1")
+    static let amqpPort = SettingKey<Int>.port("MSS_AMQP_PORT", default: 5_672)
+    static let amqpUser = SettingKey<String>.text("MSS_AMQP_USER", "the broker's user", example: "mss", default: "mss")
+    static let amqpPassword = SettingKey<String>.secret("MSS_AMQP_PASSWORD", "the broker's password", default: "")
+    static let amqpVirtualHost = SettingKey<String>.text("MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
+
+    /// All of them, for a process's list.
+    package static let keys = amqpKeys + [logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased]
+    /// Those of the broker alone, for tools.
+    package static let amqpKeys = [
+        amqpHost.erased, amqpPort.erased, amqpUser.erased, amqpPassword.erased, amqpVirtualHost.erased,
+    ]
+}
+
+extension AMQPConfiguration {
+    /// The broker as the settings name it.
+    package init(_ settings: Settings, connectionName: String) {
+        self.init(
+            host: settings[CommonSettings.amqpHost], port: settings[CommonSettings.amqpPort],
+            user: settings[CommonSettings.amqpUser], password: settings[CommonSettings.amqpPassword],
+            virtualHost: settings[CommonSettings.amqpVirtualHost], connectionName: connectionName)
+    }
+}

@@ -1,0 +1,142 @@
+import CoreMetrics
+import Synchronization
+
+/// Counters, gauges and histograms of a process, as Prometheus text (exposition format 0.0.4).
+///
+/// Names are sanitised and begin with `mss_`; times are in seconds.
+final class MetricsRegistry: MetricsFactory {
+    private struct Key: Hashable {
+        let name: String
+        let labels: String
+    }
+
+    private let series = Mutex<[Key: any Series]>([:])
+    private let buildInfo: String
+
+    init(service: String, version: String) {
+        buildInfo = """
+            # TYPE mss_build_info gauge
+            mss_build_info{service="\(service)",version="\(version)"} 1
+
+            """
+    }
+
+    func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        make(label, dimensions, suffix: "_total") { CounterSeries() }
+    }
+
+    func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        if aggregate { return make(label, dimensions) { HistogramSeries(bounds: HistogramSeries.sizes, scale: 1) } }
+        return make(label, dimensions) { GaugeSeries() }
+    }
+
+    func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        make(label, dimensions, suffix: "_seconds") { HistogramSeries(bounds: HistogramSeries.times, scale: 1e-9) }
+    }
+
+    // Series live as long as the process: their labels come from closed sets.
+    func destroyCounter(_: any CounterHandler) {}
+    func destroyRecorder(_: any RecorderHandler) {}
+    func destroyTimer(_: any TimerHandler) {}
+
+    /// Everything, sorted by name.
+    var exposition: String {
+        let all = series.withLock { $0 }.sorted { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }
+        var text = buildInfo
+        var lastName = ""
+        for (key, one) in all {
+            if key.name != lastName { text += "# TYPE \(key.name) \(one.type)\n" }
+            lastName = key.name
+            text += one.lines(name: key.name, labels: key.labels)
+        }
+        return text
+    }
+
+    private func make<S: Series>(
+        _ label: String, _ dimensions: [(String, String)], suffix: String = "", _ new: () -> S
+    ) -> S {
+        let clean = String(label.map { $0.isLetter || $0.isNumber ? $0 : "_" })
+        let name = (clean.hasPrefix("mss_") ? "" : "mss_") + clean + (clean.hasSuffix(suffix) ? "" : suffix)
+        let labels = dimensions.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ",")
+        return series.withLock { series in
+            let key = Key(name: name, labels: labels)
+            if let known = series[key] as? S { return known }
+            let made = new()
+            series[key] = made
+            return made
+        }
+    }
+}
+
+/// One line, or the lines of one histogram.
+private protocol Series: AnyObject, Sendable {
+    var type: String { get }
+    func lines(name: String, labels: String) -> String
+}
+
+private final class CounterSeries: Series, CounterHandler {
+    private let value = Atomic<Int64>(0)
+    let type = "counter"
+    func increment(by amount: Int64) { value.add(amount, ordering: .relaxed) }
+    func reset() { value.store(0, ordering: .relaxed) }
+    func lines(name: String, labels: String) -> String {
+        "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(value.load(ordering: .relaxed))\n"
+    }
+}
+
+private final class GaugeSeries: Series, RecorderHandler {
+    private let value = Mutex(0.0)
+    let type = "gauge"
+    func record(_ value: Int64) { record(Double(value)) }
+    func record(_ value: Double) { self.value.withLock { $0 = value } }
+    func lines(name: String, labels: String) -> String {
+        "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(value.withLock { $0 })\n"
+    }
+}
+
+private final class HistogramSeries: Series, RecorderHandler, TimerHandler {
+    static let times = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+    static let sizes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000, 100_000].map(Double.init)
+
+    private struct State {
+        var counts: [UInt64]
+        var sum = 0.0
+    }
+
+    private let bounds: [Double]
+    private let scale: Double
+    private let state: Mutex<State>
+    let type = "histogram"
+
+    init(bounds: [Double], scale: Double) {
+        self.bounds = bounds
+        self.scale = scale
+        state = Mutex(State(counts: Array(repeating: 0, count: bounds.count + 1)))
+    }
+
+    func record(_ value: Int64) { record(Double(value)) }
+
+    func record(_ value: Double) {
+        let index = bounds.firstIndex { value <= $0 } ?? bounds.count
+        state.withLock { state in
+            state.counts[index] += 1
+            state.sum += value
+        }
+    }
+
+    func recordNanoseconds(_ duration: Int64) { record(Double(duration) * scale) }
+
+    func lines(name: String, labels: String) -> String {
+        let state = state.withLock { $0 }
+        let prefix = labels.isEmpty ? "" : labels + ","
+        var text = ""
+        var total: UInt64 = 0
+        for (index, count) in state.counts.enumerated() {
+            total += count
+            let bound = index < bounds.count ? "\(bounds[index])" : "+Inf"
+            text += "\(name)_bucket{\(prefix)le=\"\(bound)\"} \(total)\n"
+        }
+        let braces = labels.isEmpty ? "" : "{\(labels)}"
+        return text + "\(name)_sum\(braces) \(state.sum)\n\(name)_count\(braces) \(total)\n"
+    }
+}

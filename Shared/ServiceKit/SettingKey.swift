@@ -1,0 +1,103 @@
+/// One setting: its variable, the form it must have, and its default.
+package struct SettingKey<Value: Sendable>: Sendable {
+    /// The environment variable, `MSS_…`; its unit is the name's ending.
+    package let name: String
+    /// The expected form in words.
+    package let form: String
+    package let example: String
+    /// Nil: the setting is required.
+    package let standard: Value?
+    /// Never shown; may come from the file that `<name>_FILE` names.
+    package let isSecret: Bool
+    let parse: @Sendable (String) -> Value?
+
+    init(
+        _ name: String, form: String, example: String, standard: Value?, isSecret: Bool = false,
+        parse: @escaping @Sendable (String) -> Value?
+    ) {
+        self.name = name
+        self.form = form
+        self.example = example
+        self.standard = standard
+        self.isSecret = isSecret
+        self.parse = parse
+    }
+
+    /// For a process's list of settings.
+    package var erased: AnySettingKey {
+        AnySettingKey(name: name, form: form, example: example, isSecret: isSecret) { [self] text in
+            guard let text else { return standard }
+            return parse(text)
+        }
+    }
+}
+
+/// A setting without its type, for lists.
+package struct AnySettingKey: Sendable {
+    let name: String
+    let form: String
+    let example: String
+    let isSecret: Bool
+    /// The value of a text, or the default for none; nil when it does not do.
+    let value: @Sendable (String?) -> (any Sendable)?
+}
+
+extension SettingKey where Value == String {
+    /// Any text; empty counts as absent.
+    package static func text(_ name: String, _ form: String, example: String, default standard: String?) -> Self {
+        SettingKey(name, form: form, example: example, standard: standard) { $0 }
+    }
+
+    /// A text that is never shown.
+    package static func secret(_ name: String, _ form: String, default standard: String?) -> Self {
+        SettingKey(name, form: form, example: "…", standard: standard, isSecret: true) { $0 }
+    }
+
+    /// One of a closed set.
+    package static func choice(_ name: String, of values: [String], default standard: String) -> Self {
+        let form = "one of " + values.joined(separator: ", ")
+        return SettingKey(name, form: form, example: standard, standard: standard) { values.contains($0) ? $0 : nil }
+    }
+}
+
+extension SettingKey where Value == Int {
+    /// A whole number within bounds.
+    package static func integer(_ name: String, in range: ClosedRange<Int>, default standard: Int?) -> Self {
+        let form = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        return SettingKey(name, form: form, example: String(standard ?? range.lowerBound), standard: standard) { text in
+            Int(text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
+    /// A TCP port.
+    package static func port(_ name: String, default standard: Int?) -> Self {
+        integer(name, in: 1...65_535, default: standard)
+    }
+}
+
+extension SettingKey where Value == Duration {
+    /// Whole milliseconds; the name ends in `_MS`.
+    package static func milliseconds(_ name: String, in range: ClosedRange<Int>, default standard: Int) -> Self {
+        let form = "milliseconds, a whole number from \(range.lowerBound) to \(range.upperBound)"
+        return SettingKey(name, form: form, example: String(standard), standard: .milliseconds(standard)) { text in
+            Int(text).flatMap { range.contains($0) ? .milliseconds($0) : nil }
+        }
+    }
+
+    /// Whole seconds; the name ends in `_SECONDS`.
+    package static func seconds(_ name: String, in range: ClosedRange<Int>, default standard: Int) -> Self {
+        let form = "seconds, a whole number from \(range.lowerBound) to \(range.upperBound)"
+        return SettingKey(name, form: form, example: String(standard), standard: .seconds(standard)) { text in
+            Int(text).flatMap { range.contains($0) ? .seconds($0) : nil }
+        }
+    }
+}
+
+extension SettingKey where Value == [String] {
+    /// Comma-separated texts.
+    package static func list(_ name: String, _ form: String, example: String) -> Self {
+        SettingKey(name, form: form, example: example, standard: []) { text in
+            text.split(separator: ",").map { String($0.drop { $0 == " " }) }
+        }
+    }
+}

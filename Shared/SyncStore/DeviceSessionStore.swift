@@ -1,0 +1,213 @@
+import PostgreSQL
+package import SyncModel
+
+/// Leases of gateways, sessions of devices, and where a session's channels stand.
+package enum DeviceSessionStore {
+    /// Renews a gateway's lease or takes a new one; the answer is the epoch held now.
+    package static func renewLease(gatewayID: String, epoch: Int64) -> Query<Int64> {
+        let sql = "SELECT renew_lease($1, $2, make_interval(secs => $3 / 1000.0))"
+        let parameters: [PostgresValue] = [
+            .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+    }
+
+    /// A connection to register or to announce again.
+    package struct Registration: Sendable {
+        package var gatewayID: String
+        package var gatewayEpoch: Int64
+        package var instanceID: InstanceID
+        package var deviceID: DeviceID
+        package var storeID: StoreID
+        /// Nil: no user bound.
+        package var userID: UserID?
+        package var traits: DeviceTraits
+        package var isForeground: Bool
+        /// 0 for a new connection.
+        package var connectionEpoch: Int64
+        package var takesOwnership: Bool
+        package var verdictMilliseconds: Int64
+
+        package init(
+            gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
+            userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionEpoch: Int64, takesOwnership: Bool,
+            verdictMilliseconds: Int64
+        ) {
+            self.gatewayID = gatewayID
+            self.gatewayEpoch = gatewayEpoch
+            self.instanceID = instanceID
+            self.deviceID = deviceID
+            self.storeID = storeID
+            self.userID = userID
+            self.traits = traits
+            self.isForeground = isForeground
+            self.connectionEpoch = connectionEpoch
+            self.takesOwnership = takesOwnership
+            self.verdictMilliseconds = verdictMilliseconds
+        }
+    }
+
+    /// What became of a registration.
+    package struct Registered: Sendable {
+        /// 0: a newer connection of the device exists, or the gateway's lease is gone.
+        package var connectionEpoch: Int64
+        /// The gateway whose older connection of this device is to be closed.
+        package var supersededGatewayID: String?
+        package var hasLease: Bool
+    }
+
+    /// Registers a connection.
+    package static func register(_ session: Registration) -> Query<Registered> {
+        let sql = """
+            SELECT connection_epoch, superseded_gateway, has_lease
+            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            """
+        let parameters: [PostgresValue] = [
+            .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
+            .text(session.deviceID.text), .text(session.userID?.text ?? ""),
+            .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
+            .bool(session.isForeground), .int64(session.connectionEpoch), .bool(session.takesOwnership),
+            .int64(session.verdictMilliseconds),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            guard let row = rows.first else { return Registered(connectionEpoch: 0, hasLease: true) }
+            return Registered(
+                connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
+                hasLease: row.bool(2))
+        }
+    }
+
+    /// Where one channel of a session stands.
+    package struct ChannelState: Sendable {
+        package var channelID: Int64
+        package var address: ChannelAddress
+        package var head: OplogID
+        package var syncPoint: OplogID
+    }
+
+    /// The channels of a registered session. Run after `register` has committed: an append that does not see the
+    /// session is then seen here (design §1, register first, then read).
+    package static func channels(of session: Registration) -> Query<[ChannelState]> {
+        let sql = """
+            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head, coalesce(p.oplog_id, 0)
+            FROM (VALUES (0::smallint, $2::text), (1::smallint, $3::text), (2::smallint, ''), (3::smallint, ''))
+                AS t (kind, target)
+            JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
+            LEFT JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+            LEFT JOIN sync_point p ON p.channel_id = c.channel_id
+                AND p.device_id = CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN $3 ELSE '' END
+                AND p.store_id = CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN $4 ELSE '' END
+            WHERE c.kind IN (1, 3) OR $2 <> ''
+            """
+        let parameters: [PostgresValue] = [
+            .text(session.instanceID.text), .text(session.userID?.text ?? ""), .text(session.deviceID.text),
+            .text(session.storeID.text),
+        ]
+        let instanceID = session.instanceID
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.compactMap { row in
+                guard let kind = ChannelKind(rawValue: row.int16(1)) else { return nil }
+                let target = TargetAddress(instanceID: instanceID, kind: kind, target: row.text(2))
+                return ChannelState(
+                    channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(3))),
+                    head: OplogID(row.int64(4)), syncPoint: OplogID(row.int64(5)))
+            }
+        }
+    }
+
+    /// Removes a session unless a newer connection has replaced it.
+    package static func close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64) -> Query<Void> {
+        let sql = "DELETE FROM device_session WHERE instance_id = $1 AND device_id = $2 AND connection_epoch = $3"
+        let parameters: [PostgresValue] = [.text(instanceID.text), .text(deviceID.text), .int64(connectionEpoch)]
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
+    /// Notes a session's foreground state and verdict.
+    package static func update(
+        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
+        verdictMilliseconds: Int64
+    ) -> Query<Void> {
+        let sql = """
+            UPDATE device_session
+            SET is_foreground = $4, verdict_until = clock_timestamp() + make_interval(secs => $5 / 1000.0)
+            WHERE instance_id = $1 AND device_id = $2 AND connection_epoch = $3
+            """
+        let parameters: [PostgresValue] = [
+            .text(instanceID.text), .text(deviceID.text), .int64(connectionEpoch), .bool(isForeground),
+            .int64(verdictMilliseconds),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
+    /// A live session that a push may be for.
+    package struct Presence: Sendable {
+        /// Which of the targets asked for.
+        package var ordinal: Int
+        package var gatewayID: String
+        package var traits: DeviceTraits
+        package var isOwner: Bool
+        package var hasValidVerdict: Bool
+    }
+
+    /// The sessions of targets, user and device kinds, on gateways whose lease holds. Run after the append has
+    /// committed: a session that is not seen here reads a backlog that has the append.
+    package static func presence(of targets: [TargetAddress]) -> Query<[Presence]> {
+        let sql = """
+            SELECT i.ordinal, s.gateway_id, s.operating_system, s.app_version,
+                coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp()
+            FROM unnest($1::text[], $2::smallint[], $3::text[])
+                WITH ORDINALITY AS i (instance_id, kind, target, ordinal)
+            JOIN LATERAL (
+                SELECT * FROM device_session u
+                WHERE i.kind = 0 AND u.instance_id = i.instance_id AND u.user_id = i.target AND u.user_id <> ''
+                UNION ALL
+                SELECT * FROM device_session d
+                WHERE i.kind = 1 AND d.instance_id = i.instance_id AND d.device_id = i.target
+            ) s ON true
+            JOIN gateway g
+                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+            LEFT JOIN owner w ON i.kind = 0 AND w.instance_id = s.instance_id AND w.user_id = s.user_id
+            """
+        let parameters: [PostgresValue] = [
+            .textArray(targets.map(\.instanceID.text)), .int16Array(targets.map(\.kind.rawValue)),
+            .textArray(targets.map(\.target)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Presence(
+                    ordinal: Int(row.int64(0)) - 1, gatewayID: row.text(1),
+                    traits: DeviceTraits(
+                        operatingSystem: OperatingSystem(rawValue: row.int16(2)), appVersion: row.text(3)),
+                    isOwner: row.bool(4), hasValidVerdict: row.bool(5))
+            }
+        }
+    }
+
+    /// Channels of a gateway's sessions that moved within the window: what a lost notice left behind.
+    package static func movedChannels(gatewayID: String, window: Duration) -> Query<[ChannelState]> {
+        let sql = """
+            SELECT DISTINCT c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
+            FROM (SELECT DISTINCT channel_id FROM oplog
+                  WHERE created_at > clock_timestamp() - make_interval(secs => $2 / 1000.0)) r
+            JOIN channel c ON c.channel_id = r.channel_id
+            JOIN LATERAL (
+                SELECT FROM device_session u
+                WHERE c.kind = 0 AND u.instance_id = c.instance_id AND u.user_id = c.target AND u.user_id <> ''
+                    AND u.gateway_id = $1
+                UNION ALL
+                SELECT FROM device_session d
+                WHERE c.kind = 1 AND d.instance_id = c.instance_id AND d.device_id = c.target AND d.gateway_id = $1
+            ) s ON true
+            """
+        let parameters: [PostgresValue] = [.text(gatewayID), .int64(window.wholeMilliseconds)]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.compactMap { row in
+                guard let kind = ChannelKind(rawValue: row.int16(2)) else { return nil }
+                let target = TargetAddress(instanceID: InstanceID(row.text(1)), kind: kind, target: row.text(3))
+                return ChannelState(
+                    channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(4))),
+                    head: OplogID(row.int64(5)), syncPoint: .zero)
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+/// One step of the schema: plain SQL, embedded in the binary, applied once, in order, and never edited afterwards.
+package struct Migration: Sendable, Hashable {
+    package let name: String
+    package let script: String
+
+    /// What the history keeps, so that an edited migration is noticed.
+    package var checksum: Int64 { OplogStore.stableHash(script) }
+
+    private init(_ name: String, _ bytes: [UInt8]) {
+        self.name = name
+        script = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Every migration of this build, in order.
+    package static let all = [
+        Migration("m0001_oplog", PackageResources.m0001_oplog_sql)
+    ]
+}

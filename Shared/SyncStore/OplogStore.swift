@@ -1,0 +1,136 @@
+import PostgreSQL
+package import SyncModel
+
+/// Appends and reads oplogs.
+///
+/// **Ordering law.** An id is drawn under its channel's row lock, which is held to commit. So within a channel id
+/// order = commit order = the order in which calls are answered, with any number of writers, and a reader that sees
+/// n sees everything below n.
+package enum OplogStore {
+    /// One push to store. The oplog's id and creation time are given by the store.
+    package struct Append: Sendable {
+        package var address: ChannelAddress
+        package var oplog: Oplog
+
+        package init(address: ChannelAddress, oplog: Oplog) {
+            self.address = address
+            self.oplog = oplog
+        }
+    }
+
+    /// What became of one push.
+    package struct Appended: Sendable, Hashable {
+        package var channelID: Int64
+        package var oplogID: OplogID
+        /// The key was known: nothing was stored, the id is the first call's.
+        package var isDuplicate: Bool
+        /// The channel's head before this batch.
+        package var headBefore: OplogID
+        package var validUntil: WallTime
+        package var createdAt: WallTime
+    }
+
+    /// Stores a batch in one transaction; one answer per push, in order.
+    package static func append(_ pushes: [Append]) -> Query<[Appended]> {
+        let parameters: [PostgresValue] = [
+            .textArray(pushes.map(\.address.target.instanceID.text)),
+            .int16Array(pushes.map(\.address.target.kind.rawValue)),
+            .textArray(pushes.map(\.address.target.target)),
+            .textArray(pushes.map(\.address.bizType.text)),
+            .textArray(pushes.map(\.oplog.thirdMessageID.text)),
+            .int64Array(pushes.map { stableHash($0.oplog.thirdMessageID.text) }),
+            .bytesArray(pushes.map { $0.oplog.isPersistent ? $0.oplog.payload : nil }),
+            .boolArray(pushes.map(\.oplog.isBinary)),
+            .int16Array(pushes.map { $0.oplog.targeting.operatingSystem?.rawValue ?? 0 }),
+            .textArray(pushes.map { $0.oplog.targeting.minimumVersion ?? "" }),
+            .textArray(pushes.map { $0.oplog.targeting.maximumVersion ?? "" }),
+            .int64Array(pushes.map(\.oplog.validUntil.milliseconds)),
+        ]
+        let sql = """
+            SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms
+            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            """
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Appended(
+                    channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
+                    headBefore: OplogID(row.int64(3)), validUntil: WallTime(milliseconds: row.int64(4)),
+                    createdAt: WallTime(milliseconds: row.int64(5)))
+            }
+        }
+    }
+
+    /// The head of a channel; read before `page`, so that a page that came back short covers at least this far.
+    package static func head(of channelID: Int64) -> Query<OplogID> {
+        let sql = "SELECT head FROM channel WHERE channel_id = $1"
+        return Query(PostgresStatement(sql, [.int64(channelID)])) { rows in
+            rows.first.map { OplogID($0.int64(0)) } ?? .zero
+        }
+    }
+
+    /// The first valid, stored oplogs above a position, in id order.
+    package static func page(of channelID: Int64, after: OplogID, limit: Int) -> Query<[Oplog]> {
+        let sql = """
+            SELECT oplog_id, third_message_id, payload, is_binary, operating_system, minimum_version, maximum_version,
+                floor(extract(epoch FROM valid_until) * 1000)::bigint, floor(extract(epoch FROM created_at) * 1000)::bigint
+            FROM oplog
+            WHERE channel_id = $1 AND oplog_id > $2 AND payload IS NOT NULL AND valid_until > now()
+            ORDER BY oplog_id LIMIT $3
+            """
+        let parameters: [PostgresValue] = [.int64(channelID), .int64(after.value), .int32(Int32(limit))]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Oplog(
+                    id: OplogID(row.int64(0)), thirdMessageID: ThirdMessageID(row.text(1)), payload: row.bytes(2),
+                    isBinary: row.bool(3), targeting: targeting(of: row, from: 4),
+                    validUntil: WallTime(milliseconds: row.int64(7)), createdAt: WallTime(milliseconds: row.int64(8)),
+                    isPersistent: true)
+            }
+        }
+    }
+
+    /// Where a valid, stored oplog stands and whom it is restricted to.
+    package struct Standing: Sendable {
+        package var id: OplogID
+        package var targeting: Targeting
+    }
+
+    /// The last valid, stored oplogs between two positions, newest first: what a threshold counts over.
+    package static func newest(
+        of channelID: Int64, after: OplogID, below: OplogID, limit: Int
+    ) -> Query<[Standing]> {
+        let sql = """
+            SELECT oplog_id, operating_system, minimum_version, maximum_version
+            FROM oplog
+            WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
+            ORDER BY oplog_id DESC LIMIT $4
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(after.value), .int64(below.value), .int32(Int32(limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { Standing(id: OplogID($0.int64(0)), targeting: targeting(of: $0, from: 1)) }
+        }
+    }
+
+    /// Makes the partitions that pushes of the next weeks go to.
+    package static func ensurePartitions(weeksAhead: Int) -> Query<Void> {
+        Query(PostgresStatement("SELECT ensure_oplog_partitions($1)", [.int32(Int32(weeksAhead))])) { _ in }
+    }
+
+    private static func targeting(of row: PostgresRow, from column: Int) -> Targeting {
+        let (minimum, maximum) = (row.text(column + 1), row.text(column + 2))
+        return Targeting(
+            operatingSystem: OperatingSystem(rawValue: row.int16(column)), minimumVersion: minimum.isEmpty ? nil : minimum,
+            maximumVersion: maximum.isEmpty ? nil : maximum)
+    }
+
+    /// FNV-1a over the UTF-8 bytes: the index key of a thirdMsgId, the same in every build and server version.
+    static func stableHash(_ text: String) -> Int64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in text.utf8 {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
+        }
+        return Int64(bitPattern: hash)
+    }
+}

@@ -1,0 +1,39 @@
+package import Logging
+package import PostgreSQL
+
+/// Opens connections to the service's database and refuses one that cannot keep the promise.
+package enum SyncDatabase {
+    /// A connection that checks the server each time it connects, then runs `onReady`.
+    package static func connection(
+        _ configuration: PostgresConfiguration, logger: Logger
+    ) -> PostgresConnection {
+        PostgresConnection(configuration: configuration, logger: logger, onConnect: prepare)
+    }
+
+    private static let limit = Duration.seconds(5)
+
+    /// Refuses a server that may lose a commit or is not the primary, and a schema that differs; enters its
+    /// incarnation, so that ids never repeat after a failover (design §4).
+    private static func prepare(_ connection: PostgresConnection) throws(PostgresError) {
+        let settings = PostgresStatement(
+            "SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery()")
+        let row = try connection.run(settings, within: limit).first
+        guard row?.bool(2) == false else {
+            throw PostgresError(code: .misuse, message: "the server is a standby: name the primary", mayRetry: true)
+        }
+        guard row?.text(0) == "on", let commit = row?.text(1), commit != "off", commit != "local" else {
+            throw PostgresError(
+                code: .misuse, message: "the server has fsync or synchronous_commit off: it may lose commits; set both on",
+                mayRetry: false)
+        }
+        try MigrationRunner.verify(connection)
+        // Every query here is an index probe. Statistics of an empty or fast growing table must not talk the planner
+        // into reading it whole, and planning anew each time costs more than the query.
+        try connection.execute(
+            script: """
+                SET jit = off; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+                SET plan_cache_mode = force_generic_plan;
+                """, within: limit)
+        _ = try connection.run(PostgresStatement("SELECT enter_incarnation()"), within: limit)
+    }
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# A private PostgreSQL server in a folder, for the local stack and for tests; loopback only.
+#   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss must give it, without all are trusted
+#   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
+#   postgres.sh ready DIR                  exit 0 when it answers
+set -euo pipefail
+verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
+
+bin() { # the server's programs; Debian keeps them out of the PATH
+    local found
+    found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1) || true
+    [ -n "$found" ] || { echo "PostgreSQL is missing: apt-get install postgresql" >&2; exit 69; }
+    echo "$found"
+}
+
+as_owner() { # PostgreSQL refuses to run as root
+    if [ "$(id -u)" = 0 ]; then
+        exec setpriv --reuid=postgres --regid=postgres --init-groups -- env HOME="$dir" "$@"
+    else
+        exec "$@"
+    fi
+}
+
+case $verb in
+init)
+    [ -f "$dir/data/PG_VERSION" ] && exit 0
+    port=${3:?PORT is missing} password=${4:-}
+    mkdir -p "$dir/sock"
+    umask 077
+    printf '%s\n' "${password:-unused}" > "$dir/password"
+    if [ "$(id -u)" = 0 ]; then
+        chown -R postgres:postgres "$dir"
+        # The server's user must be able to walk down to its folder.
+        parent=$(dirname "$dir")
+        while [ "$parent" != / ]; do chmod a+x "$parent"; parent=$(dirname "$parent"); done
+    fi
+    cd "$dir"
+    auth=trust
+    [ -z "$password" ] || auth=scram-sha-256
+    (as_owner "$(bin)/initdb" -D "$dir/data" -U mss --pwfile="$dir/password" -A "$auth" -E UTF8 --locale=C.UTF-8 \
+        --data-checksums > "$dir/initdb.log" 2>&1) || { cat "$dir/initdb.log" >&2; exit 70; }
+    cat >> "$dir/data/postgresql.conf" <<CONF
+listen_addresses = '127.0.0.1'
+port = $port
+unix_socket_directories = '$dir/sock'
+shared_buffers = 256MB
+max_wal_size = 4GB
+max_connections = 200
+fsync = on
+synchronous_commit = on
+log_line_prefix = '%m [%p] %q%a '
+CONF
+    ;;
+run)
+    cd "$dir"
+    # Children of a killed server hold its shared memory until they notice; a new one refuses to start before.
+    pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null || true)
+    if [ -n "$pid" ] && ! kill -0 "$pid" 2>/dev/null; then
+        for _ in $(seq 100); do
+            left=$(pgrep -f "^postgres: " -u "$(stat -c %U "$dir/data")" | while read -r child; do
+                [ "$(readlink "/proc/$child/cwd" 2>/dev/null)" = "$dir/data" ] && echo "$child"
+            done || true)
+            [ -n "$left" ] || break
+            # shellcheck disable=SC2086 # one pid a word
+            kill -QUIT $left 2>/dev/null || true
+            sleep 0.1
+        done
+    fi
+    as_owner "$(bin)/postgres" -D "$dir/data"
+    ;;
+ready)
+    port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)
+    "$(bin)/pg_isready" -q -h 127.0.0.1 -p "$port"
+    ;;
+*) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
+esac

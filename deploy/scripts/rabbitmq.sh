@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
+#   rabbitmq.sh init DIR PORT [PASSWORD]   write its configuration; with a password the only user is mss, without guest/guest
+#   rabbitmq.sh run DIR                    serve in the foreground (exec)
+#   rabbitmq.sh ready DIR                  exit 0 when it answers
+# The distribution port is PORT+1, epmd's is PORT+2.
+set -euo pipefail
+verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
+
+environment() {
+    port=$(cat "$dir/port")
+    export HOME="$dir/home" RABBITMQ_NODENAME="mss$port@localhost" RABBITMQ_MNESIA_BASE="$dir/data"
+    export RABBITMQ_LOG_BASE="$dir/log" RABBITMQ_CONFIG_FILE="$dir/rabbitmq.conf"
+    export RABBITMQ_ENABLED_PLUGINS_FILE="$dir/enabled_plugins" RABBITMQ_PID_FILE="$dir/pid"
+    export RABBITMQ_CONF_ENV_FILE="$dir/rabbitmq-env.conf" RABBITMQ_FEATURE_FLAGS_FILE="$dir/data/feature_flags"
+    export RABBITMQ_DIST_PORT=$((port + 1)) ERL_EPMD_PORT=$((port + 2)) ERL_EPMD_ADDRESS=127.0.0.1 LC_ALL=C.UTF-8
+    # One scheduler that does not spin: on a small machine a second one stalls deliveries for up to seconds.
+    export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
+}
+
+server() { # the package's own wrapper in the PATH changes user and loses HOME
+    dirname "$(ls -d /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server 2>/dev/null | tail -n 1)"
+}
+
+case $verb in
+init)
+    [ -f "$dir/port" ] && exit 0
+    port=${3:?PORT is missing} password=${4:-}
+    [ -d "$(server)" ] || { echo "RabbitMQ is missing: apt-get install rabbitmq-server" >&2; exit 69; }
+    umask 077
+    mkdir -p "$dir/home" "$dir/data" "$dir/log"
+    : > "$dir/rabbitmq-env.conf"
+    echo '[].' > "$dir/enabled_plugins"
+    cat > "$dir/rabbitmq.conf" <<CONF
+listeners.tcp.1 = 127.0.0.1:$port
+log.file.level = warning
+disk_free_limit.absolute = 200MB
+default_user = ${password:+mss}
+default_pass = $password
+CONF
+    [ -n "$password" ] || sed -i '/^default_/d' "$dir/rabbitmq.conf"
+    echo "$port" > "$dir/port"
+    ;;
+run)
+    environment
+    cd "$dir"
+    exec "$(server)/rabbitmq-server"
+    ;;
+ready)
+    # The broker answers a wrong protocol header with its own.
+    port=$(cat "$dir/port")
+    exec 3<>"/dev/tcp/127.0.0.1/$port" || exit 1
+    printf 'AMQP\x00\x00\x00\x00' >&3
+    read -r -t 2 -N 4 answer <&3
+    [ "$answer" = AMQP ]
+    ;;
+*) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
+esac
