@@ -109,7 +109,7 @@ let services: [Target] = [
         name: "ControlTool",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioPosix, nioSSL,
+            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL,
         ],
         path: "Services/ControlTool", swiftSettings: strict),
 ]

@@ -1,1 +1,9 @@
-@main struct Main { static func main() {} }
+import ArgumentParser
+
+/// The operators' and developers' tool.
+@main
+struct ControlTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
+        subcommands: [MigrateCommand.self, ApplyCommand.self, PushCommand.self, ListenCommand.self, LoadCommand.self])
+}

@@ -205,7 +205,7 @@ package final class AMQPClient: Service, Sendable {
         }
         if !replies.isEmpty { events.onReplies(replies) }
         for (consumer, group) in deliveries where consumptions.indices.contains(consumer) {
-            state.unsettled += group.count
+            if consumptions[consumer].prefetch != nil { state.unsettled += group.count }
             consumptions[consumer].handler(group)
         }
         for (confirmation, isAck) in confirmations { confirmation(isAck) }

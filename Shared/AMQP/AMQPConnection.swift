@@ -129,10 +129,13 @@ final class AMQPConnection {
         }
         try check("consume replies")
         for (number, consumption) in consumptions.enumerated() {
-            amqp_basic_qos(state, Self.mainChannel, 0, consumption.prefetch, 0)
-            try check("set the prefetch")
+            if let prefetch = consumption.prefetch {
+                amqp_basic_qos(state, Self.mainChannel, 0, prefetch, 0)
+                try check("set the prefetch")
+            }
             _ = withBytes(consumption.queue, String(number)) { queue, tag in
-                amqp_basic_consume(state, Self.mainChannel, queue, tag, 0, 0, 0, amqp_empty_table)
+                amqp_basic_consume(
+                    state, Self.mainChannel, queue, tag, 0, consumption.prefetch == nil ? 1 : 0, 0, amqp_empty_table)
             }
             try check("consume from \(consumption.queue)")
         }

@@ -22,12 +22,12 @@ package enum AMQPSettlement: Sendable {
 /// A queue to consume from.
 package struct AMQPConsumption: Sendable {
     package let queue: String
-    /// Deliveries in hand at a time.
-    package let prefetch: UInt16
+    /// Deliveries in hand at a time; nil: they need no settlement, as losing one is harmless.
+    package let prefetch: UInt16?
     /// Called on the connection's thread with all that was read together; it must not block.
     package let handler: @Sendable ([AMQPDelivery]) -> Void
 
-    package init(queue: String, prefetch: UInt16, handler: @escaping @Sendable ([AMQPDelivery]) -> Void) {
+    package init(queue: String, prefetch: UInt16?, handler: @escaping @Sendable ([AMQPDelivery]) -> Void) {
         self.queue = queue
         self.prefetch = prefetch
         self.handler = handler

@@ -1,6 +1,6 @@
 import AMQP
 import BusMessages
-package import Logging
+import Logging
 import ServiceLifecycle
 package import SyncModel
 import Synchronization
@@ -21,20 +21,23 @@ package final class ControlDirectory: Service, Sendable {
     }
 
     private let state = Mutex(State())
-    private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     private let bus: MessageBus
     private let onLoaded: @Sendable () -> Void
     private let logger: Logger
 
-    /// - Parameter onLoaded: called after every snapshot that was taken over.
-    package init(bus: MessageBus, logger: Logger, onLoaded: @escaping @Sendable () -> Void = {}) {
+    /// - Parameters:
+    ///   - wakeUps: yields when an announcement came in.
+    ///   - onLoaded: called after every snapshot that was taken over.
+    init(
+        bus: MessageBus, wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation),
+        logger: Logger, onLoaded: @escaping @Sendable () -> Void
+    ) {
         self.bus = bus
+        self.wakeUps = wakeUps
         self.logger = logger
         self.onLoaded = onLoaded
     }
-
-    /// Asks now: an announcement came in.
-    package func wake() { wakeUps.continuation.yield() }
 
     /// Whether a snapshot has been taken over.
     package var isLoaded: Bool { state.withLock { $0.version > 0 } }
@@ -56,7 +59,7 @@ package final class ControlDirectory: Service, Sendable {
                 }
                 group.addTask {
                     while !Task.isCancelled, !Task.isShuttingDownGracefully {
-                        self.wake()
+                        self.wakeUps.continuation.yield()
                         try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
                     }
                 }

@@ -34,7 +34,7 @@ package struct SettingKey<Value: Sendable>: Sendable {
 
 /// A setting without its type, for lists.
 package struct AnySettingKey: Sendable {
-    let name: String
+    package let name: String
     let form: String
     let example: String
     let isSecret: Bool

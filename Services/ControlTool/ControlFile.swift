@@ -1,0 +1,80 @@
+import SyncModel
+
+/// A JSON file of instances and configurations, as `mssctl apply` reads it.
+struct ControlFile: Decodable {
+    struct InstanceEntry: Decodable {
+        let instanceId: String
+        let name: String?
+        let validatorUrl: String?
+        let verdictLifetimeSeconds: Int?
+    }
+
+    struct ConfigurationEntry: Decodable {
+        enum Scope: String, Decodable { case appointed, global }
+        enum Target: String, Decodable { case user, device }
+
+        let instanceId: String
+        let bizType: String
+        let description: String
+        let scope: Scope
+        let target: Target
+        let multiDevice: Bool?
+        let persistent: Bool?
+        let repush: Repush?
+        let checkSession: Bool?
+        let online: Bool?
+    }
+
+    /// `"all"`, or the threshold.
+    enum Repush: Decodable {
+        case all
+        case threshold(Int)
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let threshold = try? container.decode(Int.self), (1...1_000).contains(threshold) {
+                self = .threshold(threshold)
+            } else if try container.decode(String.self) == "all" {
+                self = .all
+            } else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "repush is \"all\" or a number from 1 to 1000")
+            }
+        }
+    }
+
+    let instances: [InstanceEntry]?
+    let configurations: [ConfigurationEntry]?
+}
+
+extension Instance {
+    init(_ entry: ControlFile.InstanceEntry) {
+        self.init(
+            id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId, isEnabled: true,
+            validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600))
+    }
+}
+
+extension SyncConfiguration {
+    /// What the entry leaves out is as the console preselects it (spec C3).
+    init(_ entry: ControlFile.ConfigurationEntry) {
+        let kind: ChannelKind =
+            switch (entry.scope, entry.target) {
+            case (.appointed, .user): .user
+            case (.appointed, .device): .device
+            case (.global, .user): .globalUser
+            case (.global, .device): .globalDevice
+            }
+        let repush: RepushMode =
+            switch entry.repush {
+            case .all?: .all
+            case .threshold(let newest)?: .threshold(newest)
+            case nil: .threshold(Limits.defaultThreshold)
+            }
+        self.init(
+            instanceID: InstanceID(entry.instanceId), bizType: BizType(entry.bizType),
+            description: entry.description, kind: kind, isMultiDevice: kind.needsUser && (entry.multiDevice ?? true),
+            isPersistent: kind.isGlobal || (entry.persistent ?? true), repush: repush,
+            checksSession: kind.needsUser && (entry.checkSession ?? false), isOnline: entry.online ?? true)
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Logging
+import PostgreSQL
+import ServiceKit
+import SyncStore
+
+/// `mssctl migrate`: brings the database to this build's schema.
+struct MigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate",
+        abstract: "Brings the database to this build's schema.",
+        discussion: "Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER and _PASSWORD.")
+
+    @Flag(help: "Only name what would be applied.")
+    var dryRun = false
+
+    func run() async throws {
+        let settings = try ToolSettings.read(PostgresSettings.keys)
+        let password = settings[PostgresSettings.password]
+        let configuration = PostgresConfiguration(
+            host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
+            database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
+            password: password.isEmpty ? nil : password, applicationName: "mssctl", statementTimeout: .seconds(60),
+            lockTimeout: .seconds(30))
+        let connection = PostgresConnection(configuration: configuration, logger: ToolSettings.logger())
+        if dryRun {
+            let pending = try MigrationRunner.pending(connection)
+            print(pending.isEmpty ? "nothing to apply" : pending.map(\.name).joined(separator: "\n"))
+        } else {
+            let applied = try MigrationRunner.migrate(connection)
+            print(applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
+        }
+        connection.close()
+    }
+}

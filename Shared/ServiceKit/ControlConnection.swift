@@ -1,0 +1,31 @@
+package import AMQP
+import BusMessages
+import Foundation
+
+/// A bus whose control data is kept current: what a process has that is no oplog writer.
+package struct ControlConnection: Sendable {
+    package let bus: MessageBus
+    package let directory: ControlDirectory
+
+    /// - Parameters:
+    ///   - extra: queues of this process beside the shared ones.
+    ///   - onLoaded: called after every snapshot of the control data that was taken over.
+    package init(
+        _ context: ServiceContext, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption] = [],
+        onLoaded: @escaping @Sendable () -> Void = {}
+    ) {
+        let processID = UUID().uuidString
+        let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let queue = Topology.controlChangesQueue(processID: processID)
+        let changes = AMQPConsumption(queue: queue, prefetch: nil) { _ in wakeUps.continuation.yield() }
+        bus = MessageBus(
+            configuration: AMQPConfiguration(context.settings, connectionName: context.name),
+            extra: extra.adding(.controlChanges(processID: processID)), consumptions: consumptions + [changes],
+            logger: context.logger)
+        let health = context.health
+        directory = ControlDirectory(bus: bus, wakeUps: wakeUps, logger: context.logger) {
+            health.set("control", isReady: true)
+            onLoaded()
+        }
+    }
+}
