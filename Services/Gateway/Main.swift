@@ -1,1 +1,35 @@
-@main struct Main { static func main() {} }
+import AMQP
+import BusMessages
+import ServiceKit
+
+/// The gateway: holds device connections. Any number of them run side by side.
+@main
+struct Main {
+    static func main() async {
+        await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys) { context in
+            let health = context.health
+            for condition in ["amqp", "control", "listener"] { health.set(condition, isReady: false) }
+            let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
+            let link = CoreLink()
+            let notices = AMQPConsumption(queue: Topology.noticesQueue(gatewayID: gatewayID), prefetch: nil) {
+                link.core?.received($0)
+            }
+            let control = ControlConnection(
+                context, extra: .notices(gatewayID: gatewayID), consumptions: [notices]
+            ) { link.core?.surroundingsChanged() }
+            let core = GatewayCore(
+                gatewayID: gatewayID, limits: SessionLimits(heartbeat: settings[GatewaySettings.heartbeat]),
+                control: control, logger: context.logger)
+            link.set(core)
+            control.bus.onConnectionChange { isConnected in
+                health.set("amqp", isReady: isConnected)
+                if isConnected { core.announceAll() }
+            }
+            let listener = DeviceListener(
+                host: settings[GatewaySettings.host], port: settings[GatewaySettings.port],
+                certificateFile: settings[GatewaySettings.certificateFile],
+                privateKeyFile: settings[GatewaySettings.privateKeyFile], core: core, health: health)
+            return [control.bus, control.directory, core.makeLease(), core.reporter, GatewayRhythm(core: core), listener]
+        }
+    }
+}

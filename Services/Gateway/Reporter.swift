@@ -68,7 +68,7 @@ final class Reporter: Service, Sendable {
     }
 
     private func flush() {
-        guard bus.isConnected else { return state.withLock(trim) }
+        guard bus.isConnected else { return state.withLock { trim(&$0) } }
         let (points, facts) = state.withLock { state in
             defer { state = State() }
             return (state.syncPoints, state.facts)

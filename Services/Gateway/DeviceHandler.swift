@@ -1,0 +1,152 @@
+import BusMessages
+import DeviceProtocol
+import Logging
+import Metrics
+import NIOCore
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+
+/// Drives one device connection: gives events to its state machine and performs the actions, on its event loop.
+final class DeviceHandler: ChannelInboundHandler {
+    typealias InboundIn = Mss_Device_V1_Packet
+    typealias OutboundOut = ByteBuffer
+
+    private let gateway: GatewayCore
+    private let number: UInt64
+    private var machine: SessionStateMachine
+    private var context: ChannelHandlerContext?
+    /// Batches of this turn of the event loop: they leave as few frames as the limit allows (spec D5).
+    private var batches: [Mss_Device_V1_ChannelBatch] = []
+    private var batchBytes = 0
+    private var isFlushScheduled = false
+
+    init(gateway: GatewayCore, number: UInt64) {
+        self.gateway = gateway
+        self.number = number
+        machine = SessionStateMachine(limits: gateway.limits, now: .now)
+    }
+
+    // MARK: Events
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        gateway.registry.add(SessionHandle(number: number, eventLoop: context.eventLoop, handler: bound))
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        gateway.registry.remove(number)
+        if let identity = machine.identity, machine.connectionEpoch > 0 {
+            gateway.close(identity, connectionEpoch: machine.connectionEpoch)
+        }
+        machine.disconnected()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let packet = unwrapInboundIn(data)
+        handle { $0.received(packet, in: $1) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if let error = error as? FrameError {
+            perform([.close(.protocolViolation, "\(error)")])
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    /// Gives the machine an event and performs what it answers; on the event loop only.
+    func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
+        perform(event(&machine, gateway.surroundings()))
+    }
+
+    // MARK: Actions
+
+    private func perform(_ actions: [SessionAction]) {
+        for action in actions { perform(action) }
+    }
+
+    private func perform(_ action: SessionAction) {
+        guard let context else { return }
+        switch action {
+        case .push(let batch, let oplogs, let channelID):
+            append(batch)
+            if let deviceID = machine.identity?.deviceID {
+                gateway.reporter.handedOut(oplogs, channelID: channelID, deviceID: deviceID)
+            }
+        case .send(let packet):
+            writeBatches()
+            write(packet)
+        case .listen(let targets):
+            gateway.registry.listen(number, to: targets)
+        case .open(let identity, let connectionEpoch, let takesOwnership, let verdictFor):
+            gateway.open(
+                identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership, verdictFor: verdictFor,
+                for: handle(on: context))
+        case .update(let identity, let connectionEpoch, let verdictFor):
+            gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
+        case .fetch(let channelID, let after, let newest, let traits):
+            gateway.fetch(
+                channelID: channelID, after: after, newest: newest, traits: traits, for: handle(on: context))
+        case .validate(let instanceID, let userID, let sessionID, let bindNumber):
+            gateway.validate(
+                instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,
+                for: handle(on: context))
+        case .record(let channelID, let deviceID, let storeID, let upto):
+            gateway.reporter.record(channelID: channelID, deviceID: deviceID, storeID: storeID, upto: upto)
+        case .confirm(let reportID, let deviceID, let oplogs):
+            gateway.confirm(reportID: reportID, deviceID: deviceID, oplogs: oplogs, for: handle(on: context))
+        case .close(let code, let reason):
+            close(code, reason, context)
+        }
+    }
+
+    private func handle(on context: ChannelHandlerContext) -> SessionHandle {
+        SessionHandle(
+            number: number, eventLoop: context.eventLoop,
+            handler: NIOLoopBound(self, eventLoop: context.eventLoop))
+    }
+
+    private func append(_ batch: Mss_Device_V1_ChannelBatch) {
+        let bytes = batch.entries.reduce(64) { $0 + $1.payload.count + 128 }
+        if !batches.isEmpty, batchBytes + bytes > DeviceProtocolLimits.pushFrameBytes { writeBatches() }
+        batches.append(batch)
+        batchBytes += bytes
+        guard !isFlushScheduled, let context else { return }
+        isFlushScheduled = true
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.execute { bound.value.writeBatches() }
+    }
+
+    private func writeBatches() {
+        isFlushScheduled = false
+        guard !batches.isEmpty else { return }
+        write(.with { $0.push.batches = batches })
+        batches = []
+        batchBytes = 0
+    }
+
+    private func write(_ packet: Mss_Device_V1_Packet) {
+        guard let context else { return }
+        var buffer = context.channel.allocator.buffer(capacity: 256)
+        PacketEncoder.encode(packet, into: &buffer)
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+    }
+
+    private func close(_ code: CloseCode, _ reason: String, _ context: ChannelHandlerContext) {
+        writeBatches()
+        gateway.logger.debug("device closed", metadata: ["code": "\(code.rawValue)", "reason": "\(reason)"])
+        var buffer = context.channel.allocator.buffer(capacity: 256)
+        PacketEncoder.encode(
+            .with {
+                $0.close.code = code.rawValue
+                $0.close.reason = reason
+                if CloseCode.Group(code: code.rawValue) == .reconnectLater {
+                    $0.close.retryAfterMs = UInt32.random(in: 200...2_000)
+                }
+            }, into: &buffer)
+        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+    }
+}

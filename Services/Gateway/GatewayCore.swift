@@ -1,0 +1,245 @@
+import AMQP
+import BusMessages
+import DeviceProtocol
+import Foundation
+import Logging
+import NIOCore
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+
+/// What all device connections of this gateway share: the bus with its requests, the registry, the lease, reports.
+final class GatewayCore: Sendable {
+    let gatewayID: String
+    let limits: SessionLimits
+    let registry = SessionRegistry()
+    let reporter: Reporter
+    let logger: Logger
+    private let bus: MessageBus
+    private let directory: ControlDirectory
+    private let lease: Mutex<GatewayLease?> = Mutex(nil)
+
+    init(gatewayID: String, limits: SessionLimits, control: ControlConnection, logger: Logger) {
+        self.gatewayID = gatewayID
+        self.limits = limits
+        self.logger = logger
+        bus = control.bus
+        directory = control.directory
+        reporter = Reporter(bus: control.bus)
+    }
+
+    /// The lease service of this gateway; a new lease makes every session announce itself.
+    func makeLease() -> GatewayLease {
+        let made = GatewayLease(gatewayID: gatewayID, bus: bus, logger: logger) { [self] in announceAll() }
+        lease.withLock { $0 = made }
+        return made
+    }
+
+    private var currentLease: GatewayLease? { lease.withLock { $0 } }
+
+    /// What the sessions' rules look at now.
+    func surroundings() -> SessionSurroundings {
+        let (now, directory) = (ContinuousClock.now, directory)
+        return SessionSurroundings(
+            now: now, wallTime: .now, holdsLease: currentLease?.holds(at: now) ?? false,
+            configuration: { directory.configuration($0, $1) }, instance: { directory.instance($0) },
+            random: .random(in: 0..<1))
+    }
+
+    // MARK: Events for many sessions
+
+    /// Gives an event to sessions, one turn of each event loop for all of its sessions.
+    func tell(
+        _ sessions: [SessionHandle],
+        _ event: @escaping @Sendable (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
+    ) {
+        for group in Dictionary(grouping: sessions, by: { ObjectIdentifier($0.eventLoop) }).values {
+            group[0].eventLoop.execute {
+                for session in group { session.handler.value.handle(event) }
+            }
+        }
+    }
+
+    /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
+    /// away, anything may have been missed.
+    func announceAll() { tell(registry.all) { $0.announce(in: $1) } }
+
+    /// Configurations have changed: what was withheld may go out.
+    func surroundingsChanged() { tell(registry.all) { $0.surroundingsChanged(in: $1) } }
+
+    /// Bodies of notices from oplog writers, on the bus thread.
+    func received(_ deliveries: [AMQPDelivery]) {
+        for delivery in deliveries {
+            guard let notices = Mss_Bus_V1_GatewayNotices.elements(of: delivery.body) else {
+                logger.error("a notice could not be read")
+                continue
+            }
+            for notice in notices { received(notice) }
+        }
+    }
+
+    private func received(_ notice: Mss_Bus_V1_GatewayNotice) {
+        switch notice.body {
+        case .oplogs(let message):
+            if let notice = ChannelNotice(bus: message) { received(notice) }
+        case .superseded(let message):
+            let target = TargetAddress(
+                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
+            let epoch = message.connectionEpoch
+            tell(registry.sessions(listeningTo: target)) { machine, _ in machine.superseded(by: epoch) }
+        case nil:
+            break
+        }
+    }
+
+    private func received(_ notice: ChannelNotice) {
+        let sessions = registry.sessions(listeningTo: notice.address.target)
+        if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
+    }
+
+    /// Asks which channels moved lately, and gives the answer as notices: finds what a lost notice left behind.
+    func sweep(windowSeconds: UInt32) async {
+        guard registry.count > 0, bus.isConnected else { return }
+        do throws(BusError) {
+            let reply = try await bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { [gatewayID] number in
+                .with {
+                    $0.correlation = number
+                    $0.sweep.gatewayID = gatewayID
+                    $0.sweep.windowSeconds = windowSeconds
+                }
+            }
+            for state in reply.sweep.channels {
+                guard let target = TargetAddress(bus: state.target) else { continue }
+                let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
+                received(ChannelNotice(channelID: state.channelID, address: address, head: OplogID(state.head)))
+            }
+        } catch {
+            logger.debug("sweep failed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Requests of one session
+
+    func open(
+        _ identity: SessionIdentity, connectionEpoch: Int64, takesOwnership: Bool, verdictFor: Duration,
+        for session: SessionHandle
+    ) {
+        let gatewayEpoch = currentLease?.epoch ?? 0
+        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.open.gatewayID = gatewayID
+                $0.open.gatewayEpoch = gatewayEpoch
+                $0.open.instanceID = identity.instanceID.text
+                $0.open.deviceID = identity.deviceID.text
+                $0.open.storeID = identity.storeID.text
+                $0.open.userID = identity.userID?.text ?? ""
+                $0.open.operatingSystem = Mss_Bus_V1_OperatingSystem(identity.traits.operatingSystem)
+                $0.open.appVersion = identity.traits.appVersion
+                $0.open.foreground = identity.isForeground
+                $0.open.connectionEpoch = connectionEpoch
+                $0.open.takesOwnership = takesOwnership
+                $0.open.verdictValidMs = verdictFor.wholeMilliseconds
+            }
+        } completion: { [self] result in
+            tell([session]) { machine, world in
+                guard case .success(let reply) = result, case .session(let session)? = reply.body else {
+                    return machine.registrationFailed(in: world)
+                }
+                return machine.registered(session, bindNumber: identity.bindNumber, in: world)
+            }
+        }
+    }
+
+    func update(_ identity: SessionIdentity, connectionEpoch: Int64, verdictFor: Duration) {
+        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.update.instanceID = identity.instanceID.text
+                $0.update.deviceID = identity.deviceID.text
+                $0.update.connectionEpoch = connectionEpoch
+                $0.update.foreground = identity.isForeground
+                $0.update.verdictValidMs = verdictFor.wholeMilliseconds
+            }
+        } completion: { _ in
+        }
+    }
+
+    /// Nobody waits for the answer: a session that stays on record by mistake goes with the next one of its device.
+    func close(_ identity: SessionIdentity, connectionEpoch: Int64) {
+        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.close.instanceID = identity.instanceID.text
+                $0.close.deviceID = identity.deviceID.text
+                $0.close.connectionEpoch = connectionEpoch
+            }
+        } completion: { _ in
+        }
+    }
+
+    func fetch(channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, for session: SessionHandle) {
+        bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.channelID = channelID
+                $0.after = after.value
+                $0.limit = UInt32(Limits.fetchPageOplogs)
+                $0.newest = UInt32(newest)
+                $0.operatingSystem = Mss_Bus_V1_OperatingSystem(traits.operatingSystem)
+                $0.appVersion = traits.appVersion
+            }
+        } completion: { [self] result in
+            tell([session]) { machine, world in
+                guard case .success(let reply) = result, case .fetch(let page)? = reply.body else {
+                    return machine.fetchFailed(channelID: channelID, in: world)
+                }
+                return machine.fetched(page, channelID: channelID, in: world)
+            }
+        }
+    }
+
+    func validate(
+        instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32, for session: SessionHandle
+    ) {
+        let askedAt = ContinuousClock.now
+        bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.instanceID = instanceID.text
+                $0.userID = userID.text
+                $0.sessionID = sessionID
+            }
+        } completion: { [self] result in
+            var answer: Mss_Bus_V1_ValidateReply?
+            if case .success(let reply) = result, case .validate(let verdict)? = reply.body { answer = verdict }
+            tell([session]) { [answer] machine, world in
+                machine.validated(answer, bindNumber: bindNumber, askedAt: askedAt, in: world)
+            }
+        }
+    }
+
+    /// Confirmations are answered once they are durable; a report without an answer is repeated by the device.
+    func confirm(reportID: UInt64, deviceID: DeviceID, oplogs: [Int64: [Int64]], for session: SessionHandle) {
+        let now = WallTime.now.milliseconds
+        let facts = oplogs.map { channelID, ids in
+            Mss_Bus_V1_Fact.with {
+                $0.atMs = now
+                $0.channelID = channelID
+                $0.confirmed.deviceID = deviceID.text
+                $0.confirmed.oplogIds = ids
+            }
+        }
+        let answer: @Sendable (Bool) -> Void = { [self] isRecorded in
+            guard isRecorded else { return }
+            tell([session]) { _, _ in [.send(.with { $0.confirmRecorded.reportID = reportID })] }
+        }
+        guard !facts.isEmpty else { return answer(true) }
+        do throws(AMQPError) {
+            try bus.record(facts, whenConfirmed: answer)
+        } catch {
+            logger.debug("confirmations not recorded", metadata: ["error": "\(error)"])
+        }
+    }
+}

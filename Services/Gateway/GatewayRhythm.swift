@@ -1,0 +1,24 @@
+import Metrics
+import ServiceKit
+import ServiceLifecycle
+
+/// What the gateway does again and again: the second's tick of every session, and the sweep.
+struct GatewayRhythm: Service {
+    /// Every few seconds, with a window that overlaps the last sweep and the longest transaction.
+    private static let sweepEvery = 5
+    private static let sweepWindowSeconds: UInt32 = 20
+
+    let core: GatewayCore
+
+    func run() async throws {
+        let connected = Gauge(label: "mss_gateway_connections")
+        var second = Int.random(in: 0..<Self.sweepEvery)
+        while !Task.isCancelled, !Task.isShuttingDownGracefully {
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
+            core.tell(core.registry.all) { $0.ticked(in: $1) }
+            connected.record(core.registry.count)
+            second += 1
+            if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
+        }
+    }
+}
