@@ -131,6 +131,7 @@ let tests: [Target] = [
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
             "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "TestSupport",
+            protobuf, nioCore, logging,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(

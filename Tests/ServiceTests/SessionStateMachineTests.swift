@@ -1,0 +1,426 @@
+import BusMessages
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+import Testing
+
+@testable import Gateway
+
+/// One session with a world that the test sets, and what it answered.
+private struct Bench {
+    static let instance = Instance(
+        id: InstanceID("i"), name: "i", isEnabled: true, validatorURL: "http://tenant", verdictLifetime: .seconds(600))
+
+    var machine: SessionStateMachine
+    var now = ContinuousClock.now
+    var holdsLease = true
+    var configurations: [BizType: SyncConfiguration] = [:]
+
+    init(_ configurations: [SyncConfiguration] = [Bench.configuration("B")]) {
+        machine = SessionStateMachine(limits: SessionLimits(), now: now)
+        for configuration in configurations { self.configurations[configuration.bizType] = configuration }
+    }
+
+    static func configuration(
+        _ bizType: String, kind: SyncModel.ChannelKind = .user, checks: Bool = false, repush: RepushMode = .all
+    ) -> SyncConfiguration {
+        SyncConfiguration(
+            instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind, isMultiDevice: true,
+            isPersistent: true, repush: repush, checksSession: checks, isOnline: true)
+    }
+
+    var world: SessionSurroundings {
+        let configurations = configurations
+        return SessionSurroundings(
+            now: now, wallTime: WallTime(milliseconds: 1_000), holdsLease: holdsLease,
+            configuration: { _, bizType in configurations[bizType] },
+            instance: { $0 == Bench.instance.id ? Bench.instance : nil }, random: 0.5)
+    }
+
+    mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {
+        machine.received(.with(fill), in: world)
+    }
+
+    /// Connects with user u bound and registers with these channels: (bizType, channel id, head, sync point).
+    @discardableResult
+    mutating func open(_ channels: [(String, Int64, Int64, Int64)] = []) -> [SessionAction] {
+        _ = receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.appVersion = "1"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = "u"
+            $0.connect.bind.sessionID = "session"
+        }
+        return machine.registered(Self.reply(channels), bindNumber: 1, in: world)
+    }
+
+    static func reply(_ channels: [(String, Int64, Int64, Int64)], epoch: Int64 = 7) -> Mss_Bus_V1_SessionReply {
+        .with {
+            $0.connectionEpoch = epoch
+            $0.channels = channels.map { bizType, id, head, point in
+                .with {
+                    $0.channelID = id
+                    $0.target = target.bus
+                    $0.bizType = bizType
+                    $0.head = head
+                    $0.syncPoint = point
+                }
+            }
+        }
+    }
+
+    static let target = TargetAddress(instanceID: instance.id, kind: .user, target: "u")
+
+    static func notice(_ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1) -> ChannelNotice {
+        ChannelNotice(
+            channelID: channel, address: ChannelAddress(target: target, bizType: BizType(bizType)),
+            after: OplogID(after), upto: OplogID(ids.last ?? after), entries: ids.map { oplog($0, payload: payload) })
+    }
+
+    static func oplog(_ id: Int64, payload: Int = 1) -> Oplog {
+        Oplog(
+            id: OplogID(id), thirdMessageID: ThirdMessageID("m\(id)"), payload: Array(repeating: 120, count: payload),
+            isBinary: false, targeting: .everyone, validUntil: WallTime(milliseconds: 2_000),
+            createdAt: WallTime(milliseconds: 0), isPersistent: true)
+    }
+
+    static func page(after: Int64, ids: [Int64], more: Bool = false) -> Mss_Bus_V1_FetchReply {
+        .with {
+            $0.after = after
+            $0.upto = ids.last ?? after
+            $0.entries = ids.map { oplog($0).bus }
+            $0.more = more
+        }
+    }
+}
+
+extension [SessionAction] {
+    fileprivate var pushed: [Int64] {
+        flatMap { action -> [Int64] in
+            if case .push(let batch, _, _) = action { return batch.entries.map(\.oplogID) }
+            return []
+        }
+    }
+    fileprivate var batches: [Mss_Device_V1_ChannelBatch] {
+        compactMap { if case .push(let batch, _, _) = $0 { batch } else { nil } }
+    }
+    fileprivate var fetches: [(after: Int64, newest: Int)] {
+        compactMap { if case .fetch(_, let after, let newest, _) = $0 { (after.value, newest) } else { nil } }
+    }
+    fileprivate var closeCode: CloseCode? {
+        compactMap { if case .close(let code, _) = $0 { code } else { nil } }.first
+    }
+    fileprivate var isCaughtUp: Bool {
+        contains { if case .send(let packet) = $0, case .caughtUp? = packet.body { true } else { false } }
+    }
+    fileprivate var opens: Int { count { if case .open = $0 { true } else { false } } }
+}
+
+@Suite("A device session, from its first frame to its end")
+struct SessionStateMachineTests {
+    @Test("the first frame must be Connect, and Connect comes once")
+    func connectComesFirst() {
+        var bench = Bench()
+        #expect(bench.receive { $0.ping.number = 1 }.closeCode == .protocolViolation)
+        bench = Bench()
+        bench.open()
+        #expect(bench.receive { $0.connect.protocolVersion = 1 }.closeCode == .protocolViolation)
+    }
+
+    @Test("an unknown instance is told to stay away")
+    func unknownInstance() {
+        var bench = Bench()
+        let actions = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "other"
+        }
+        #expect(actions.closeCode == .unknownInstance)
+        #expect(bench.receive { $0.ping.number = 1 }.isEmpty)
+    }
+
+    @Test("a notice that continues the position goes out; a repeat does not; a gap is read from the position")
+    func noticesFollowThePosition() {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 10)])
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed == [11, 12])
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed.isEmpty)
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 11, ids: [12, 13]), in: bench.world).pushed == [13])
+        let gap = bench.machine.noticed(Bench.notice("B", channel: 3, after: 15, ids: [16]), in: bench.world)
+        #expect(gap.pushed.isEmpty)
+        #expect(gap.fetches.map(\.after) == [13])
+        let page = bench.machine.fetched(Bench.page(after: 13, ids: [14, 15, 16]), channelID: 3, in: bench.world)
+        #expect(page.pushed == [14, 15, 16])
+    }
+
+    @Test("the backlog is read from the sync point, and caught up is said once it went out")
+    func readsTheBacklog() {
+        var bench = Bench()
+        let opened = bench.open([("B", 3, 10, 4)])
+        #expect(opened.fetches.map(\.after) == [4])
+        #expect(!opened.isCaughtUp)
+        let page = bench.machine.fetched(Bench.page(after: 4, ids: [5, 10]), channelID: 3, in: bench.world)
+        #expect(page.pushed == [5, 10])
+        #expect(page.isCaughtUp)
+        #expect(page.batches.first?.after == 0, "the device reported no position")
+    }
+
+    @Test("D10: the threshold counts for the backlog of an opening, never while connected")
+    func thresholdCountsForBacklogs() {
+        var bench = Bench([Bench.configuration("B", repush: .threshold(10))])
+        #expect(bench.open([("B", 3, 100, 0)]).fetches.map(\.newest) == [10])
+        _ = bench.machine.fetched(Bench.page(after: 0, ids: Array(91...100)), channelID: 3, in: bench.world)
+        let gap = bench.machine.noticed(Bench.notice("B", channel: 3, after: 200, ids: [201]), in: bench.world)
+        #expect(gap.fetches.map(\.newest) == [0])
+        bench = Bench([Bench.configuration("B", repush: .threshold(10))])
+        bench.open()
+        _ = bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world)
+        let late = bench.machine.noticed(Bench.notice("B", channel: 3, after: 50, ids: [51]), in: bench.world)
+        #expect(late.fetches.map(\.newest) == [0])
+    }
+
+    @Test("a notice that overtakes the registration's answer is not lost")
+    func earlyNoticesAreKept() {
+        var bench = Bench()
+        _ = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = "u"
+        }
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world).isEmpty)
+        let opened = bench.machine.registered(Bench.reply([]), bindNumber: 1, in: bench.world)
+        #expect(opened.fetches.map(\.after) == [0])
+    }
+
+    @Test("D16: checked data goes out only while the verdict is valid, asked at every batch")
+    func verdictIsAskedAtEveryBatch() {
+        var bench = Bench([Bench.configuration("B", checks: true)])
+        #expect(bench.open([("B", 3, 5, 0)]).fetches.isEmpty)
+        let valid = Mss_Bus_V1_ValidateReply.with {
+            $0.verdict = .valid
+            $0.validForMs = 1_000
+        }
+        let opened = bench.machine.validated(valid, bindNumber: 1, askedAt: bench.now, in: bench.world)
+        #expect(opened.fetches.map(\.after) == [0])
+        bench.now += .seconds(2)
+        let late = bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world)
+        #expect(late.pushed.isEmpty, "the verdict ran out while the page was on its way")
+        let again = bench.machine.validated(valid, bindNumber: 1, askedAt: bench.now, in: bench.world)
+        #expect(again.fetches.map(\.after) == [0])
+        #expect(bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world).pushed == [1, 5])
+        let invalid = Mss_Bus_V1_ValidateReply.with { $0.verdict = .invalid }
+        _ = bench.machine.validated(invalid, bindNumber: 1, askedAt: bench.now, in: bench.world)
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+    }
+
+    @Test("without the lease nothing goes out; with it again all is read on, without a threshold's loss")
+    func leaseIsAskedAtEveryBatch() {
+        var bench = Bench([Bench.configuration("B", repush: .threshold(10))])
+        bench.open([("B", 3, 5, 5)])
+        bench.holdsLease = false
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+        bench.holdsLease = true
+        #expect(bench.machine.announce(in: bench.world).opens == 1)
+        let announced = bench.machine.registered(Bench.reply([("B", 3, 6, 5)]), bindNumber: 1, in: bench.world)
+        #expect(announced.fetches.map(\.after) == [5])
+        #expect(announced.fetches.map(\.newest) == [0])
+    }
+
+    @Test("D17: a configuration set offline withholds, set online it goes on")
+    func offlineWithholds() {
+        var bench = Bench()
+        bench.open([("B", 3, 5, 5)])
+        bench.configurations[BizType("B")]?.isOnline = false
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+        bench.configurations[BizType("B")]?.isOnline = true
+        #expect(bench.machine.surroundingsChanged(in: bench.world).fetches.map(\.after) == [5])
+    }
+
+    @Test("a switched user's data never goes out under the next bind")
+    func userSwitchForgets() {
+        var bench = Bench()
+        bench.open([("B", 3, 9, 5)])
+        let switched = bench.receive {
+            $0.bind.bindNumber = 2
+            $0.bind.userID = "v"
+        }
+        #expect(switched.opens == 1)
+        #expect(bench.machine.fetched(Bench.page(after: 5, ids: [9]), channelID: 3, in: bench.world).pushed.isEmpty)
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 9, ids: [10]), in: bench.world).pushed.isEmpty)
+        let ack = bench.receive {
+            $0.storedAck.channels = [
+                .with {
+                    $0.bizType = "B"
+                    $0.bindNumber = 1
+                    $0.upto = 9
+                }
+            ]
+        }
+        #expect(ack.isEmpty)
+    }
+
+    @Test("a bind during a registration is registered when that one is answered, under the same connection epoch")
+    func bindsAreRegisteredOneByOne() {
+        var bench = Bench()
+        _ = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+        }
+        let bind = bench.receive {
+            $0.bind.bindNumber = 1
+            $0.bind.userID = "u"
+        }
+        #expect(bind.opens == 0)
+        let answered = bench.machine.registered(Bench.reply([]), bindNumber: 0, in: bench.world)
+        #expect(answered.opens == 1)
+        #expect(bench.machine.connectionEpoch == 7)
+    }
+
+    @Test("an acknowledgement is clamped to what was sent and never falls")
+    func acknowledgementsAreClamped() throws {
+        var bench = Bench()
+        bench.open([("B", 3, 5, 5)])
+        _ = bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6, 7]), in: bench.world)
+        func acknowledge(_ upto: Int64) -> Int64? {
+            bench.receive {
+                $0.storedAck.channels = [
+                    .with {
+                        $0.bizType = "B"
+                        $0.bindNumber = 1
+                        $0.upto = upto
+                    }
+                ]
+            }.compactMap { if case .record(_, _, _, let upto) = $0 { upto.value } else { nil } }.first
+        }
+        #expect(acknowledge(6) == 6)
+        #expect(acknowledge(5) == nil)
+        #expect(acknowledge(1_000) == 7)
+    }
+
+    @Test("a slow device's window closes and opens with its acknowledgements")
+    func windowBounds() {
+        var bench = Bench()
+        bench.open([("B", 3, 0, 0)])
+        let large = SessionLimits().windowBytes
+        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1], payload: large), in: bench.world).pushed == [1])
+        let full = bench.machine.noticed(Bench.notice("B", channel: 3, after: 1, ids: [2]), in: bench.world)
+        #expect(full.pushed.isEmpty)
+        #expect(full.fetches.isEmpty)
+        let freed = bench.receive {
+            $0.storedAck.channels = [
+                .with {
+                    $0.bizType = "B"
+                    $0.bindNumber = 1
+                    $0.upto = 1
+                }
+            ]
+        }
+        #expect(freed.fetches.map(\.after) == [1])
+    }
+
+    @Test("a newer connection of the same device closes the older one, never itself")
+    func takeover() {
+        var bench = Bench()
+        bench.open()
+        #expect(bench.machine.superseded(by: 7).isEmpty)
+        #expect(bench.machine.superseded(by: 8).closeCode == .superseded)
+    }
+
+    @Test("silence closes: no Connect in time, no heartbeat in time")
+    func silenceCloses() {
+        var bench = Bench()
+        bench.now += SessionLimits().connectDeadline
+        #expect(bench.machine.ticked(in: bench.world).closeCode == .protocolViolation)
+        bench = Bench()
+        bench.open()
+        bench.now += SessionLimits().idleLimit - .seconds(1)
+        #expect(bench.machine.ticked(in: bench.world).closeCode == nil)
+        bench.now += .seconds(1)
+        #expect(bench.machine.ticked(in: bench.world).closeCode == .idle)
+    }
+
+    @Test("a request that failed is repeated after a moment")
+    func failuresAreRepeated() {
+        var bench = Bench()
+        bench.open([("B", 3, 5, 0)])
+        _ = bench.machine.fetchFailed(channelID: 3, in: bench.world)
+        #expect(bench.machine.ticked(in: bench.world).fetches.isEmpty)
+        bench.now += .seconds(1)
+        #expect(bench.machine.ticked(in: bench.world).fetches.map(\.after) == [0])
+    }
+
+    @Test("random events never reorder, repeat or invent an oplog", arguments: 0..<200)
+    func randomEvents(seed: UInt64) {
+        var generator = Generator(state: seed)
+        var bench = Bench()
+        bench.open([("B", 3, 0, 0)])
+        var head: Int64 = 0
+        var shown: [Int64] = []
+        var pending: [Int64] = []
+        func take(_ actions: [SessionAction]) {
+            shown += actions.pushed
+            pending += actions.fetches.map(\.after)
+        }
+        for _ in 0..<200 {
+            switch Int.random(in: 0..<5, using: &generator) {
+            case 0, 1:
+                // A step of the channel, whose notice may be lost.
+                let step = Int64.random(in: 1...3, using: &generator)
+                let notice = Bench.notice("B", channel: 3, after: head, ids: Array(head + 1...head + step))
+                head += step
+                if Bool.random(using: &generator) { take(bench.machine.noticed(notice, in: bench.world)) }
+            case 2:
+                // A repeated or disordered notice.
+                let after = Int64.random(in: 0...head, using: &generator)
+                guard after < head else { continue }
+                take(bench.machine.noticed(Bench.notice("B", channel: 3, after: after, ids: Array(after + 1...head)), in: bench.world))
+            case 3 where !pending.isEmpty:
+                let after = pending.removeFirst()
+                if Bool.random(using: &generator) {
+                    let upto = min(head, after + 3)
+                    let ids = after < upto ? Array(after + 1...upto) : []
+                    take(bench.machine.fetched(Bench.page(after: after, ids: ids), channelID: 3, in: bench.world))
+                } else {
+                    take(bench.machine.fetchFailed(channelID: 3, in: bench.world))
+                }
+            default:
+                bench.now += .seconds(1)
+                _ = bench.receive { $0.ping.number = 1 }
+                take(bench.machine.ticked(in: bench.world))
+            }
+        }
+        // Heal: the sweep tells the head, and pages come until nothing is asked for.
+        take(bench.machine.noticed(Bench.notice("B", channel: 3, after: head, ids: []), in: bench.world))
+        while !pending.isEmpty {
+            let after = pending.removeFirst()
+            take(bench.machine.fetched(Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3, in: bench.world))
+        }
+        bench.now += .seconds(1)
+        take(bench.machine.ticked(in: bench.world))
+        while !pending.isEmpty {
+            let after = pending.removeFirst()
+            take(bench.machine.fetched(Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3, in: bench.world))
+        }
+        #expect(shown == Array(1...max(head, 1)).filter { $0 <= head }, "seed \(seed)")
+    }
+}
+
+/// SplitMix64: the same sequence for the same seed everywhere.
+private struct Generator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
