@@ -131,7 +131,7 @@ let tests: [Target] = [
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
             "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "TestSupport",
-            protobuf, nioCore, logging,
+            protobuf, coreMetrics, hummingbird, logging, nioCore, nioHTTP1,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
@@ -143,7 +143,7 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", asyncHTTPClient, nioCore, logging,
+            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

@@ -8,7 +8,7 @@ struct Main {
     static func main() async {
         await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys) { context in
             let health = context.health
-            for condition in ["amqp", "control", "listener"] { health.set(condition, isReady: false) }
+            health.set("listener", isReady: false)
             let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
             let link = CoreLink()
             let notices = AMQPConsumption(queue: Topology.noticesQueue(gatewayID: gatewayID), prefetch: nil) {
@@ -22,7 +22,6 @@ struct Main {
                 control: control, logger: context.logger)
             link.set(core)
             control.bus.onConnectionChange { isConnected in
-                health.set("amqp", isReady: isConnected)
                 if isConnected { core.announceAll() }
             }
             let listener = DeviceListener(

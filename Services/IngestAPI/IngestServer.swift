@@ -1,25 +1,33 @@
 import Hummingbird
-import HummingbirdCore
 import Logging
+import NIOCore
+import ServiceKit
 import ServiceLifecycle
 
-/// The HTTP server of the ingest API.
+/// The listening server of the API, bounded in connections, time and size.
 struct IngestServer: Service {
     let host: String
     let port: Int
-    let routes: PushRoutes
-    let logger: Logger
+    let responder: IngestResponder
+    var limits = ConnectionLimits()
+    /// Told the port once it listens.
+    var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
-        var quiet = logger
-        quiet.logLevel = .error
-        let routes = routes
+        let (limits, metrics, logger) = (limits, responder.metrics, responder.logger)
         let application = Application(
-            responder: CallbackResponder { (request: Request, _: BasicRequestContext) in
-                await routes.respond(to: request)
-            },
-            server: .http1(configuration: .init(idleTimeout: .seconds(60))),
-            configuration: .init(address: .hostname(host, port: port), serverName: nil), logger: quiet)
+            responder: responder,
+            server: .http1(
+                configuration: .init(
+                    additionalChannelHandlers: [GuardInstaller(limits: limits, metrics: metrics)], idleTimeout: nil,
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,
+                        maxHeaderFieldCount: limits.headerFields))),
+            configuration: ApplicationConfiguration(
+                address: .hostname(host, port: port), backlog: 1_024,
+                availableConnectionsDelegate: .maximum(limits.connections, logger: logger)),
+            onServerRunning: { channel in await onListening(channel.localAddress?.port ?? port) },
+            logger: logger)
         try await application.run()
     }
 }

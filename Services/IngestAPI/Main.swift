@@ -1,22 +1,20 @@
 import ServiceKit
+import SyncModel
 
-/// The ingest API: takes pushes of backends over HTTP. Any number of them run side by side.
+/// The ingest API: takes pushes over HTTP and answers when they are stored. Any number of them run side by side.
 @main
 struct Main {
     static func main() async {
         await ServiceMain.run("mss-ingest", settings: IngestSettings.keys) { context in
-            let health = context.health
-            health.set("amqp", isReady: false)
-            health.set("control", isReady: false)
+            let (settings, health) = (context.settings, context.health)
             let control = ControlConnection(context)
-            control.bus.onConnectionChange { health.set("amqp", isReady: $0) }
-            let submitter = PushSubmitter(
-                bus: control.bus, directory: control.directory,
-                inFlightMax: context.settings[IngestSettings.inFlightMax])
+            let metrics = IngestMetrics()
+            let intake = PushIntake(
+                directory: control.directory, submission: BusSubmission(bus: control.bus),
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
+            let responder = IngestResponder(intake: intake, health: health, metrics: metrics, logger: context.logger)
             let server = IngestServer(
-                host: context.settings[IngestSettings.host], port: context.settings[IngestSettings.port],
-                routes: PushRoutes(logger: context.logger) { await submitter.submit($0, scope: $1) },
-                logger: context.logger)
+                host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder)
             return [control.bus, control.directory, server]
         }
     }

@@ -23,6 +23,9 @@ package struct ControlConnection: Sendable {
             extra: extra.adding(.controlChanges(processID: processID)), consumptions: consumptions + [changes],
             logger: context.logger)
         let health = context.health
+        health.set("amqp", isReady: false)
+        health.set("control", isReady: false)
+        bus.onConnectionChange { health.set("amqp", isReady: $0) }
         directory = ControlDirectory(bus: bus, wakeUps: wakeUps, logger: context.logger) {
             health.set("control", isReady: true)
             onLoaded()

@@ -17,6 +17,9 @@ package final class HealthState: Sendable {
     /// The process takes no new work from now on.
     package func drain() { state.withLock { $0.isDraining = true } }
 
+    /// Whether new work is refused because the process is about to end.
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+
     /// Whether work may be sent here, and what says so.
     package var readiness: (isReady: Bool, conditions: [String: Bool]) {
         state.withLock { state in

@@ -20,11 +20,16 @@ struct LineLogHandler: LogHandler {
 
     func log(event: LogEvent) {
         let fields = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
-        let time = Date.now.formatted(.iso8601.year().month().day().time(includingFractionalSeconds: true))
+        let time = Date.now.formatted(
+            .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
         var line: String
         if isJSON {
-            let members = [("ts", time), ("level", event.level.rawValue), ("service", service), ("msg", "\(event.message)")]
-            line = "{" + (members + fields.map { ($0.key, "\($0.value)") })
+            let members = [
+                ("ts", time), ("level", event.level.rawValue), ("service", service), ("msg", "\(event.message)"),
+            ]
+            line =
+                "{"
+                + (members + fields.map { ($0.key, "\($0.value)") })
                 .map { "\(Self.quoted($0.0)):\(Self.quoted($0.1))" }.joined(separator: ",") + "}\n"
         } else {
             line = "\(time) \(event.level) \(event.message)"

@@ -52,12 +52,17 @@ final class MetricsRegistry: MetricsFactory {
         return text
     }
 
+    /// A label value as the text format wants it between its quotes.
+    private static func escaped(_ value: String) -> String {
+        value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    }
+
     private func make<S: Series>(
         _ label: String, _ dimensions: [(String, String)], suffix: String = "", _ new: () -> S
     ) -> S {
         let clean = String(label.map { $0.isLetter || $0.isNumber ? $0 : "_" })
         let name = (clean.hasPrefix("mss_") ? "" : "mss_") + clean + (clean.hasSuffix(suffix) ? "" : suffix)
-        let labels = dimensions.map { "\($0.0)=\"\($0.1)\"" }.joined(separator: ",")
+        let labels = dimensions.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
         return series.withLock { series in
             let key = Key(name: name, labels: labels)
             if let known = series[key] as? S { return known }

@@ -1,6 +1,7 @@
 import CoreMetrics
 import Foundation
 package import Logging
+import NIOCore
 package import ServiceLifecycle
 import UnixSignals
 
@@ -20,11 +21,12 @@ package enum ServiceMain {
 
     private enum ExitCode {
         static let usage: Int32 = 64
+        static let dependency: Int32 = 69
         static let `internal`: Int32 = 70
         static let configuration: Int32 = 78
     }
 
-    /// Runs the process to its end and exits: 0 after a drain, 64 usage, 70 internal, 78 configuration.
+    /// Runs the process to its end and exits: 0 after a drain, 64 usage, 69 dependency, 70 internal, 78 configuration.
     ///
     /// - Parameters:
     ///   - keys: the process's own settings; the common ones are added.
@@ -45,17 +47,20 @@ package enum ServiceMain {
             let server = HealthServer(
                 host: settings[CommonSettings.healthHost], port: settings[CommonSettings.healthPort],
                 health: context.health, metrics: registry, logger: logger)
-            let services: [any Service] = [server, DrainWatch(health: context.health)] + (try await build(context))
+            // A shutdown reaches the last service first, so readiness goes before any work stops.
+            let services: [any Service] =
+                [SecondSignalExit(), server] + (try await build(context)) + [DrainWatch(health: context.health)]
             var configuration = ServiceGroupConfiguration(
                 services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-            configuration.maximumGracefulShutdownDuration = .seconds(20)
+            configuration.maximumGracefulShutdownDuration = .seconds(10)
             logger.info("starting", metadata: ["version": "\(version)"])
             try await ServiceGroup(configuration: configuration).run()
             logger.info("stopped")
             exit(0)
         } catch {
             logger.critical("stopped by an error", metadata: ["error": "\(error)"])
-            exit(ExitCode.internal)
+            // What the system refused, mostly an address that is taken, is no fault of ours.
+            exit(error is IOError ? ExitCode.dependency : ExitCode.internal)
         }
     }
 

@@ -3,6 +3,7 @@
 #   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss must give it, without all are trusted
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
 #   postgres.sh ready DIR                  exit 0 when it answers
+#   postgres.sh create-database DIR NAME   make a database, unless it is there
 set -euo pipefail
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
 
@@ -67,6 +68,14 @@ run)
         done
     fi
     as_owner "$(bin)/postgres" -D "$dir/data"
+    ;;
+create-database)
+    port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)
+    PGPASSWORD=$(cat "$dir/password")
+    export PGPASSWORD
+    query="SELECT 1 FROM pg_database WHERE datname = '${3:?NAME is missing}'"
+    found=$("$(bin)/psql" -h 127.0.0.1 -p "$port" -U mss -d postgres -Atqc "$query")
+    [ -n "$found" ] || "$(bin)/createdb" -h 127.0.0.1 -p "$port" -U mss "$3"
     ;;
 ready)
     port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)

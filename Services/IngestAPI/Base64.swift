@@ -1,0 +1,37 @@
+/// Base64 with the standard alphabet and padding (RFC 4648 section 4), read strictly.
+enum Base64 {
+    /// The bytes, or nil for any other character, white space too, wrong padding or stray last bits.
+    static func decode(_ text: String) -> [UInt8]? {
+        var text = text
+        return text.withUTF8 { characters in
+            guard characters.count % 4 == 0 else { return nil }
+            let padding = characters.suffix(2).count { $0 == UInt8(ascii: "=") }
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(characters.count / 4 * 3)
+            var bits: UInt32 = 0
+            var bitCount = 0
+            for character in characters.dropLast(padding) {
+                guard let six = value(of: character) else { return nil }
+                bits = bits << 6 | six
+                bitCount += 6
+                if bitCount >= 8 {
+                    bitCount -= 8
+                    bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
+                }
+            }
+            // One spelling for each content: what is left over must be zero.
+            return bits & ((1 << UInt32(bitCount)) - 1) == 0 ? bytes : nil
+        }
+    }
+
+    private static func value(of character: UInt8) -> UInt32? {
+        switch character {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a")) + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0")) + 52
+        case UInt8(ascii: "+"): 62
+        case UInt8(ascii: "/"): 63
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import NIOCore
+import NIOHTTP1
+
+/// Puts the guard where Hummingbird offers no place: behind the decoder, with a look at the bytes before it.
+final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    private let requestGuard: RequestGuard
+    private var guardContext: ChannelHandlerContext?
+
+    init(limits: ConnectionLimits, metrics: IngestMetrics) {
+        requestGuard = RequestGuard(limits: limits, metrics: metrics)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        do {
+            let pipeline = context.pipeline.syncOperations
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(requestGuard, position: .after(decoder))
+            try pipeline.addHandler(FirstByteWatch(requestGuard), position: .first)
+            guardContext = try pipeline.context(handler: requestGuard)
+        } catch {
+            // Without its guard a connection must not exist.
+            context.close(promise: nil)
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { guardContext = nil }
+
+    /// What the codec between the guard and here could not take, such as a head that is no valid request.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let guardContext, !(error is IOError), !(error is ChannelError) else {
+            context.fireErrorCaught(error)
+            return
+        }
+        requestGuard.refuse(guardContext, .badRequest, "The request is not valid HTTP/1.1; correct its form.")
+    }
+}

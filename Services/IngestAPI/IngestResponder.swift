@@ -1,0 +1,70 @@
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import ServiceKit
+import SyncModel
+
+/// The HTTP face of the API: what the head decides, the body within its bound, the answer with its request id.
+struct IngestResponder: HTTPResponder {
+    typealias Context = BasicRequestContext
+
+    let intake: PushIntake
+    let health: HealthState
+    let metrics: IngestMetrics
+    let logger: Logger
+
+    func respond(to request: Request, context: Context) async throws -> Response {
+        let start = ContinuousClock.now
+        let requestID = RequestName.make()
+        var answer = try await answer(to: request)
+        // A caller that goes on over this connection would meet a closed one.
+        if health.isDraining { answer.closesConnection = true }
+        metrics.answered(answer)
+        metrics.took(.now - start)
+        if answer.code == .systemError, answer.status == .ok {
+            logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(requestID)"])
+        }
+        return response(answer, requestID)
+    }
+
+    private func answer(to request: Request) async throws -> APIAnswer {
+        do throws(HeadRefusal) {
+            let scope = try RequestRules.scope(of: request.head)
+            guard !health.isDraining else {
+                throw HeadRefusal(answer: .unavailable("This process is about to stop; repeat the call."))
+            }
+            guard let body = await read(request) else { return RequestRules.bodyTooLong }
+            return await intake.answer(
+                scope: scope, instanceID: RequestRules.instanceID(in: request.head), body: body)
+        } catch {
+            return error.answer
+        }
+    }
+
+    /// The body, nil when it is longer than allowed.
+    private func read(_ request: Request) async -> [UInt8]? {
+        var body: [UInt8] = []
+        do {
+            for try await part in request.body {
+                guard body.count + part.readableBytes <= RequestRules.bodyBytes else { return nil }
+                body.append(contentsOf: part.readableBytesView)
+            }
+        } catch {
+            // The connection fell or broke the protocol: whoever reads the answer, a cut body is no JSON object.
+            return []
+        }
+        return body
+    }
+
+    private func response(_ answer: APIAnswer, _ requestID: String) -> Response {
+        var headers = HTTPFields()
+        for (name, value) in answer.headers(requestID: requestID) {
+            if let name = HTTPFields.Element.Name(name) { headers[name] = value }
+        }
+        if answer.closesConnection { headers[.connection] = "close" }
+        return Response(
+            status: .init(code: Int(answer.status.code), reasonPhrase: answer.status.reasonPhrase), headers: headers,
+            body: .init(byteBuffer: ByteBuffer(string: answer.body(requestID: requestID))))
+    }
+}

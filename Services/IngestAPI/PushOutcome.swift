@@ -1,0 +1,15 @@
+import SyncModel
+
+/// What became of a push that was handed to the store.
+enum PushOutcome: Hashable, Sendable {
+    /// Committed under this id; `online` when it was handed towards an eligible device.
+    case stored(OplogID, online: Bool)
+    /// The same thirdMsgId was stored before, under this id.
+    case duplicate(OplogID)
+    /// The store will not have it, for the reason given to the caller.
+    case refused(String)
+    /// It never left this process, or certainly had no effect.
+    case notAttempted
+    /// It may or may not be stored: only a repeat with the same thirdMsgId finds out.
+    case unknown
+}

@@ -1,0 +1,92 @@
+import Hummingbird
+import NIOHTTP1
+
+/// What the HTTP head alone decides (spec H1); pure.
+enum RequestRules {
+    /// Bytes of a body (spec H1).
+    static let bodyBytes = 65_536
+    /// Bytes of path and query together (reliability SEC8).
+    static let uriBytes = 8_192
+
+    /// The call that a head asks for, or why there is none.
+    static func scope(of head: HTTPRequest) throws(HeadRefusal) -> PushScope {
+        let target = head.path ?? ""
+        guard target.utf8.count <= uriBytes else {
+            throw refused(.uriTooLong, "The URI has more than \(uriBytes) bytes; send parameters in the body.")
+        }
+        let scope: PushScope
+        switch target.prefix(while: { $0 != "?" }) {
+        case "/webapi/sync/single": scope = .single
+        case "/webapi/sync/global": scope = .global
+        default: throw refused(.notFound, "There is no such path; call /webapi/sync/single or /webapi/sync/global.")
+        }
+        guard head.method == .post else {
+            throw HeadRefusal(
+                answer: .refusal(.methodNotAllowed, "This path takes POST only; call it with POST.", allow: "POST"))
+        }
+        try checkContent(head.headerFields)
+        return scope
+    }
+
+    /// The one value of instanceId in the query; nil when it is absent, given twice or wrongly encoded.
+    static func instanceID(in head: HTTPRequest) -> String? {
+        guard let target = head.path, let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return nil }
+        var found: Substring?
+        for pair in target[target.utf8.index(after: mark)...].split(separator: "&") {
+            guard pair.hasPrefix("instanceId=") else { continue }
+            guard found == nil else { return nil }
+            found = pair.dropFirst("instanceId=".count)
+        }
+        return found.flatMap(percentDecoded)
+    }
+
+    private static func refused(_ status: HTTPResponseStatus, _ detail: String) -> HeadRefusal {
+        HeadRefusal(answer: .refusal(status, detail))
+    }
+
+    private static func checkContent(_ headers: HTTPFields) throws(HeadRefusal) {
+        guard let type = headers[.contentType], isJSON(type) else {
+            throw refused(.unsupportedMediaType, "Content-Type is not JSON; send application/json in UTF-8.")
+        }
+        // The guide's samples send UTF-8 here, which is no compression.
+        guard ["identity", "utf-8"].contains((headers[.contentEncoding] ?? "identity").lowercased()) else {
+            throw refused(.unsupportedMediaType, "Content-Encoding is not accepted; send the body uncompressed.")
+        }
+        if let length = headers[.contentLength] {
+            guard let bytes = Int(length), bytes <= bodyBytes else { throw HeadRefusal(answer: bodyTooLong) }
+        } else if headers[.transferEncoding] == nil {
+            throw refused(.lengthRequired, "Content-Length is missing; send it.")
+        }
+    }
+
+    /// Also the answer when a chunked body turns out too long.
+    static var bodyTooLong: APIAnswer {
+        .refusal(.payloadTooLarge, "The body has more than \(bodyBytes) bytes; send less.")
+    }
+
+    /// `application/json`, alone or with charset utf-8, in any case.
+    private static func isJSON(_ type: String) -> Bool {
+        let parts = type.lowercased().split(separator: ";", omittingEmptySubsequences: false).map { part in
+            part.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
+        }
+        return parts[0] == "application/json" && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" }
+    }
+
+    private static func percentDecoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = hexDigit(rest.popFirst()), let low = hexDigit(rest.popFirst()) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8?) -> UInt8? {
+        byte.flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
+    }
+}

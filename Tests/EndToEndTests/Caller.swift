@@ -1,0 +1,57 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// A backend that pushes as the guide's sample does, and repeats a call whose outcome it does not know.
+struct Caller: Sendable {
+    /// The API's answer.
+    struct Answer: Decodable, Sendable {
+        let success: Bool
+        let msg: String
+        let oplogId: Int64?
+    }
+
+    let apis: [Int]
+
+    /// One call; nil when there was no readable answer.
+    func call(_ bizType: String, to target: String, id: String, payload: String, api: Int = 0) async -> Answer? {
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/single?instanceId=\(Stack.instance)"
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.headers.add(name: "Content-Encoding", value: "UTF-8")
+        let members = ["bizType": bizType, "linkToken": target, "thirdMsgId": id, "payload": payload]
+        guard let body = try? JSONEncoder().encode(members) else { return nil }
+        request.body = .bytes(ByteBuffer(bytes: body))
+        guard
+            let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(10)),
+            let bytes = try? await response.body.collect(upTo: 65_536)
+        else { return nil }
+        return try? JSONDecoder().decode(Answer.self, from: Data(bytes.readableBytesView))
+    }
+
+    /// Repeats with the same thirdMsgId until the push is stored (spec H5), on the next API each time.
+    func push(_ bizType: String, to target: String, id: String, payload: String, first: Int = 0) async throws -> Answer {
+        let deadline = ContinuousClock.now + .seconds(90)
+        var attempt = first
+        while ContinuousClock.now < deadline {
+            if let answer = await call(bizType, to: target, id: id, payload: payload, api: attempt), answer.success {
+                return answer
+            }
+            attempt += 1
+            try await pause()
+        }
+        throw CallerFailure(id: id)
+    }
+
+    /// As a backend would wait before it repeats.
+    private func pause() async throws {
+        try await ContinuousClock().sleep(for: .milliseconds(Int.random(in: 50...200)))
+    }
+}
+
+/// A push that could not be made in time.
+struct CallerFailure: Error {
+    let id: String
+}

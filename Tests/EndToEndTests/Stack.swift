@@ -1,0 +1,85 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import TestSupport
+
+/// The whole service on real servers of its own: PostgreSQL, RabbitMQ, two of each process that scales, a tenant.
+///
+/// One stack serves all tests of a run; each test has users of its own.
+final class Stack: Sendable {
+    static let instance = "demo_app"
+
+    let apis: [Int]
+    let gateways: [Int]
+    let certificateAuthority: String
+    let folder: URL
+    private let healthPorts: [Int]
+    let processes: [Supervised]
+
+    private init(
+        apis: [Int], gateways: [Int], certificateAuthority: String, folder: URL, healthPorts: [Int],
+        processes: [Supervised]
+    ) {
+        self.apis = apis
+        self.gateways = gateways
+        self.certificateAuthority = certificateAuthority
+        self.folder = folder
+        self.healthPorts = healthPorts
+        self.processes = processes
+    }
+
+    /// The process of this name.
+    func process(_ name: String) throws -> Supervised {
+        try requireValue(processes.first { $0.name == name }, "no process \(name)")
+    }
+
+    /// Ends everything.
+    func stop() {
+        for process in processes.reversed() { process.stop() }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Whether every process of ours says that it is ready.
+    func isReady() async -> Bool {
+        for port in healthPorts {
+            var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/readyz")
+            request.method = .GET
+            let status = try? await HTTPClient.shared.execute(request, timeout: .seconds(1)).status
+            guard status == .ok else { return false }
+        }
+        return true
+    }
+
+    /// Starts everything and waits until it is ready.
+    static func start() async throws -> Stack {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "mss-stack-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let plan = StackPlan(root: root, folder: folder, ports: try FreePorts.take(24))
+        try await plan.makeServersAndCertificate()
+        var started: [Supervised] = []
+        do {
+            for process in plan.servers {
+                try process.start()
+                started.append(process)
+            }
+            try await eventually("the servers answer", within: .seconds(60)) { await plan.serversAnswer() }
+            try await plan.migrate()
+            for process in plan.services {
+                try process.start()
+                started.append(process)
+            }
+            let stack = Stack(
+                apis: plan.apis, gateways: plan.gateways, certificateAuthority: plan.certificateAuthority,
+                folder: folder, healthPorts: plan.healthPorts, processes: started)
+            try await plan.apply()
+            try await eventually("the stack is ready", within: .seconds(60)) { await stack.isReady() }
+            return stack
+        } catch {
+            for process in started.reversed() { process.stop() }
+            throw error
+        }
+    }
+}

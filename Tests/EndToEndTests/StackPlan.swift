@@ -1,0 +1,124 @@
+import Foundation
+import TestSupport
+
+/// Which processes a stack has, with what settings, and the steps that make its servers.
+struct StackPlan: Sendable {
+    let servers: [Supervised]
+    let services: [Supervised]
+    let apis: [Int]
+    let gateways: [Int]
+    let healthPorts: [Int]
+    let certificateAuthority: String
+    private let root: URL
+    private let folder: URL
+    private let postgresPort: Int
+    private let rabbitPort: Int
+    private let toolEnvironment: [String: String]
+
+    init(root: URL, folder: URL, ports: [Int]) {
+        self.root = root
+        self.folder = folder
+        // RabbitMQ takes the two ports after its own.
+        rabbitPort = ports[0]
+        postgresPort = ports[3]
+        let tenantPort = ports[4]
+        let base = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
+        let amqp = ["MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": "guest", "MSS_AMQP_PASSWORD": "guest"]
+        let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
+        toolEnvironment = base.merging(amqp) { $1 }.merging(postgres) { $1 }
+        let scripts = root.appending(path: "deploy/scripts")
+        servers = [
+            Supervised(
+                name: "postgres", executable: scripts.appending(path: "postgres.sh"),
+                arguments: ["run", folder.appending(path: "postgres").path], environment: base,
+                log: folder.appending(path: "postgres.log")),
+            Supervised(
+                name: "rabbitmq", executable: scripts.appending(path: "rabbitmq.sh"),
+                arguments: ["run", folder.appending(path: "rabbitmq").path], environment: base,
+                log: folder.appending(path: "rabbitmq.log")),
+            Supervised(
+                name: "tenant", executable: URL(fileURLWithPath: "/usr/bin/env"),
+                arguments: ["python3", root.appending(path: "deploy/demo/tenant.py").path, "--port", "\(tenantPort)"],
+                environment: base, log: folder.appending(path: "tenant.log")),
+        ]
+        var services: [Supervised] = []
+        var healthPorts: [Int] = []
+        var next = ports[5...].makeIterator()
+        func port() -> Int { next.next() ?? 0 }
+        func add(_ name: String, _ executable: String, _ settings: [String: String]) {
+            healthPorts.append(port())
+            let environment = base.merging(amqp) { $1 }.merging(settings) { $1 }
+                .merging(["MSS_HEALTH_PORT": "\(healthPorts.last ?? 0)", "MSS_LOG_FORMAT": "json"]) { $1 }
+            services.append(
+                Supervised(
+                    name: name, executable: Self.binaries.appending(path: executable), environment: environment,
+                    log: folder.appending(path: "\(name).log")))
+        }
+        let (apis, gateways) = ([port(), port()], [port(), port()])
+        for number in 0..<2 {
+            add("writer-\(number)", "mss-oplog-writer", postgres)
+            add("ingest-\(number)", "mss-ingest", ["MSS_INGEST_PORT": "\(apis[number])"])
+            add(
+                "gateway-\(number)", "mss-gateway",
+                [
+                    "MSS_GATEWAY_ID": "gateway-\(number)", "MSS_GATEWAY_PORT": "\(gateways[number])",
+                    "MSS_GATEWAY_CERTIFICATE_FILE": folder.appending(path: "tls/server.pem").path,
+                    "MSS_GATEWAY_PRIVATE_KEY_FILE": folder.appending(path: "tls/server.key").path,
+                ])
+        }
+        add("validator", "mss-session-validator", ["MSS_VALIDATOR_ALLOWED_HOSTS": "127.0.0.1:\(tenantPort)"])
+        add("statistics", "mss-statistics", postgres)
+        (self.services, self.healthPorts, self.apis, self.gateways) = (services, healthPorts, apis, gateways)
+        certificateAuthority = folder.appending(path: "tls/ca.pem").path
+        self.tenantPort = tenantPort
+    }
+
+    private let tenantPort: Int
+
+    /// Where the build put the executables: beside the test bundle.
+    static var binaries: URL {
+        URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    }
+
+    func makeServersAndCertificate() async throws {
+        let scripts = root.appending(path: "deploy/scripts")
+        try await run(
+            scripts.appending(path: "postgres.sh"), ["init", folder.appending(path: "postgres").path, "\(postgresPort)"])
+        try await run(
+            scripts.appending(path: "rabbitmq.sh"), ["init", folder.appending(path: "rabbitmq").path, "\(rabbitPort)"])
+        try await run(scripts.appending(path: "certificates.sh"), [folder.appending(path: "tls").path])
+    }
+
+    func serversAnswer() async -> Bool {
+        let scripts = root.appending(path: "deploy/scripts")
+        do {
+            try await run(scripts.appending(path: "postgres.sh"), ["ready", folder.appending(path: "postgres").path])
+            try await run(scripts.appending(path: "rabbitmq.sh"), ["ready", folder.appending(path: "rabbitmq").path])
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    func migrate() async throws {
+        try await run(
+            scripts("postgres.sh"), ["create-database", folder.appending(path: "postgres").path, "mss"])
+        try await run(Self.binaries.appending(path: "mssctl"), ["migrate"])
+    }
+
+    /// The demo's control data, with the tenant where this stack has it.
+    func apply() async throws {
+        let demo = try String(contentsOf: root.appending(path: "deploy/demo/demo_app.json"), encoding: .utf8)
+        let file = folder.appending(path: "demo_app.json")
+        try demo.replacing("127.0.0.1:7190", with: "127.0.0.1:\(tenantPort)")
+            .write(to: file, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["apply", file.path])
+    }
+
+    private func scripts(_ name: String) -> URL { root.appending(path: "deploy/scripts").appending(path: name) }
+
+    private func run(_ executable: URL, _ arguments: [String]) async throws {
+        let outcome = try await Command.run(executable, arguments, environment: toolEnvironment)
+        guard outcome.status == 0 else { throw Failure("\(executable.lastPathComponent) \(arguments): \(outcome.output)") }
+    }
+}

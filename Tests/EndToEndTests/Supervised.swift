@@ -1,0 +1,70 @@
+import Foundation
+import Synchronization
+
+/// A process of the stack under test: started again when it dies, as a container platform would, until it is stopped.
+final class Supervised: Sendable {
+    private struct State {
+        var process: Process?
+        var isStopped = false
+        var starts = 0
+    }
+
+    let name: String
+    private let executable: URL
+    private let arguments: [String]
+    private let environment: [String: String]
+    private let log: URL
+    private let state = Mutex(State())
+
+    init(name: String, executable: URL, arguments: [String] = [], environment: [String: String], log: URL) {
+        self.name = name
+        self.executable = executable
+        self.arguments = arguments
+        self.environment = environment
+        self.log = log
+    }
+
+    /// How often it has been started.
+    var starts: Int { state.withLock { $0.starts } }
+
+    func start() throws {
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        try spawn()
+    }
+
+    /// Kills it without warning; it is started again.
+    func kill() {
+        let identifier = state.withLock { $0.process?.processIdentifier }
+        if let identifier { Glibc.kill(identifier, SIGKILL) }
+    }
+
+    /// Ends it for good.
+    func stop() {
+        let process = state.withLock { state in
+            state.isStopped = true
+            return state.process
+        }
+        process?.terminate()
+        process?.waitUntilExit()
+    }
+
+    private func spawn() throws {
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = environment
+        let output = try FileHandle(forWritingTo: log)
+        try output.seekToEnd()
+        process.standardOutput = output
+        process.standardError = output
+        process.standardInput = FileHandle.nullDevice
+        process.terminationHandler = { [self] _ in
+            if state.withLock({ !$0.isStopped }) { try? spawn() }
+        }
+        try process.run()
+        state.withLock { state in
+            state.process = process
+            state.starts += 1
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import SyncModel
+import Synchronization
+
+@testable import IngestAPI
+
+/// Control data of a test: one instance, one configuration per kind, and what tests add.
+struct StubDirectory: ConfigurationLookup {
+    var isLoaded = true
+    var instances: [InstanceID: Instance] = [:]
+    var configurations: [BizType: SyncConfiguration] = [:]
+
+    init() {
+        add(Instance(id: InstanceID("w_app"), isEnabled: true))
+        add(Instance(id: InstanceID("w_off"), isEnabled: false))
+        add("orders", .user)
+        add("alerts", .device)
+        add("news", .globalUser)
+        add("offline", .user, isOnline: false)
+    }
+
+    mutating func add(_ instance: Instance) { instances[instance.id] = instance }
+
+    mutating func add(_ bizType: String, _ kind: ChannelKind, isOnline: Bool = true) {
+        configurations[BizType(bizType)] = .stub(bizType, kind, isOnline: isOnline)
+    }
+
+    func instance(_ id: InstanceID) -> Instance? { instances[id] }
+    func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
+        configurations[bizType]
+    }
+}
+
+extension Instance {
+    fileprivate init(id: InstanceID, isEnabled: Bool) {
+        self.init(id: id, name: "test", isEnabled: isEnabled, validatorURL: "", verdictLifetime: .seconds(60))
+    }
+}
+
+extension SyncConfiguration {
+    static func stub(_ bizType: String, _ kind: ChannelKind, isOnline: Bool = true) -> SyncConfiguration {
+        SyncConfiguration(
+            instanceID: InstanceID("w_app"), bizType: BizType(bizType), description: "", kind: kind,
+            isMultiDevice: false, isPersistent: true, repush: .all, checksSession: false, isOnline: isOnline)
+    }
+}
+
+/// Answers every push with one outcome and keeps what it was given.
+final class StubSubmission: PushSubmitting {
+    private let outcome: PushOutcome
+    private let submitted = Mutex<[PushRequest]>([])
+
+    init(_ outcome: PushOutcome = .stored(OplogID(7), online: true)) { self.outcome = outcome }
+
+    var pushes: [PushRequest] { submitted.withLock { $0 } }
+
+    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome {
+        submitted.withLock { $0.append(push) }
+        return outcome
+    }
+}
+
+extension PushIntake {
+    /// An intake over stubs, at a fixed time.
+    static func stub(
+        _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
+        inFlightMaximum: Int = 100
+    ) -> PushIntake {
+        PushIntake(
+            directory: directory, submission: submission, inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
+            now: { WallTime(milliseconds: 1_700_000_000_000) })
+    }
+}

@@ -1,0 +1,226 @@
+import BusMessages
+import NIOHTTP1
+import ServiceKit
+import SyncModel
+import Synchronization
+import Testing
+
+@testable import IngestAPI
+
+@Suite("Ingest: from a checked push to its answer")
+struct IngestIntakeTests {
+    private func body(_ bizType: String = "orders", extra: String = "") -> [UInt8] {
+        Array("{\"bizType\":\"\(bizType)\",\"linkToken\":\"u\",\"thirdMsgId\":\"t\",\"payload\":\"p\"\(extra)}".utf8)
+    }
+
+    @Test(
+        "what the control data forbids is answered by its code and not submitted",
+        arguments: [
+            ("nobody", "orders", PushScope.single, ResultCode.bizNotOnline),
+            ("w_off", "orders", .single, .bizNotOnline),
+            ("w_app", "absent", .single, .bizNotOnline), ("w_app", "offline", .single, .bizNotOnline),
+            ("w_app", "offline", .global, .bizNotOnline), ("w_app", "news", .single, .notSupportGlobal),
+            ("w_app", "orders", .global, .notSupportGlobal),
+        ])
+    func forbidden(instanceID: String, bizType: String, scope: PushScope, code: ResultCode) async {
+        let submission = StubSubmission()
+        let answer = await PushIntake.stub(submission)
+            .answer(scope: scope, instanceID: instanceID, body: body(bizType))
+        #expect(answer.code == code && answer.status == .ok && answer.detail != nil)
+        #expect(submission.pushes.isEmpty)
+    }
+
+    @Test(
+        "an outcome has one answer",
+        arguments: [
+            (PushOutcome.stored(OplogID(9), online: true), ResultCode.success, 9),
+            (.stored(OplogID(9), online: false), .notOnline, 9), (.duplicate(OplogID(3)), .duplicatedBizID, 3),
+            (.unknown, .systemError, nil), (.refused("No."), .argsIsNull, nil),
+        ] as [(PushOutcome, ResultCode, Int64?)])
+    func outcomes(outcome: PushOutcome, code: ResultCode, id: Int64?) async {
+        let answer = await PushIntake.stub(StubSubmission(outcome))
+            .answer(scope: .single, instanceID: "w_app", body: body())
+        #expect(answer.status == .ok && answer.code == code && answer.oplogID?.value == id)
+    }
+
+    @Test("global never answers NOT_ONLINE")
+    func global() async {
+        for online in [true, false] {
+            let intake = PushIntake.stub(StubSubmission(.stored(OplogID(9), online: online)))
+            #expect(await intake.answer(scope: .global, instanceID: "w_app", body: body("news")).code == .success)
+        }
+    }
+
+    @Test("a validity in the past is stored and answered NOT_ONLINE with a reason")
+    func past() async {
+        let answer = await PushIntake.stub()
+            .answer(scope: .single, instanceID: "w_app", body: body(extra: ",\"validTimeEnd\":1700000000000"))
+        #expect(answer.code == .notOnline && answer.oplogID == OplogID(7) && answer.detail != nil)
+    }
+
+    @Test("what was not attempted is 503 with Retry-After")
+    func notAttempted() async {
+        let unreached = await PushIntake.stub(StubSubmission(.notAttempted))
+            .answer(scope: .single, instanceID: "w_app", body: body())
+        #expect(unreached.status == .serviceUnavailable && unreached.retryAfterSeconds != nil)
+        var directory = StubDirectory()
+        directory.isLoaded = false
+        let starting = await PushIntake.stub(directory: directory)
+            .answer(scope: .single, instanceID: "w_app", body: body())
+        #expect(starting.status == .serviceUnavailable)
+    }
+
+    @Test("a push above the bound in flight is answered 503 at once, one below it is not")
+    func bounded() async {
+        let submission = HeldSubmission()
+        let intake = PushIntake.stub(submission, inFlightMaximum: 2)
+        await withTaskGroup(of: APIAnswer.self) { group in
+            for _ in 0..<2 {
+                group.addTask { await intake.answer(scope: .single, instanceID: "w_app", body: self.body()) }
+            }
+            await submission.waitUntilHeld(2)
+            let third = await intake.answer(scope: .single, instanceID: "w_app", body: body())
+            #expect(third.status == .serviceUnavailable)
+            submission.release()
+            for await answer in group { #expect(answer.code == .success) }
+        }
+        #expect(await intake.answer(scope: .single, instanceID: "w_app", body: body()).code == .success)
+    }
+
+    @Test("the answer's text has the members of H1, and attempted only when it is no business result")
+    func bodyText() {
+        let result = APIAnswer.result(.success, oplogID: OplogID(1 << 40), detail: "a \"b\"\n.")
+        #expect(
+            result.body(requestID: "r")
+                == #"{"success":true,"msg":"SUCCESS","oplogId":1099511627776,"detail":"a \"b\"\n.","requestId":"r"}"#)
+        let refusal = APIAnswer.refusal(.notFound, "No.")
+        #expect(
+            refusal.body(requestID: "r")
+                == #"{"success":false,"msg":"SYSTEM_ERROR","attempted":false,"detail":"No.","requestId":"r"}"#)
+        for code in ResultCode.allCases {
+            let isSuccess = [.success, .duplicatedBizID, .notOnline].contains(code)
+            #expect(APIAnswer.result(code).body(requestID: "").hasPrefix("{\"success\":\(isSuccess),"))
+        }
+    }
+}
+
+@Suite("Ingest: submission over the bus")
+struct IngestSubmissionTests {
+    private static let push = PushRequest(
+        scope: .single, instanceID: InstanceID("w_app"), bizType: BizType("orders"), linkToken: "u",
+        thirdMessageID: ThirdMessageID("t"), payload: [1], isBinary: true, targeting: .everyone, validUntil: nil)
+
+    private typealias Step = Result<Mss_Bus_V1_AppendReply, BusError>
+
+    /// What a push comes to when the bus answers these in turn, and how often it was sent.
+    private func outcome(_ steps: [Step]) async -> (PushOutcome, Int) {
+        let script = Mutex((steps: steps, sent: 0))
+        let submission = BusSubmission { build throws(BusError) in
+            let step = script.withLock { script in
+                script.sent += 1
+                return script.steps.removeFirst()
+            }
+            var reply = Mss_Bus_V1_Reply()
+            reply.correlation = build(5).correlation
+            reply.append = try step.get()
+            return reply
+        }
+        let outcome = await submission.submit(Self.push, configuration: .stub("orders", .user))
+        return (outcome, script.withLock { $0.sent })
+    }
+
+    private func reply(_ outcome: Mss_Bus_V1_AppendOutcome, id: Int64 = 4, online: Bool = false) -> Step {
+        var reply = Mss_Bus_V1_AppendReply()
+        reply.outcome = outcome
+        reply.oplogID = id
+        reply.online = online
+        reply.detail = "why"
+        return .success(reply)
+    }
+
+    private func failure(_ code: BusError.Code) -> Step { .failure(BusError(code, "test")) }
+
+    @Test("a reply that decides is taken at once")
+    func decided() async {
+        #expect(await outcome([reply(.stored, online: true)]) == (.stored(OplogID(4), online: true), 1))
+        #expect(await outcome([reply(.duplicate)]) == (.duplicate(OplogID(4)), 1))
+        #expect(await outcome([reply(.refused)]) == (.refused("why"), 1))
+    }
+
+    @Test("doubt is resolved by one repeat, and stays unknown after it")
+    func repeated() async {
+        #expect(await outcome([failure(.unanswered), reply(.duplicate)]) == (.duplicate(OplogID(4)), 2))
+        #expect(await outcome([reply(.unknown), reply(.stored)]) == (.stored(OplogID(4), online: false), 2))
+        #expect(await outcome([failure(.unanswered), failure(.unanswered)]) == (.unknown, 2))
+        #expect(await outcome([failure(.unanswered), failure(.unavailable)]) == (.unknown, 2))
+        #expect(await outcome([failure(.failed(notAttempted: false)), failure(.unavailable)]) == (.unknown, 2))
+    }
+
+    @Test("what certainly had no effect is not attempted")
+    func notAttempted() async {
+        #expect(await outcome([failure(.unavailable)]) == (.notAttempted, 1))
+        let refused = failure(.failed(notAttempted: true))
+        #expect(await outcome([refused, refused]) == (.notAttempted, 2))
+        #expect(await outcome([refused, failure(.unanswered)]) == (.unknown, 2))
+    }
+
+    @Test("the command carries the push as its configuration wants it")
+    func command() {
+        var configuration = SyncConfiguration.stub("orders", .user)
+        configuration.isPersistent = false
+        configuration.checksSession = true
+        let single = BusSubmission.command(Self.push, configuration)
+        #expect(single.target.target == "u" && single.target.instanceID == "w_app" && single.bizType == "orders")
+        #expect(single.singleDevice && single.checksSession && !single.oplog.persistent && single.oplog.binary)
+        #expect(single.oplog.validUntilMs == 0 && single.oplog.thirdMessageID == "t")
+        let global = BusSubmission.command(Self.push, .stub("news", .globalUser))
+        #expect(global.target.target == "" && global.target.kind == .globalUser && !global.singleDevice)
+    }
+}
+
+/// Holds every push until it is released.
+final class HeldSubmission: PushSubmitting {
+    private struct State {
+        var held: [CheckedContinuation<Void, Never>] = []
+        var isReleased = false
+        var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+    }
+
+    private let state = Mutex(State())
+
+    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome {
+        await withCheckedContinuation { continuation in
+            let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+                if state.isReleased {
+                    continuation.resume()
+                    return nil
+                }
+                state.held.append(continuation)
+                return state.held.count == state.waiter?.count ? state.waiter?.continuation : nil
+            }
+            waiter?.resume()
+        }
+        return .stored(OplogID(1), online: true)
+    }
+
+    /// Returns when that many pushes are held.
+    func waitUntilHeld(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isHeld = state.withLock { state in
+                if state.held.count >= count { return true }
+                state.waiter = (count, continuation)
+                return false
+            }
+            if isHeld { continuation.resume() }
+        }
+    }
+
+    func release() {
+        let held = state.withLock { state in
+            state.isReleased = true
+            defer { state.held = [] }
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+}

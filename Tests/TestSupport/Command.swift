@@ -1,0 +1,31 @@
+package import Foundation
+
+/// Runs a program to its end.
+package enum Command {
+    /// The exit status, and standard output and error together.
+    package static func run(
+        _ executable: URL, _ arguments: [String], environment: [String: String]
+    ) async throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.environment = environment
+        process.standardInput = FileHandle.nullDevice
+        let file = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "command-\(UUID().uuidString)")
+        _ = FileManager.default.createFile(atPath: file.path, contents: nil)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let output = try FileHandle(forWritingTo: file)
+        process.standardOutput = output
+        process.standardError = output
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            process.terminationHandler = { _ in continuation.resume() }
+            do {
+                try process.run()
+            } catch {
+                process.terminationHandler = nil
+                continuation.resume(throwing: error)
+            }
+        }
+        return (process.terminationStatus, (try? String(contentsOf: file, encoding: .utf8)) ?? "")
+    }
+}

@@ -1,0 +1,25 @@
+/// A test's own failure, with what was expected.
+package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = description }
+}
+
+/// Waits for a condition; the only place where tests let time pass.
+///
+/// - Throws: `Failure` with the words when the condition does not hold in time.
+package func eventually(
+    _ what: @autoclosure () -> String, within limit: Duration, _ condition: () async throws -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while true {
+        if try await condition() { return }
+        guard ContinuousClock.now < deadline else { throw Failure("not within \(limit): \(what())") }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
+
+/// The value, or a failure that says what is missing.
+package func requireValue<Value>(_ value: Value?, _ what: String) throws -> Value {
+    guard let value else { throw Failure(what) }
+    return value
+}
