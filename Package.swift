@@ -72,7 +72,7 @@ let kits: [Target] = [
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
         name: "MobileSync",
-        dependencies: ["SyncModel", "DeviceProtocol", grdb, logging, nioCore, nioPosix, nioSSL],
+        dependencies: ["SyncModel", "DeviceProtocol", protobuf, grdb, logging, nioCore, nioPosix, nioSSL],
         path: "Shared/MobileSync", swiftSettings: strict),
 ]
 
@@ -109,7 +109,7 @@ let services: [Target] = [
         name: "ControlTool",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL,
+            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, unixSignals,
         ],
         path: "Services/ControlTool", swiftSettings: strict),
 ]
@@ -131,7 +131,7 @@ let tests: [Target] = [
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
             "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "TestSupport",
-            protobuf, coreMetrics, hummingbird, logging, nioCore, nioHTTP1,
+            protobuf, coreMetrics, hummingbird, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(

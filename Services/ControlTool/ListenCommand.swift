@@ -1,5 +1,135 @@
 import ArgumentParser
+import Foundation
+import Logging
+import MobileSync
+import UnixSignals
 
+/// `mssctl listen`: a device in a terminal. Prints every oplog and confirms what it has printed.
 struct ListenCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "listen", abstract: "To come.")
+    static let configuration = CommandConfiguration(
+        commandName: "listen",
+        abstract: "Connects as a device, prints every oplog it receives and confirms it.",
+        discussion: "Oplogs go to standard output, one line each; everything else goes to standard error.")
+
+    @Option(help: "The instance.")
+    var instance: String
+    @Option(help: "The device id.")
+    var device: String
+    @Option(help: "The user to bind; none: only data for the device.")
+    var user: String?
+    @Option(help: "The user's session.")
+    var session = "SESSION_DEMO"
+    @Option(help: "The gateway's address.")
+    var host = "127.0.0.1"
+    @Option(help: "The gateway's port.")
+    var port = 7443
+    @Option(help: "The authority that signed the gateway's certificate, as a PEM file.")
+    var ca = ".local/tls/ca.pem"
+    @Option(help: "The local store; .local/devices/<instance>/<device>/store.sqlite by default.")
+    var store: String?
+    @Flag(help: "Delete the local store first: a re-installed app.")
+    var fresh = false
+    @Flag(help: "Print one JSON object per oplog.")
+    var json = false
+    @Option(help: "End after this many oplogs.")
+    var count: Int?
+    @Option(help: "The operating system's name.")
+    var os = "iOS"
+    @Option(help: "The app's version.")
+    var appVersion = "1.0.0"
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count takes 1 or more.") }
+        guard (1...65_535).contains(port) else { throw ValidationError("--port takes 1 to 65535.") }
+    }
+
+    func run() async throws {
+        let client = try makeClient()
+        if let user { try client.bind(userID: user, sessionID: session) }
+        let events = client.events
+        let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
+        let (line, count) = (OplogLine(isJSON: json), count)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            group.addTask { for await _ in signals { return } }
+            group.addTask { try await Self.printOplogs(of: client, as: line, count: count) }
+            group.addTask {
+                for await event in events { Self.note(event) }
+                try await Task.sleep(for: .seconds(86_400 * 365))
+            }
+            // The first to end ends all: a signal, the count, or an error.
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func makeClient() throws -> SyncClient {
+        guard FileManager.default.isReadableFile(atPath: ca) else {
+            throw ValidationError("The CA file \(ca) is missing: run deploy/up first, or name another with --ca.")
+        }
+        let path = store ?? Self.defaultStore(instance: instance, device: device)
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        if fresh {
+            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+                try FileManager.default.removeItem(atPath: path + suffix)
+            }
+        }
+        let configuration = SyncClientConfiguration(
+            host: host, port: port, instanceID: instance, deviceID: device, storePath: path,
+            trust: .certificateAuthority(file: ca), operatingSystemName: os, appVersion: appVersion)
+        return try SyncClient(configuration: configuration, logger: ToolSettings.logger())
+    }
+
+    /// The store's path below the current folder; ids are escaped so that none can name another folder.
+    static func defaultStore(instance: String, device: String) -> String {
+        ".local/devices/\(fileName(instance))/\(fileName(device))/store.sqlite"
+    }
+
+    /// An id as a file name: every byte but ASCII letters, digits, `-` and `_` (and `.` after the first) as `%XX`.
+    static func fileName(_ id: String) -> String {
+        var name = ""
+        for (index, byte) in id.utf8.enumerated() {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                name.unicodeScalars.append(Unicode.Scalar(byte))
+            case UInt8(ascii: ".") where index > 0:
+                name.append(".")
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                name += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return name
+    }
+
+    private static func printOplogs(of client: SyncClient, as line: OplogLine, count: Int?) async throws {
+        var left = count
+        for try await oplog in client.allOplogs() {
+            // Unbuffered, and confirmed only after it: a reader at the other end of a pipe has the line by then.
+            try FileHandle.standardOutput.write(contentsOf: Data(line.text(of: oplog).utf8))
+            try await client.confirm(oplog)
+            guard let rest = left.map({ $0 - 1 }) else { continue }
+            if rest == 0 { return }
+            left = rest
+        }
+    }
+
+    private static func note(_ event: SyncEvent) {
+        let text =
+            switch event {
+            case .status(.connected): "connected"
+            case .status(.connecting): "connecting"
+            case .status(.connectFailed): "could not connect; trying again"
+            case .status: "not connected"
+            case .bound(let userID): "user \(userID) bound"
+            case .bindRefused(let userID, let reason): "user \(userID) refused: \(reason)"
+            case .caughtUp: "caught up"
+            case .sessionInvalid(let userID, let reason): "the session of \(userID) is invalid: \(reason)"
+            case .closed(let code, let reason): "closed by the gateway (\(code)): \(reason)"
+            case .connectionLost(let reason): "connection lost: \(reason)"
+            }
+        try? FileHandle.standardError.write(contentsOf: Data("\(text)\n".utf8))
+    }
 }

@@ -1,0 +1,46 @@
+import Foundation
+import MobileSync
+
+/// How `mssctl listen` writes an oplog.
+struct OplogLine: Sendable {
+    let isJSON: Bool
+
+    /// One line with its end. The JSON members: bizType, oplogId (number), payload, binary (only when true; the payload
+    /// is Base64 then), thirdMsgId (absent when unknown), createdAt (ms since 1970).
+    func text(of oplog: SyncOplog) -> String {
+        let payload = oplog.text ?? Data(oplog.payload).base64EncodedString()
+        guard isJSON else {
+            let time = Date(timeIntervalSince1970: Double(oplog.createdAt) / 1_000).formatted(.iso8601)
+            // One line per oplog, whatever is in the payload.
+            let line = payload.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\r", with: "\\r")
+            return "\(time) \(oplog.bizType) \(oplog.oplogID) \(line)\n"
+        }
+        var members = [
+            "\"bizType\":\(Self.quoted(oplog.bizType))", "\"oplogId\":\(oplog.oplogID)",
+            "\"payload\":\(Self.quoted(payload))",
+        ]
+        if oplog.isBinary { members.append("\"binary\":true") }
+        if let id = oplog.thirdMessageID { members.append("\"thirdMsgId\":\(Self.quoted(id))") }
+        members.append("\"createdAt\":\(oplog.createdAt)")
+        return "{\(members.joined(separator: ","))}\n"
+    }
+
+    /// A JSON string (RFC 8259 §7).
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\0"..<" ":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}

@@ -1,0 +1,229 @@
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+
+/// One connection of a client from its first frame to its end: events in, actions out, no I/O and no clock.
+struct ClientStateMachine {
+    /// Where the connection is in its life.
+    enum Phase: Hashable, Sendable {
+        /// Nothing has been sent. Exits: greeting (opened).
+        case idle
+        /// Connect is on its way. Exits: open (Connected), ended (anything fatal, deadline).
+        case greeting
+        /// In service. Exits: ended.
+        case open
+        /// Over; every event is ignored. No exit.
+        case ended
+    }
+
+    /// The user of this connection, as far as the gateway knows.
+    private struct Binding {
+        var number: UInt32 = 0
+        var user: BoundUser?
+        var isAccepted = false
+    }
+
+    /// Confirmations on their way to the gateway; one report at a time.
+    private struct Report {
+        let id: UInt64
+        let channels: [Mss_Device_V1_ConfirmedOplogs]
+        let userID: String?
+        let sentAt: ContinuousClock.Instant
+    }
+
+    /// After a ping, or a Connect, the gateway is given this long to say anything.
+    static let answerLimit = Duration.seconds(10)
+    /// A report that is not answered within this time is sent again.
+    static let reportLimit = Duration.seconds(30)
+    /// Until the gateway names its own.
+    private static let defaultHeartbeat = Duration.seconds(60)
+
+    private(set) var phase = Phase.idle
+    private var binding = Binding()
+    private var report: Report?
+    private var lastReportID: UInt64 = 0
+    private var heartbeat = Self.defaultHeartbeat
+    private var nextPing: ContinuousClock.Instant?
+    private var answerDeadline: ContinuousClock.Instant?
+    private var lastPing: UInt64 = 0
+
+    /// When `ticked` is to be called at the latest; nil when there is nothing to wait for.
+    var deadline: ContinuousClock.Instant? {
+        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }].compactMap { $0 }.min()
+    }
+
+    /// The user whose data may come in now.
+    private var acceptedUserID: String? { binding.isAccepted ? binding.user?.userID : nil }
+
+    // MARK: Events of the connection
+
+    /// The transport is up.
+    ///
+    /// - Parameters:
+    ///   - connect: the first frame without a bind.
+    ///   - user: bound at once, when there is one.
+    ///   - points: the user's sync points.
+    mutating func opened(
+        _ connect: Mss_Device_V1_Connect, user: BoundUser?, points: [Mss_Device_V1_SyncPoint],
+        now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .idle else { return [] }
+        phase = .greeting
+        answerDeadline = now + Self.answerLimit
+        var connect = connect
+        if let user {
+            binding = Binding(number: 1, user: user)
+            connect.bind = bindFrame(points)
+        }
+        return [.send(.with { $0.connect = connect })]
+    }
+
+    /// A frame came in.
+    mutating func received(_ packet: Mss_Device_V1_Packet, now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .greeting || phase == .open else { return [] }
+        if phase == .open { answerDeadline = nil }
+        switch packet.body {
+        case .connected(let connected): return received(connected, now: now)
+        case .bindResult(let result): return received(result)
+        case .push(let push): return received(push)
+        case .confirmRecorded(let recorded): return received(recorded)
+        case .caughtUp(let mark):
+            guard mark.bindNumber == binding.number else { return [] }
+            return [.notify(.caughtUp(userID: acceptedUserID))]
+        case .sessionState(let state):
+            guard state.bindNumber == binding.number, state.validity == .invalid, let user = binding.user else {
+                return []
+            }
+            return [.notify(.sessionInvalid(userID: user.userID, reason: state.reason))]
+        case .ping(let ping):
+            return [.send(.with { $0.pong.number = ping.number })]
+        case .close(let close):
+            return end(
+                .closed(
+                    code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs))))
+        case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, nil:
+            // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
+            return []
+        }
+    }
+
+    private mutating func received(
+        _ connected: Mss_Device_V1_Connected, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .greeting else { return end(.lost(reason: "the gateway greeted twice")) }
+        phase = .open
+        answerDeadline = nil
+        if connected.heartbeatSeconds > 0 { heartbeat = .seconds(Int64(min(connected.heartbeatSeconds, 3_600))) }
+        nextPing = now + heartbeat
+        return [.connected, collect]
+    }
+
+    private mutating func received(_ result: Mss_Device_V1_BindResult) -> [ClientAction] {
+        guard result.bindNumber == binding.number, let user = binding.user, !binding.isAccepted else { return [] }
+        guard result.accepted else {
+            return [.notify(.bindRefused(userID: user.userID, reason: result.reason))]
+        }
+        binding.isAccepted = true
+        return [.notify(.bound(userID: user.userID)), collect]
+    }
+
+    private mutating func received(_ push: Mss_Device_V1_Push) -> [ClientAction] {
+        guard phase == .open else { return end(.lost(reason: "the gateway pushed before it greeted")) }
+        let batches = push.batches.filter { batch in
+            guard let kind = SyncModel.ChannelKind(wire: batch.kind) else { return false }
+            // Frames of an earlier bind are late; they come again when that user is bound again.
+            return !kind.needsUser || (binding.isAccepted && batch.bindNumber == binding.number)
+        }
+        guard !batches.isEmpty else { return [] }
+        return [.store(batches, userID: acceptedUserID, bindNumber: binding.number)]
+    }
+
+    private mutating func received(_ recorded: Mss_Device_V1_ConfirmRecorded) -> [ClientAction] {
+        guard let sent = report, sent.id == recorded.reportID else { return [] }
+        report = nil
+        return [.forget(sent.channels, userID: sent.userID), collect]
+    }
+
+    // MARK: Events of the client
+
+    /// The batches are on disk as far as they applied.
+    mutating func stored(_ channels: [Mss_Device_V1_StoredUpto], foundGap: Bool) -> [ClientAction] {
+        guard phase == .open else { return [] }
+        var actions: [ClientAction] = []
+        if !channels.isEmpty { actions.append(.send(.with { $0.storedAck.channels = channels })) }
+        return foundGap ? actions + end(.gap) : actions
+    }
+
+    /// The app has bound another user or session, or none.
+    mutating func userChanged(
+        to user: BoundUser?, points: [Mss_Device_V1_SyncPoint], now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .greeting || phase == .open, user != binding.user else { return [] }
+        binding = Binding(number: binding.number + 1, user: user)
+        // A report of the former user may be answered or not; what it carried is collected again when the user is back.
+        report = nil
+        let bind = bindFrame(points)
+        return [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
+    }
+
+    /// The app has confirmed something.
+    func confirmed() -> [ClientAction] {
+        phase == .open && report == nil ? [collect] : []
+    }
+
+    /// What `collectConfirmed` found.
+    mutating func collected(
+        _ channels: [Mss_Device_V1_ConfirmedOplogs], now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .open, report == nil, !channels.isEmpty else { return [] }
+        lastReportID += 1
+        let sent = Report(id: lastReportID, channels: channels, userID: acceptedUserID, sentAt: now)
+        report = sent
+        return [
+            .send(
+                .with {
+                    $0.confirmReport.reportID = sent.id
+                    $0.confirmReport.channels = channels
+                })
+        ]
+    }
+
+    /// `deadline` has come, or some time has passed.
+    mutating func ticked(now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .greeting || phase == .open else { return [] }
+        if let answerDeadline, now >= answerDeadline { return end(.silent) }
+        var actions: [ClientAction] = []
+        if let nextPing, now >= nextPing {
+            lastPing += 1
+            actions.append(.send(.with { $0.ping.number = lastPing }))
+            self.nextPing = now + heartbeat
+            answerDeadline = answerDeadline ?? now + Self.answerLimit
+        }
+        if let sent = report, now >= sent.sentAt + Self.reportLimit {
+            report = nil
+            actions.append(collect)
+        }
+        return actions
+    }
+
+    // MARK: Parts
+
+    private var collect: ClientAction { .collectConfirmed(userID: acceptedUserID, bindNumber: binding.number) }
+
+    private func bindFrame(_ points: [Mss_Device_V1_SyncPoint]) -> Mss_Device_V1_Bind {
+        .with {
+            $0.bindNumber = binding.number
+            $0.userID = binding.user?.userID ?? ""
+            $0.sessionID = binding.user?.sessionID ?? ""
+            $0.syncPoints = points
+        }
+    }
+
+    private mutating func end(_ end: ConnectionEnd) -> [ClientAction] {
+        phase = .ended
+        nextPing = nil
+        answerDeadline = nil
+        report = nil
+        return [.end(end)]
+    }
+}

@@ -1,0 +1,20 @@
+import SyncModel
+
+/// One channel as the local store knows it.
+struct LocalChannel: Hashable, Sendable {
+    /// What tells channels of one store apart.
+    struct Key: Hashable, Sendable {
+        let kind: ChannelKind
+        /// Empty for channels of the device.
+        let userID: String
+        let bizType: String
+    }
+
+    let row: Int64
+    let key: Key
+    /// The sync point: everything up to here is stored or was not meant for this receiver. It only rises.
+    var position: OplogID
+
+    /// Whether its data may reach the app while this user is bound.
+    func isVisible(to userID: String?) -> Bool { key.userID.isEmpty || key.userID == userID }
+}

@@ -1,0 +1,45 @@
+import DeviceProtocol
+
+/// When a client connects again: exponential back-off with full jitter, under what the gateway said (spec K9).
+struct ReconnectPolicy {
+    /// What to do after a connection has ended.
+    enum Decision: Hashable, Sendable {
+        /// Connect again after this time.
+        case wait(Duration)
+        /// The same, but bind nobody until the app binds again.
+        case waitSignedOut(Duration)
+        /// Do not come back by yourself.
+        case stop(code: UInt32, reason: String)
+    }
+
+    /// The ceiling of the first wait; each failure doubles it.
+    static let firstCeiling = Duration.seconds(1)
+    /// No wait of our own is longer.
+    static let lastCeiling = Duration.seconds(300)
+    /// No wait at all is longer, whatever the gateway says.
+    static let longestWait = Duration.seconds(3_600)
+    /// No wait is shorter, so that a gateway that closes at once is not hammered.
+    static let shortestWait = Duration.milliseconds(50)
+    /// A connection that was open this long has succeeded; the ceiling starts anew.
+    static let stableAfter = Duration.seconds(5)
+
+    private var failures = 0
+
+    /// - Parameters:
+    ///   - openFor: how long the gateway's greeting was old; nil when there was none.
+    ///   - random: from 0 to below 1.
+    mutating func next(after end: ConnectionEnd, openFor: Duration?, random: Double) -> Decision {
+        if let openFor, openFor >= Self.stableAfter { failures = 0 }
+        let ceiling = min(Self.lastCeiling, Self.firstCeiling * (1 << min(failures, 9)))
+        failures += 1
+        let delay = max(Self.shortestWait, ceiling * random)
+        guard case .closed(let code, let reason, let retryAfter) = end else { return .wait(delay) }
+        switch CloseCode.Group(code: code) {
+        case .reconnectNow: return .wait(delay)
+        // This version knows one address only: "elsewhere" is what stands behind the same name a little later.
+        case .reconnectLater, .reconnectElsewhere: return .wait(min(Self.longestWait, retryAfter + delay))
+        case .signInAgain: return .waitSignedOut(delay)
+        case .stayAway: return .stop(code: code, reason: reason)
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+
+/// What became of a push frame in the local store.
+struct StoreOutcome {
+    /// What may be acknowledged, as one position per channel.
+    private(set) var acknowledgements: [Mss_Device_V1_StoredUpto] = []
+    /// Rows of the channels that have something new for the app.
+    var filledChannels: Set<Int64> = []
+    /// A batch began above its channel's position and was left out.
+    var foundGap = false
+
+    /// Notes a channel's position, in place of an earlier one.
+    mutating func acknowledge(_ channel: LocalChannel, bindNumber: UInt32) {
+        let position = Mss_Device_V1_StoredUpto.with {
+            $0.kind = channel.key.kind.wire
+            $0.bizType = channel.key.bizType
+            $0.bindNumber = channel.key.kind.needsUser ? bindNumber : 0
+            $0.upto = channel.position.value
+        }
+        acknowledgements.removeAll { $0.kind == position.kind && $0.bizType == position.bizType }
+        acknowledgements.append(position)
+    }
+}

@@ -1,0 +1,17 @@
+/// Something an app may want to know of beside its data.
+public enum SyncEvent: Sendable, Hashable {
+    /// The connection's status has changed.
+    case status(SyncStatus)
+    /// The gateway has taken the user; its data follows.
+    case bound(userID: String)
+    /// The gateway has refused the user; the reason is for a developer.
+    case bindRefused(userID: String, reason: String)
+    /// Everything that waited when the connection opened, or the user was bound, has been received.
+    case caughtUp(userID: String?)
+    /// The tenant calls the session invalid: sign in again and bind. Data that needs no session goes on.
+    case sessionInvalid(userID: String, reason: String)
+    /// The gateway closed the connection with this code (DeviceProtocol.md, Close codes).
+    case closed(code: UInt32, reason: String)
+    /// The connection was lost, or could not be made.
+    case connectionLost(reason: String)
+}
