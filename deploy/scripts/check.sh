@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The checks that need no build: formatting, shell scripts, generated code, YAML. Each failure names the repairing command.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+failed=''
+complain() { echo "check: $1" >&2; failed=yes; }
+
+mapfile -t swift_files < <(git ls-files '*.swift' | grep -v '\.pb\.swift$')
+swift format lint --strict --configuration .swift-format "${swift_files[@]}" ||
+    complain "formatting: swift format --configuration .swift-format -i <files>"
+if command -v shellcheck > /dev/null; then
+    shellcheck -x deploy/up deploy/down deploy/test deploy/scripts/*.sh .ci/run || complain "shell scripts: see above"
+fi
+python3 - <<'PYTHON' || complain "docker-compose.yml is not usable"
+import sys
+try:
+    import yaml
+except ImportError:
+    sys.exit(0)
+services = yaml.safe_load(open("docker-compose.yml"))["services"]
+expected = {"postgres", "rabbitmq", "ingest", "writer", "gateway", "validator", "statistics", "migrate"}
+sys.exit(0 if expected <= set(services) else 1)
+PYTHON
+[ -z "$failed" ]

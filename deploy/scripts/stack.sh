@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# What deploy/up and deploy/down share: where the local stack lives, its addresses, its processes. Sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scripts="$root/deploy/scripts"
+stack="$root/.local"
+
+# Every address can be set.
+api_port=${MSS_STACK_API_PORT:-7080}           # the second ingest has the next
+device_port=${MSS_STACK_DEVICE_PORT:-7443}     # the second gateway has the next
+postgres_port=${MSS_STACK_POSTGRES_PORT:-7432}
+rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it
+health_port=${MSS_STACK_HEALTH_PORT:-7180}     # ingest +0 +1, writer +2 +3, gateway +4 +5, validator +6, statistics +7
+tenant_port=${MSS_STACK_TENANT_PORT:-7190}
+binaries="$root/.build/${MSS_STACK_CONFIGURATION:-release}"
+
+started_at() { # when a process began, in clock ticks since boot: a pid alone may have been given to another
+    awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$1/stat" 2>/dev/null
+}
+
+is_running() { # NAME: our supervisor of that name lives
+    local pid ticks
+    read -r pid ticks < "$stack/run/$1.supervisor" 2>/dev/null || return 1
+    [ -n "$pid" ] && [ "$(started_at "$pid")" = "$ticks" ]
+}
+
+supervise() { # NAME COMMAND…: start it supervised, detached from this shell and its descriptors
+    local name=$1
+    shift
+    setsid --fork "$scripts/supervise.sh" "$stack" "$name" "$@" > /dev/null 2>&1 < /dev/null 9>&-
+    for _ in $(seq 100); do
+        [ -s "$stack/run/$name.child" ] && break
+        sleep 0.05
+    done
+    local pid
+    pid=$(awk '/^PPid:/ { print $2 }' "/proc/$(cat "$stack/run/$name.child")/status")
+    echo "$pid $(started_at "$pid")" > "$stack/run/$name.supervisor"
+}
+
+stop_supervised() { # NAME
+    local pid ticks
+    is_running "$1" || { rm -f "$stack/run/$1".*; return 0; }
+    read -r pid ticks < "$stack/run/$1.supervisor"
+    kill -TERM "$pid"
+    for _ in $(seq 350); do
+        [ "$(started_at "$pid")" = "$ticks" ] || break
+        sleep 0.1
+    done
+    rm -f "$stack/run/$1".*
+}
