@@ -1,0 +1,35 @@
+import Foundation
+
+/// `mssctl listen --json` as a process, and the lines that it printed.
+final class Listener: Sendable {
+    /// One printed oplog.
+    struct Line: Decodable {
+        let bizType: String
+        let oplogId: Int64
+        let payload: String
+        let thirdMsgId: String?
+        let createdAt: Int64
+    }
+
+    private let output: URL
+    private let process: Supervised
+
+    init(_ stack: Stack, user: String, device: String) throws {
+        output = stack.folder.appending(path: "listen-\(device).out")
+        process = Supervised(
+            name: "listen-\(device)", executable: URL(fileURLWithPath: "/bin/sh"),
+            arguments: [
+                "-c", #"exec "$0" "$@" 2> /dev/null"#, StackPlan.binaries.appending(path: "mssctl").path, "listen",
+                "--instance", Stack.instance, "--user", user, "--device", device, "--session", "s1", "--port",
+                "\(stack.gateways[0])", "--ca", stack.certificateAuthority, "--store",
+                stack.folder.appending(path: "\(device).sqlite").path, "--json",
+            ], environment: ["PATH": "/usr/bin:/bin"], log: output)
+        try process.start()
+    }
+
+    var lines: [String] {
+        ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    func stop() { process.stop() }
+}
