@@ -1,1 +1,25 @@
-@main struct Main { static func main() {} }
+import AMQP
+import BusMessages
+import ServiceKit
+
+/// The session validator: asks tenants whether sessions are valid. Any number of them run side by side.
+@main
+struct Main {
+    static func main() async {
+        await ServiceMain.run("mss-session-validator", settings: ValidatorSettings.keys) { context in
+            let (health, settings) = (context.health, context.settings)
+            for condition in ["amqp", "control"] { health.set(condition, isReady: false) }
+            let queue = WorkQueue<AMQPDelivery>()
+            let commands = AMQPConsumption(
+                queue: CommandQueue.validate.rawValue, prefetch: SessionCheckConsumer.prefetch
+            ) { queue.add(contentsOf: $0) }
+            let control = ControlConnection(context, consumptions: [commands])
+            control.bus.onConnectionChange { health.set("amqp", isReady: $0) }
+            let consumer = SessionCheckConsumer(
+                queue: queue, control: control, endpoint: SessionEndpoint(limit: settings[ValidatorSettings.timeout]),
+                allowedHosts: AllowedHosts(settings[ValidatorSettings.allowedHosts]),
+                tenantConcurrency: settings[ValidatorSettings.tenantConcurrency], logger: context.logger)
+            return [consumer, control.directory]
+        }
+    }
+}

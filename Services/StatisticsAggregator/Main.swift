@@ -1,1 +1,18 @@
-@main struct Main { static func main() {} }
+import AMQP
+import PostgreSQL
+import ServiceKit
+
+/// The statistics aggregator: folds facts into figures. Any number of them run side by side.
+@main
+struct Main {
+    static func main() async {
+        await ServiceMain.run("mss-statistics", settings: AggregatorSettings.keys) { context in
+            [
+                FactConsumer(
+                    amqp: AMQPConfiguration(context.settings, connectionName: context.name),
+                    postgres: PostgresConfiguration(context.settings, applicationName: context.name),
+                    health: context.health, logger: context.logger)
+            ]
+        }
+    }
+}

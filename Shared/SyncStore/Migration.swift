@@ -13,6 +13,7 @@ package struct Migration: Sendable, Hashable {
 
     /// Every migration of this build, in order.
     package static let all = [
-        Migration("m0001_oplog", PackageResources.m0001_oplog_sql)
+        Migration("m0001_oplog", PackageResources.m0001_oplog_sql),
+        Migration("m0002_statistics", PackageResources.m0002_statistics_sql),
     ]
 }

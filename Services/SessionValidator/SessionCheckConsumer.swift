@@ -1,0 +1,189 @@
+import AMQP
+import BusMessages
+import Logging
+import Metrics
+import ServiceKit
+import ServiceLifecycle
+import SyncModel
+import Synchronization
+
+/// Takes the gateways' questions off the bus, asks tenants, and answers; settles a body once all of it is answered.
+final class SessionCheckConsumer: Service, Sendable {
+    /// Who asked, and under which number.
+    private struct Asker {
+        let body: CommandBody
+        let correlation: UInt64
+    }
+
+    private typealias Calls = InFlightCalls<Asker>
+
+    /// Why a tenant cannot be asked at all.
+    private struct Refusal: Error {
+        let reason: String
+    }
+
+    /// Bodies in hand; more than tenants answer within the callers' time-out gain nothing.
+    static let prefetch: UInt16 = 256
+
+    private let queue: WorkQueue<AMQPDelivery>
+    private let bus: MessageBus
+    private let directory: ControlDirectory
+    private let endpoint: SessionEndpoint
+    private let allowedHosts: AllowedHosts
+    private let logger: Logger
+    private let calls: Mutex<Calls>
+    /// Endpoints that an operator has been told about; as many as there are instances.
+    private let refused = Mutex<Set<String>>([])
+    private let callTime = Timer(label: "mss_validator_call")
+    private let verdicts = VerdictCounters()
+
+    /// - Parameter queue: gets the deliveries of the validate queue, with `prefetch` of them in hand.
+    init(
+        queue: WorkQueue<AMQPDelivery>, control: ControlConnection, endpoint: SessionEndpoint,
+        allowedHosts: AllowedHosts, tenantConcurrency: Int, logger: Logger
+    ) {
+        self.queue = queue
+        bus = control.bus
+        directory = control.directory
+        self.endpoint = endpoint
+        self.allowedHosts = allowedHosts
+        self.logger = logger
+        calls = Mutex(Calls(concurrency: tenantConcurrency, patience: CommandQueue.validate.timeout))
+    }
+
+    /// On shutdown consuming ends first, then every question in hand is answered.
+    func run() async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            group.addTask { [bus, queue] in
+                defer { queue.finish() }
+                try await bus.run()
+            }
+            while true {
+                let deliveries = await queue.take(upTo: Int(Self.prefetch))
+                if deliveries.isEmpty { break }
+                for question in deliveries.flatMap(accept) { group.addTask { await self.call(question) } }
+            }
+        }
+        await endpoint.close()
+    }
+
+    /// Takes the commands of a body; returns the questions that go out now.
+    private func accept(_ delivery: AMQPDelivery) -> [Calls.Question] {
+        let commands = Mss_Bus_V1_ValidateCommands.elements(of: delivery.body)
+        guard let commands, let replyTo = delivery.replyTo else {
+            logger.error("a command body could not be read", metadata: ["bytes": "\(delivery.body.count)"])
+            bus.settle([delivery], as: .rejected)
+            return []
+        }
+        // Nobody waits for the answer to an old question, and the tenant need not hear it.
+        guard !commands.isEmpty, delivery.receivedAt + CommandQueue.validate.timeout > .now else {
+            bus.settle([delivery], as: .accepted)
+            return []
+        }
+        let body = CommandBody(delivery: delivery, replyTo: replyTo, commands: commands.count)
+        return commands.flatMap { accept($0, of: body) }
+    }
+
+    private func accept(_ command: Mss_Bus_V1_ValidateCommand, of body: CommandBody) -> [Calls.Question] {
+        let question = Calls.Question(
+            instanceID: InstanceID(command.instanceID), userID: UserID(command.userID), sessionID: command.sessionID)
+        let asker = Asker(body: body, correlation: command.correlation)
+        do throws(Refusal) {
+            _ = try callableInstance(question.instanceID)
+            return perform(calls.withLock { $0.ask(question, asker, now: .now) }, validFor: .zero)
+        } catch {
+            answer(asker, .unknown(error.reason), validFor: .zero)
+            return []
+        }
+    }
+
+    /// Asks one question, then those that waited for its place.
+    private func call(_ first: Calls.Question) async {
+        var next: Calls.Question? = first
+        while let question = next {
+            let askedAt = ContinuousClock.now
+            let (outcome, lifetime) = await ask(question)
+            let now = ContinuousClock.now
+            callTime.recordNanoseconds((now - askedAt).wholeMilliseconds * 1_000_000)
+            let actions = calls.withLock { $0.ended(question, outcome, now: now) }
+            // The verdict's life began when the tenant was asked; what is left of it goes to the askers.
+            next = perform(actions, validFor: max(.zero, lifetime - (now - askedAt))).first
+        }
+    }
+
+    private func ask(_ question: Calls.Question) async -> (CheckOutcome, lifetime: Duration) {
+        let instance: Instance
+        do throws(Refusal) {
+            instance = try callableInstance(question.instanceID)
+        } catch {
+            return (.unknown(error.reason), .zero)
+        }
+        let outcome = await endpoint.check(
+            instance.validatorURL, instanceID: question.instanceID, userID: question.userID,
+            sessionID: question.sessionID)
+        if case .unknown(let reason) = outcome {
+            logger.debug(
+                "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])
+        }
+        return (outcome, instance.verdictLifetime)
+    }
+
+    /// Sends answers; returns the questions to ask.
+    private func perform(_ actions: [Calls.Action], validFor: Duration) -> [Calls.Question] {
+        var questions: [Calls.Question] = []
+        for action in actions {
+            switch action {
+            case .call(let question): questions.append(question)
+            case .answer(let askers, let outcome):
+                for asker in askers { answer(asker, outcome, validFor: validFor) }
+            }
+        }
+        return questions
+    }
+
+    private func answer(_ asker: Asker, _ outcome: CheckOutcome, validFor: Duration) {
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = asker.correlation
+        reply.validate = Mss_Bus_V1_ValidateReply(outcome, validFor: validFor)
+        verdicts.count(outcome)
+        bus.reply(reply, to: asker.body.replyTo)
+        if asker.body.answeredOne() { bus.settle([asker.body.delivery], as: .accepted) }
+    }
+
+    /// The instance whose tenant may be asked. Looked at before a question counts for anything: a setting that is
+    /// missing is no fault of the tenant's.
+    private func callableInstance(_ id: InstanceID) throws(Refusal) -> Instance {
+        guard let instance = directory.instance(id), instance.isEnabled else {
+            throw Refusal(reason: "the instance is not known or not enabled")
+        }
+        guard allowedHosts.allows(instance.validatorURL) else {
+            if refused.withLock({ $0.insert("\(id) \(instance.validatorURL)").inserted }) {
+                logger.warning(
+                    "a tenant's endpoint is not allowed: add its host:port to MSS_VALIDATOR_ALLOWED_HOSTS",
+                    metadata: ["instanceId": "\(id)"])
+            }
+            throw Refusal(reason: "the tenant's endpoint is not allowed")
+        }
+        return instance
+    }
+}
+
+extension Mss_Bus_V1_ValidateReply {
+    /// The reply for an outcome.
+    ///
+    /// - Parameter validFor: what is left of a valid verdict's life.
+    init(_ outcome: CheckOutcome, validFor: Duration) {
+        self.init()
+        switch outcome {
+        case .valid:
+            verdict = .valid
+            validForMs = validFor.wholeMilliseconds
+        case .invalid(let reason):
+            verdict = .invalid
+            self.reason = reason
+        case .unknown(let reason):
+            verdict = .unknown
+            self.reason = reason
+        }
+    }
+}

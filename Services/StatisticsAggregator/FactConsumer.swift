@@ -1,0 +1,168 @@
+import AMQP
+import BusMessages
+import ConnectionThread
+import Logging
+import Metrics
+import PostgreSQL
+import ServiceKit
+import ServiceLifecycle
+import SyncModel
+import SyncStore
+
+/// Takes facts off the durable queue and folds them into the figures, on a thread with its own database connection.
+///
+/// A body is settled after the commit of what it said, so a killed process loses nothing; folding is idempotent, so
+/// what is delivered again counts nothing twice (spec S1). While the database is away bodies are held, the prefetch
+/// bounds how many, and the rest waits at the broker.
+actor FactConsumer: Service {
+    /// A body and what it says.
+    private struct Facts {
+        let delivery: AMQPDelivery
+        let facts: [Mss_Bus_V1_Fact]
+    }
+
+    /// Bodies in hand: what a few transactions take.
+    private static let prefetch: UInt16 = 128
+    private static let limit = Duration.seconds(10)
+    private static let watchInterval = Duration.seconds(2)
+
+    private let thread = ConnectionThread(name: "statistics")
+    private let connection: PostgresConnection
+    private let queue = WorkQueue<AMQPDelivery>()
+    private let bus: MessageBus
+    private let health: HealthState
+    private let logger: Logger
+    private var pauses = RetryPauses()
+    private let folded = Counter(label: "mss_statistics_facts_folded")
+    private let rejected = Counter(label: "mss_statistics_bodies_rejected")
+    private let unknown = Counter(label: "mss_statistics_facts_unknown")
+    private let lag = Gauge(label: "mss_statistics_lag_seconds")
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(amqp: AMQPConfiguration, postgres: PostgresConfiguration, health: HealthState, logger: Logger) {
+        // It refuses a database whose migrations differ, each time it connects.
+        connection = SyncDatabase.connection(postgres, logger: logger)
+        self.health = health
+        self.logger = logger
+        let queue = queue
+        bus = MessageBus(
+            configuration: amqp,
+            consumptions: [
+                AMQPConsumption(queue: Topology.factsQueue, prefetch: Self.prefetch) { queue.add(contentsOf: $0) }
+            ], logger: logger)
+        health.set("amqp", isReady: false)
+        health.set("postgres", isReady: false)
+        bus.onConnectionChange { health.set("amqp", isReady: $0) }
+    }
+
+    /// On shutdown consuming ends first, then what is in hand is folded.
+    func run() async throws {
+        let (bus, queue) = (bus, queue)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { queue.finish() }
+                try await bus.run()
+            }
+            group.addTask { await self.watch() }
+            group.addTask { await self.consume() }
+            try await group.waitForAll()
+        }
+        connection.close()
+        thread.stop()
+    }
+
+    private func consume() async {
+        while true {
+            let deliveries = await queue.take(upTo: Int(Self.prefetch))
+            if deliveries.isEmpty { return }
+            let bodies = deliveries.compactMap(read)
+            for group in FactGroups.cut(bodies, size: { FactGroups.rows(of: $0.facts) }) {
+                await settle(group)
+            }
+        }
+    }
+
+    private func read(_ delivery: AMQPDelivery) -> Facts? {
+        guard let facts = Mss_Bus_V1_Facts.elements(of: delivery.body) else {
+            reject(delivery, because: "it is no list of facts")
+            return nil
+        }
+        return Facts(delivery: delivery, facts: facts)
+    }
+
+    /// Folds a group, as often as it takes, and settles it after its commit; back to the broker it goes only when the
+    /// process ends before the database is there.
+    private func settle(_ group: [Facts]) async {
+        while true {
+            do throws(PostgresError) {
+                try fold(group)
+                return bus.settle(group.map(\.delivery), as: .accepted)
+            } catch {
+                if error.blamesTheData { return await settleHalves(of: group, after: error) }
+                health.set("postgres", isReady: false)
+                logger.warning("facts wait for the database", metadata: ["error": "\(error.message)"])
+                let pause = pauses.next(random: .random(in: 0..<1))
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
+                if Task.isShuttingDownGracefully || Task.isCancelled {
+                    return bus.settle(group.map(\.delivery), as: .requeued)
+                }
+            }
+        }
+    }
+
+    /// The database refuses a group for what it says: halving finds the one poisonous body.
+    private func settleHalves(of group: [Facts], after error: PostgresError) async {
+        guard group.count > 1 else {
+            for body in group { reject(body.delivery, because: error.message) }
+            return
+        }
+        let middle = group.count / 2
+        await settle(Array(group[..<middle]))
+        await settle(Array(group[middle...]))
+    }
+
+    private func fold(_ group: [Facts]) throws(PostgresError) {
+        var fold = StatisticsFold()
+        for body in group { for fact in body.facts { fold.add(fact) } }
+        if !fold.batch.isEmpty { try connection.run(StatisticsStore.fold(fold.batch), within: Self.limit) }
+        pauses.reset()
+        health.set("postgres", isReady: true)
+        folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
+        unknown.increment(by: fold.unknownFacts)
+        if let newest = fold.newest {
+            lag.record(Double(WallTime.now.milliseconds - newest.milliseconds) / 1_000)
+        }
+    }
+
+    /// The broker moves a rejected body to the dead facts, where someone can look at it.
+    private func reject(_ delivery: AMQPDelivery, because reason: String) {
+        rejected.increment()
+        logger.error(
+            "a body of facts was set aside", metadata: ["bytes": "\(delivery.body.count)", "reason": "\(reason)"])
+        bus.settle([delivery], as: .rejected)
+    }
+
+    /// Shows whether the database is there while no facts come in.
+    private func watch() async {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            do throws(PostgresError) {
+                _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(3))
+                health.set("postgres", isReady: true)
+            } catch {
+                health.set("postgres", isReady: false)
+                logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
+            }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.watchInterval) }
+        }
+    }
+}
+
+extension PostgresError {
+    /// Whether the values themselves were refused, so that asking again cannot help: SQLSTATE classes 22 (data
+    /// exception) and 23 (integrity constraint violation).
+    fileprivate var blamesTheData: Bool {
+        guard case .server(let sqlState) = code else { return false }
+        return sqlState.hasPrefix("22") || sqlState.hasPrefix("23")
+    }
+}

@@ -1,0 +1,119 @@
+-- The figures of the statistics aggregator, its only writer. Everything is keyed by channel or instance.
+
+-- Whose a channel is, learned from the facts themselves: the aggregator reads no table of the oplog writer.
+CREATE TABLE statistics_channel (
+    channel_id bigint PRIMARY KEY,
+    instance_id text COLLATE "C" NOT NULL,
+    kind smallint NOT NULL,
+    target text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL
+);
+CREATE INDEX statistics_channel_by_target ON statistics_channel (instance_id, kind, target);
+
+-- The earliest of each kind of fact about an oplog; null: none came yet. Facts may come in any order and repeatedly.
+CREATE TABLE statistics_oplog (
+    channel_id bigint NOT NULL,
+    oplog_id bigint NOT NULL,
+    accepted_at timestamptz,
+    first_handed_out_at timestamptz,
+    first_confirmed_at timestamptz,
+    PRIMARY KEY (channel_id, oplog_id)
+) WITH (fillfactor = 80);
+
+-- How far each device has stored each channel.
+CREATE TABLE statistics_stored (
+    channel_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    upto bigint NOT NULL,
+    stored_at timestamptz NOT NULL,
+    PRIMARY KEY (channel_id, device_id)
+) WITH (fillfactor = 80);
+
+-- Always the sum over statistics_oplog of what its rows contribute: an accepted oplog is one push of the day (UTC) it
+-- was accepted on, and one arrival of that same day once a device has confirmed it (spec S2).
+CREATE TABLE statistics_day (
+    instance_id text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL,
+    day date NOT NULL,
+    pushes bigint NOT NULL,
+    arrivals bigint NOT NULL,
+    PRIMARY KEY (instance_id, biz_type, day)
+) WITH (fillfactor = 50);
+
+-- Folds a batch of facts in one transaction; folding it again, or in another order, changes nothing (spec S1).
+--
+-- Lock first, look later, as in append_oplogs: the statement after the locks sees what earlier holders committed, so
+-- the difference that a row makes to its day is counted by exactly one of the aggregators that race for it. All
+-- aggregators take their locks in one order: tables as below, rows by key.
+--
+-- The arrays of oplogs hold each (channel, oplog) at most once, those of channels and of devices likewise.
+CREATE FUNCTION fold_statistics(
+    in_address_channel bigint[], in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
+    in_channel bigint[], in_oplog bigint[], in_accepted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
+    in_stored_channel bigint[], in_device text[], in_upto bigint[], in_stored_ms bigint[]
+) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    INSERT INTO statistics_channel (channel_id, instance_id, kind, target, biz_type)
+    SELECT i.*
+    FROM unnest(in_address_channel, in_instance, in_kind, in_target, in_biz_type)
+        AS i (channel_id, instance_id, kind, target, biz_type)
+    WHERE NOT EXISTS (SELECT FROM statistics_channel c WHERE c.channel_id = i.channel_id)
+    ORDER BY i.channel_id
+    ON CONFLICT DO NOTHING;
+
+    INSERT INTO statistics_oplog (channel_id, oplog_id)
+    SELECT i.channel_id, i.oplog_id
+    FROM unnest(in_channel, in_oplog) AS i (channel_id, oplog_id)
+    WHERE NOT EXISTS (
+        SELECT FROM statistics_oplog s WHERE s.channel_id = i.channel_id AND s.oplog_id = i.oplog_id)
+    ORDER BY i.channel_id, i.oplog_id
+    ON CONFLICT DO NOTHING;
+
+    PERFORM FROM statistics_oplog s
+    JOIN unnest(in_channel, in_oplog) AS i (channel_id, oplog_id)
+        ON s.channel_id = i.channel_id AND s.oplog_id = i.oplog_id
+    ORDER BY s.channel_id, s.oplog_id
+    FOR UPDATE OF s;
+
+    INSERT INTO statistics_stored AS t (channel_id, device_id, upto, stored_at)
+    SELECT i.channel_id, i.device_id, i.upto, to_timestamp(i.stored_ms / 1000.0)
+    FROM unnest(in_stored_channel, in_device, in_upto, in_stored_ms) AS i (channel_id, device_id, upto, stored_ms)
+    ORDER BY i.channel_id, i.device_id COLLATE "C"
+    ON CONFLICT (channel_id, device_id) DO UPDATE SET upto = excluded.upto, stored_at = excluded.stored_at
+    WHERE t.upto < excluded.upto;
+
+    -- LEAST passes over nulls.
+    WITH folded AS (
+        SELECT s.channel_id, s.oplog_id, s.accepted_at AS old_accepted_at, s.first_confirmed_at AS old_confirmed_at,
+            least(s.accepted_at, to_timestamp(i.accepted_ms / 1000.0)) AS accepted_at,
+            least(s.first_handed_out_at, to_timestamp(i.handed_out_ms / 1000.0)) AS handed_out_at,
+            least(s.first_confirmed_at, to_timestamp(i.confirmed_ms / 1000.0)) AS confirmed_at
+        FROM unnest(in_channel, in_oplog, in_accepted_ms, in_handed_out_ms, in_confirmed_ms)
+            AS i (channel_id, oplog_id, accepted_ms, handed_out_ms, confirmed_ms)
+        JOIN statistics_oplog s ON s.channel_id = i.channel_id AND s.oplog_id = i.oplog_id
+    ), changed AS (
+        UPDATE statistics_oplog s
+        SET accepted_at = f.accepted_at, first_handed_out_at = f.handed_out_at, first_confirmed_at = f.confirmed_at
+        FROM folded f
+        WHERE s.channel_id = f.channel_id AND s.oplog_id = f.oplog_id
+            AND (s.accepted_at, s.first_handed_out_at, s.first_confirmed_at)
+                IS DISTINCT FROM (f.accepted_at, f.handed_out_at, f.confirmed_at)
+        RETURNING f.*
+    ), moved AS (
+        SELECT c.instance_id, c.biz_type, d.day, sum(d.pushes) AS pushes, sum(d.arrivals) AS arrivals
+        FROM changed h
+        JOIN statistics_channel c ON c.channel_id = h.channel_id
+        CROSS JOIN LATERAL (VALUES
+            ((h.old_accepted_at AT TIME ZONE 'UTC')::date, -1, -(h.old_confirmed_at IS NOT NULL)::integer),
+            ((h.accepted_at AT TIME ZONE 'UTC')::date, 1, (h.confirmed_at IS NOT NULL)::integer)
+        ) AS d (day, pushes, arrivals)
+        WHERE d.day IS NOT NULL
+        GROUP BY c.instance_id, c.biz_type, d.day
+        HAVING sum(d.pushes) <> 0 OR sum(d.arrivals) <> 0
+    )
+    INSERT INTO statistics_day AS t (instance_id, biz_type, day, pushes, arrivals)
+    SELECT m.instance_id, m.biz_type, m.day, m.pushes, m.arrivals FROM moved m
+    ORDER BY m.instance_id, m.biz_type, m.day
+    ON CONFLICT (instance_id, biz_type, day) DO UPDATE
+        SET pushes = t.pushes + excluded.pushes, arrivals = t.arrivals + excluded.arrivals;
+END $$;

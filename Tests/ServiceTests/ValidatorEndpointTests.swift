@@ -1,0 +1,119 @@
+import BusMessages
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import SessionValidator
+
+@Suite("Session endpoints")
+struct ValidatorEndpointTests {
+    static let urls: [(String, Bool)] = [
+        ("http://tenant.example:8080/check", true),
+        ("HTTP://TENANT.example:8080/check?x=1", true),
+        ("https://secure.example/check", true),
+        ("https://secure.example:443/", true),
+        ("http://[::1]:9000/", true),
+        ("http://secure.example/check", false),
+        ("http://tenant.example/check", false),
+        ("http://tenant.example:8081/check", false),
+        ("http://tenant.example.:8080/check", false),
+        ("http://other.example:8080/check", false),
+        ("http://tenant.example:8080@evil.example/check", false),
+        ("http://user@tenant.example:8080/check", false),
+        ("http://user:word@tenant.example:8080/check", false),
+        ("http://evil.example/?http://tenant.example:8080", false),
+        ("http://evil.example#tenant.example:8080", false),
+        ("ftp://tenant.example:8080/check", false),
+        ("file:///tenant.example:8080", false),
+        ("unix://tenant.example:8080/", false),
+        ("//tenant.example:8080/check", false),
+        ("tenant.example:8080", false),
+        ("http://127.0.0.1:8080/", false),
+        ("http://2130706433:8080/", false),
+        ("http://[::ffff:127.0.0.1]:8080/", false),
+        ("http:///check", false),
+        ("", false),
+    ]
+
+    @Test("only exactly the allowed hosts and ports may be called", arguments: urls)
+    func allowed(_ row: (url: String, isAllowed: Bool)) {
+        let hosts = AllowedHosts(["Tenant.example:8080", "secure.example:443", "[::1]:9000"])
+        #expect(hosts.allows(row.url) == row.isAllowed)
+    }
+
+    @Test("nothing may be called unless an operator says so")
+    func deniedByDefault() { #expect(!AllowedHosts([]).allows("http://tenant.example:8080/")) }
+
+    private func outcome(of answer: String, keepsOpen: Bool = false) async throws -> (CheckOutcome, question: String) {
+        let tenant = try FakeTenant(answer: answer, keepsOpen: keepsOpen)
+        let endpoint = SessionEndpoint(limit: .milliseconds(500))
+        let outcome = await endpoint.check(
+            "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("a_b"), userID: UserID("ü\""),
+            sessionID: "s1")
+        await endpoint.close()
+        return (outcome, tenant.stop())
+    }
+
+    private func answer(_ status: String, _ body: String, _ headers: String = "") -> String {
+        "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
+    }
+
+    @Test("the question is a POST of the three members as JSON, and its answer counts")
+    func asked() async throws {
+        let (outcome, question) = try await outcome(
+            of: answer("200 OK", #"{"success":true,"result":{"valid":true,"sid":"s1"}}"#))
+        #expect(outcome == .valid)
+        #expect(question.hasPrefix("POST /check HTTP/1.1\r\n"))
+        #expect(question.lowercased().contains("content-type: application/json\r\n"))
+        for member in [#""instanceId":"a_b""#, #""userId":"ü\"""#, #""sessionId":"s1""#] {
+            #expect(question.contains(member))
+        }
+    }
+
+    @Test(
+        "redirects are not followed, and other states are unknown",
+        arguments: ["302 Found", "307 Temporary Redirect", "500 Oops", "204 No Content"])
+    func status(_ status: String) async throws {
+        let body = status.hasPrefix("204") ? "" : #"{"success":true,"result":{"valid":true}}"#
+        let (outcome, _) = try await outcome(of: answer(status, body, "Location: http://127.0.0.1:1/\r\n"))
+        #expect(outcome == .unknown("the tenant answered with status \(status.prefix(3))"))
+    }
+
+    @Test("an answer that is too long is unknown")
+    func tooLong() async throws {
+        let body = #"{"success":true,"result":{"valid":true}}"# + String(repeating: " ", count: 20_000)
+        let (outcome, _) = try await outcome(of: answer("200 OK", body))
+        #expect(!outcome.isAnswer)
+    }
+
+    @Test(
+        "an answer that never comes, or never ends, is unknown at the limit",
+        arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"success\":"])
+    func silent(_ begun: String) async throws {
+        let start = ContinuousClock.now
+        let (outcome, _) = try await outcome(of: begun, keepsOpen: true)
+        #expect(!outcome.isAnswer)
+        #expect(start.duration(to: .now) < .seconds(3))
+    }
+
+    @Test("a tenant that is not there is unknown")
+    func absent() async throws {
+        let endpoint = SessionEndpoint(limit: .milliseconds(500))
+        let port = try FreePorts.take(1)[0]
+        let outcome = await endpoint.check(
+            "http://127.0.0.1:\(port)/", instanceID: InstanceID("a"), userID: UserID("u"), sessionID: "secret")
+        await endpoint.close()
+        guard case .unknown(let reason) = outcome else { throw Failure("\(outcome)") }
+        #expect(!reason.contains("secret"))
+    }
+
+    @Test("only a valid verdict has a life, in milliseconds")
+    func replies() {
+        let valid = Mss_Bus_V1_ValidateReply(.valid, validFor: .milliseconds(1_500))
+        #expect(valid.verdict == .valid && valid.validForMs == 1_500 && valid.reason.isEmpty)
+        let invalid = Mss_Bus_V1_ValidateReply(.invalid("gone"), validFor: .seconds(1))
+        #expect(invalid.verdict == .invalid && invalid.validForMs == 0 && invalid.reason == "gone")
+        let unknown = Mss_Bus_V1_ValidateReply(.unknown("why"), validFor: .seconds(1))
+        #expect(unknown.verdict == .unknown && unknown.validForMs == 0 && unknown.reason == "why")
+    }
+}

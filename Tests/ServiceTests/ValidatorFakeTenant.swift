@@ -1,0 +1,78 @@
+import Glibc
+import Synchronization
+import TestSupport
+
+/// A tenant's endpoint for one call: takes a connection, reads a request, writes fixed bytes.
+final class FakeTenant: Sendable {
+    /// Where it listens, on the loopback address.
+    let port: Int
+    private let listener: Int32
+    private let answer: [UInt8]
+    private let keepsOpen: Bool
+    private let request = Mutex<[UInt8]>([])
+    private let thread: Mutex<pthread_t>
+
+    /// - Parameter keepsOpen: the connection stays open after the answer until `stop`.
+    init(answer: String, keepsOpen: Bool) throws {
+        self.answer = Array(answer.utf8)
+        self.keepsOpen = keepsOpen
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = listener
+        let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(listener, address, length) == 0 && listen(listener, 4) == 0
+                    && getsockname(listener, address, &length) == 0
+            }
+        }
+        guard isListening else { throw Failure("the fake tenant cannot listen") }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        thread = Mutex(pthread_t())
+        let context = Unmanaged.passRetained(self)
+        var made = pthread_t()
+        pthread_create(
+            &made, nil,
+            { pointer in
+                pointer.map { Unmanaged<FakeTenant>.fromOpaque($0).takeRetainedValue().serve() }
+                return nil
+            }, context.toOpaque())
+        let thread = made
+        self.thread.withLock { $0 = thread }
+    }
+
+    /// Ends it; returns what it was asked.
+    func stop() -> String {
+        shutdown(listener, Int32(SHUT_RDWR))
+        pthread_join(thread.withLock { $0 }, nil)
+        close(listener)
+        return String(decoding: request.withLock { $0 }, as: UTF8.self)
+    }
+
+    private func serve() {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { return }
+        defer { close(connection) }
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while !request.withLock({ Self.isWhole($0) }) {
+            let count = read(connection, &buffer, buffer.count)
+            guard count > 0 else { return }
+            request.withLock { $0 += buffer[..<count] }
+        }
+        _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL.rawValue))
+        // The caller hangs up when its limit is over.
+        if keepsOpen { while read(connection, &buffer, buffer.count) > 0 {} }
+    }
+
+    /// Whether the head and the body whose length it names are there.
+    private static func isWhole(_ request: [UInt8]) -> Bool {
+        let text = String(decoding: request, as: UTF8.self)
+        guard let end = text.range(of: "\r\n\r\n") else { return false }
+        let head = text[..<end.lowerBound].lowercased()
+        guard let field = head.range(of: "content-length: ") else { return true }
+        let length = Int(head[field.upperBound...].prefix { $0.isNumber }) ?? 0
+        return text[end.upperBound...].utf8.count >= length
+    }
+}

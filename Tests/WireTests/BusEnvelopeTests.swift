@@ -1,0 +1,139 @@
+import BusMessages
+import Foundation
+import SwiftProtobuf
+import Testing
+
+@Suite("Bus messages")
+struct BusEnvelopeTests {
+    /// An envelope type with a sample, its type forgotten.
+    struct Kind: CustomTestStringConvertible, Sendable {
+        let name: String
+        let body: [UInt8]
+        /// The body of the list twice over.
+        let doubled: [UInt8]
+        /// Reads a body and writes it again as the whole envelope; nil when it is none.
+        let rewrite: @Sendable ([UInt8]) -> [UInt8]?
+        /// Reads a body as a list and counts it.
+        let count: @Sendable ([UInt8]) -> Int?
+
+        var testDescription: String { name }
+
+        init<E: Envelope>(_ name: String, _: E.Type, _ sample: [E.Element]) {
+            self.name = name
+            body = E.body(sample)
+            doubled = E.body(sample + sample)
+            rewrite = { body in
+                guard let envelope = try? E(serializedBytes: body) else { return nil }
+                return try? envelope.serializedBytes()
+            }
+            count = { E.elements(of: $0)?.count }
+        }
+    }
+
+    static let kinds = [
+        Kind("append", Mss_Bus_V1_AppendCommands.self, BusSamples.appends),
+        Kind("session", Mss_Bus_V1_SessionCommands.self, BusSamples.sessions),
+        Kind("fetch", Mss_Bus_V1_FetchCommands.self, BusSamples.fetches),
+        Kind("ack", Mss_Bus_V1_AckCommands.self, BusSamples.acks),
+        Kind("control", Mss_Bus_V1_ControlCommands.self, BusSamples.controls),
+        Kind("validate", Mss_Bus_V1_ValidateCommands.self, BusSamples.validations),
+        Kind("replies", Mss_Bus_V1_Replies.self, BusSamples.replies),
+        Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
+        Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
+    ]
+
+    @Test("the bytes of every envelope are those on record", arguments: kinds)
+    func golden(_ kind: Kind) throws {
+        let golden = try #require(BusGoldenBytes.byName[kind.name])
+        #expect(kind.body.map { String(format: "%02x", $0) }.joined() == golden)
+    }
+
+    @Test("the announcement of control versions has the bytes on record")
+    func goldenChanges() throws {
+        let changes = Mss_Bus_V1_ControlChanges.with {
+            $0.schema = Topology.schemaVersion
+            $0.versions = [8, 300]
+        }
+        let bytes: [UInt8] = try changes.serializedBytes()
+        #expect(bytes == [0x08, 0x01, 0x12, 0x03, 0x08, 0xAC, 0x02])
+    }
+
+    @Test("what was written is read back the same", arguments: kinds)
+    func roundTrip(_ kind: Kind) { #expect(kind.rewrite(kind.body) == kind.body) }
+
+    @Test("two bodies one after the other are the body of both lists", arguments: kinds)
+    func concatenation(_ kind: Kind) throws {
+        let one = try #require(kind.count(kind.body))
+        #expect(one > 0)
+        #expect(kind.count(kind.body + kind.body) == 2 * one)
+        // The same bytes as one envelope of both lists: the schema once, the elements in order.
+        #expect(kind.rewrite(kind.body + kind.body) == kind.doubled)
+    }
+
+    @Test("an empty body is an empty list, and adds nothing to another", arguments: kinds)
+    func emptyBody(_ kind: Kind) {
+        #expect(kind.count([]) == 0)
+        #expect(kind.count([] + kind.body) == kind.count(kind.body))
+    }
+
+    @Test("fields of a newer neighbour survive being passed on", arguments: kinds)
+    func unknownFields(_ kind: Kind) {
+        // Field 1000, a varint, and field 1001, a text.
+        let newer: [UInt8] = kind.body + [0xC0, 0x3E, 0x2A, 0xCA, 0x3E, 0x02, 0x68, 0x69]
+        #expect(kind.count(newer) == kind.count(kind.body))
+        #expect(kind.rewrite(newer) == newer)
+    }
+
+    @Test("a fact of a newer kind is read as one without a body")
+    func unknownFact() throws {
+        // facts { at_ms: 1, field 15 { } }
+        let facts = try #require(Mss_Bus_V1_Facts.elements(of: [0x12, 0x04, 0x08, 0x01, 0x7A, 0x00]))
+        #expect(facts.count == 1)
+        #expect(facts[0].atMs == 1)
+        #expect(facts[0].body == nil)
+    }
+
+    @Test("a body that was cut off is refused or read as what is whole, never a crash", arguments: kinds)
+    func truncation(_ kind: Kind) throws {
+        let whole = try #require(kind.count(kind.body))
+        for length in kind.body.indices {
+            if let count = kind.count(Array(kind.body[..<length])) { #expect(count <= whole) }
+        }
+    }
+
+    @Test("garbage never crashes a reader", arguments: kinds)
+    func garbage(_ kind: Kind) {
+        let seed = UInt64.random(in: .min ... .max)
+        var generator = SplitMix64(state: seed)
+        for round in 0..<2_000 {
+            var body = round % 4 == 0 ? [] : kind.body
+            for _ in 0..<Int.random(in: 1...8, using: &generator) {
+                let byte = UInt8.random(in: .min ... .max, using: &generator)
+                let place = Int.random(in: 0...body.count, using: &generator)
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0 where place < body.count: body[place] = byte
+                case 1 where place < body.count: body.remove(at: place)
+                case 2: body.removeSubrange(place...)
+                default: body.insert(byte, at: place)
+                }
+            }
+            // What is taken for an envelope must be one: it is written and read once more.
+            if let again = kind.rewrite(body) {
+                #expect(kind.count(again) == kind.count(body), "seed \(seed), round \(round)")
+            }
+        }
+    }
+}
+
+/// Random numbers from a seed, the same on every machine (Steele, Lea, Flood: SplitMix64).
+private struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
