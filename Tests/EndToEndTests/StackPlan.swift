@@ -35,7 +35,7 @@ struct StackPlan: Sendable {
             Supervised(
                 name: "rabbitmq", executable: scripts.appending(path: "rabbitmq.sh"),
                 arguments: ["run", folder.appending(path: "rabbitmq").path], environment: base,
-                log: folder.appending(path: "rabbitmq.log"), pidFile: folder.appending(path: "rabbitmq/pid")),
+                log: folder.appending(path: "rabbitmq.log")),
             Supervised(
                 name: "tenant", executable: URL(fileURLWithPath: "/usr/bin/env"),
                 arguments: ["python3", root.appending(path: "deploy/demo/tenant.py").path, "--port", "\(tenantPort)"],

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 /// A process of the stack under test: started again when it dies, as a container platform would, until it is stopped.
 final class Supervised: Sendable {
@@ -15,20 +16,16 @@ final class Supervised: Sendable {
     private let arguments: [String]
     private let environment: [String: String]
     private let log: URL
-    /// Where the program writes the pid to kill, when that is not the one started.
-    private let pidFile: URL?
     private let state = Mutex(State())
 
     init(
-        name: String, executable: URL, arguments: [String] = [], environment: [String: String], log: URL,
-        pidFile: URL? = nil
+        name: String, executable: URL, arguments: [String] = [], environment: [String: String], log: URL
     ) {
         self.name = name
         self.executable = executable
         self.arguments = arguments
         self.environment = environment
         self.log = log
-        self.pidFile = pidFile
     }
 
     /// How often it has been started.
@@ -41,10 +38,7 @@ final class Supervised: Sendable {
 
     /// Kills it without warning; it is started again.
     func kill() {
-        let written = pidFile.flatMap { try? String(contentsOf: $0, encoding: .utf8) }
-        let identifier =
-            written.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
-            ?? state.withLock { $0.process?.processIdentifier }
+        let identifier = state.withLock { $0.process?.processIdentifier }
         if let identifier { Glibc.kill(identifier, SIGKILL) }
     }
 
@@ -71,7 +65,7 @@ final class Supervised: Sendable {
         process.terminationHandler = { [self] _ in
             if state.withLock({ !$0.isStopped }) { try? spawn() }
         }
-        try process.run()
+        try process.runWithOpenSignals()
         state.withLock { state in
             state.process = process
             state.starts += 1

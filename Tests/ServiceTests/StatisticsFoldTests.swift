@@ -10,11 +10,11 @@ struct StatisticsFoldTests {
     private let target = TargetAddress(instanceID: InstanceID("a"), kind: .user, target: "u")
 
     private func fact(_ at: Int64, channel: Int64 = 1, _ set: (inout Mss_Bus_V1_Fact) -> Void) -> Mss_Bus_V1_Fact {
-        .with {
-            $0.atMs = at
-            $0.channelID = channel
-            set(&$0)
-        }
+        var fact = Mss_Bus_V1_Fact()
+        fact.atMs = at
+        fact.channelID = channel
+        set(&fact)
+        return fact
     }
 
     private var facts: [Mss_Bus_V1_Fact] {
@@ -121,6 +121,7 @@ struct StatisticsFoldTests {
         #expect(grown[1] == .milliseconds(200))
         #expect(grown.last == .seconds(5))
         pauses.reset()
-        #expect(pauses.next(random: 0) == .milliseconds(50))
+        let again = pauses.next(random: 0)
+        #expect(again == .milliseconds(50))
     }
 }

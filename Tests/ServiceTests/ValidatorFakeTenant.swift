@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Synchronization
 import TestSupport
@@ -61,7 +62,7 @@ final class FakeTenant: Sendable {
             guard count > 0 else { return }
             request.withLock { $0 += buffer[..<count] }
         }
-        _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL.rawValue))
+        _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
         // The caller hangs up when its limit is over.
         if keepsOpen { while read(connection, &buffer, buffer.count) > 0 {} }
     }

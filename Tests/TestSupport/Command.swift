@@ -1,4 +1,5 @@
 package import Foundation
+import Glibc
 
 /// Runs a program to its end.
 package enum Command {
@@ -20,12 +21,23 @@ package enum Command {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             process.terminationHandler = { _ in continuation.resume() }
             do {
-                try process.run()
+                try process.runWithOpenSignals()
             } catch {
                 process.terminationHandler = nil
                 continuation.resume(throwing: error)
             }
         }
         return (process.terminationStatus, (try? String(contentsOf: file, encoding: .utf8)) ?? "")
+    }
+}
+
+extension Process {
+    /// Starts the program with no signal blocked: threads of the pool block most, and a child inherits that.
+    package func runWithOpenSignals() throws {
+        var (none, before) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try run()
     }
 }

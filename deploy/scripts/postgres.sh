@@ -8,10 +8,9 @@ set -euo pipefail
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
 
 bin() { # the server's programs; Debian keeps them out of the PATH
-    local found
-    found=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1) || true
-    [ -n "$found" ] || { echo "PostgreSQL is missing: apt-get install postgresql" >&2; exit 69; }
-    echo "$found"
+    local found=(/usr/lib/postgresql/*/bin)
+    [ -x "${found[-1]}/postgres" ] || { echo "PostgreSQL is missing: apt-get install postgresql" >&2; exit 69; }
+    echo "${found[-1]}"
 }
 
 as_owner() { # PostgreSQL refuses to run as root
@@ -79,7 +78,7 @@ create-database)
     ;;
 ready)
     port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)
-    "$(bin)/pg_isready" -q -h 127.0.0.1 -p "$port"
+    "$(bin)/pg_isready" -q -h 127.0.0.1 -p "$port" -U mss -d postgres
     ;;
 *) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
 esac

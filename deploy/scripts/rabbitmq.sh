@@ -19,7 +19,8 @@ environment() {
 }
 
 server() { # the package's own wrapper in the PATH changes user and loses HOME
-    dirname "$(ls -d /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server 2>/dev/null | tail -n 1)"
+    local found=(/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin)
+    echo "${found[-1]}"
 }
 
 case $verb in
@@ -44,7 +45,8 @@ CONF
 run)
     environment
     cd "$dir"
-    exec "$(server)/rabbitmq-server"
+    # This makes the script become the node instead of standing in front of it: signals then reach the right process.
+    RUNNING_UNDER_SYSTEMD=yes exec "$(server)/rabbitmq-server"
     ;;
 ready)
     # The broker answers a wrong protocol header with its own.

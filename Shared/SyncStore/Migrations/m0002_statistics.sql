@@ -49,7 +49,8 @@ CREATE TABLE statistics_day (
 -- The arrays of oplogs hold each (channel, oplog) at most once, those of channels and of devices likewise.
 CREATE FUNCTION fold_statistics(
     in_address_channel bigint[], in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
-    in_channel bigint[], in_oplog bigint[], in_accepted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
+    in_channel bigint[], in_oplog bigint[],
+    in_accepted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
     in_stored_channel bigint[], in_device text[], in_upto bigint[], in_stored_ms bigint[]
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
