@@ -16,6 +16,8 @@ final class Campaign: Sendable {
     private let name: String
     private let devices: [TestDevice]
     private let pushed: Mutex<[[Pushed]]>
+    /// Devices that gave up, and why.
+    private let endings = Mutex<[String]>([])
     private let areCallersDone = Mutex(false)
     /// What goes on meanwhile is over.
     private let isUndisturbed = Mutex(false)
@@ -53,7 +55,8 @@ final class Campaign: Sendable {
             }
             areCallersDone.withLock { $0 = true }
             let expected = Dictionary(grouping: pushed.withLock { $0.flatMap(\.self) }, by: \.user)
-            try await eventually("every device has every push of its user", within: .seconds(90)) {
+            // What is missing after that shows among the faults.
+            try? await eventually("every device has every push of its user", within: .seconds(60)) {
                 self.devices.allSatisfy { $0.received.count >= expected[$0.user]?.count ?? 0 }
             }
             group.cancelAll()
@@ -71,6 +74,14 @@ final class Campaign: Sendable {
 
     /// Short visits at either gateway while callers push, then it stays.
     private func comeAndGo(_ device: TestDevice) async throws {
+        do {
+            try await visits(of: device)
+        } catch where !(error is CancellationError) && !Task.isCancelled {
+            endings.withLock { $0.append("\(device.device) stopped: \(error)") }
+        }
+    }
+
+    private func visits(of device: TestDevice) async throws {
         while !areCallersDone.withLock({ $0 }) {
             try await device.visit(gateway: .random(in: 0...1), for: .milliseconds(Int.random(in: 200...3_000)))
             try await ContinuousClock().sleep(for: .milliseconds(Int.random(in: 0...300)))
@@ -83,7 +94,7 @@ final class Campaign: Sendable {
     /// What is wrong, in words; empty when every promise held.
     func faults() -> [String] {
         let all = pushed.withLock { $0 }
-        var faults: [String] = []
+        var faults = endings.withLock { $0 }
         for (caller, own) in all.enumerated() {
             for (user, pushes) in Dictionary(grouping: own, by: \.user) where pushes.map(\.oplogID) != pushes.map(\.oplogID).sorted() {
                 faults.append("caller \(caller): ids of \(user) do not rise in call order")

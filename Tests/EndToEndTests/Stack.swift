@@ -37,7 +37,8 @@ final class Stack: Sendable {
     /// Ends everything.
     func stop() {
         for process in processes.reversed() { process.stop() }
-        try? FileManager.default.removeItem(at: folder)
+        // Kept on request, to look at the logs.
+        if ProcessInfo.processInfo.environment["MSS_TEST_KEEP"] == nil { try? FileManager.default.removeItem(at: folder) }
     }
 
     /// Whether every process of ours says that it is ready.
