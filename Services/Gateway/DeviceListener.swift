@@ -26,6 +26,11 @@ struct DeviceListener: Service {
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
         let tls = try NIOSSLContext(configuration: configuration)
+        // Before the control data is here every instance is unknown, and a device that hears that stays away for good.
+        while !core.isLoaded {
+            try await cancelWhenGracefulShutdown { try await Task.sleep(for: .milliseconds(20)) }
+            if Task.isShuttingDownGracefully { return }
+        }
         let group = MultiThreadedEventLoopGroup.singleton
         let core = core
         let numbers = SessionNumbers()

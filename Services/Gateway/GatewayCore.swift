@@ -36,6 +36,9 @@ final class GatewayCore: Sendable {
         return made
     }
 
+    /// Whether instances and configurations are known.
+    var isLoaded: Bool { directory.isLoaded }
+
     private var currentLease: GatewayLease? { lease.withLock { $0 } }
 
     /// What the sessions' rules look at now.

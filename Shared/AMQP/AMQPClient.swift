@@ -241,7 +241,8 @@ package final class AMQPClient: Service, Sendable {
             shared.settlements = []
             return shared.outbox.takeAll()
         }
-        logger.warning("the connection to RabbitMQ ended", metadata: ["error": "\(error.message)"])
+        let level = error.code == .disconnected ? Logger.Level.info : .warning
+        logger.log(level: level, "the connection to RabbitMQ ended", metadata: ["reason": "\(error.message)"])
         for confirmation in dropped.flatMap(\.confirmations) + state.ledger.abandon() { confirmation(false) }
         events.onDisconnected()
     }
