@@ -31,10 +31,12 @@ let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift
 
 // Floor 0, ground: C libraries and the thread that owns a blocking handle.
 let ground: [Target] = [
-    .systemLibrary(name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+    .systemLibrary(
+        name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
     .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CEventFD", path: "Shared/CEventFD"),
-    .target(name: "ConnectionThread", dependencies: ["CEventFD"], path: "Shared/ConnectionThread", swiftSettings: strict),
+    .target(
+        name: "ConnectionThread", dependencies: ["CEventFD"], path: "Shared/ConnectionThread", swiftSettings: strict),
 ]
 
 // Floor 1, words: the domain rules, pure.
@@ -66,7 +68,8 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging, metrics,
+            "BusMessages", "AMQP", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging,
+            metrics,
             unixSignals, nioCore,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
@@ -80,35 +83,45 @@ let kits: [Target] = [
 let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
-        dependencies: ["ServiceKit", "BusMessages", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle],
+        dependencies: [
+            "ServiceKit", "BusMessages", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics,
+            lifecycle,
+        ],
         path: "Services/IngestAPI", swiftSettings: strict),
     .executableTarget(
         name: "OplogWriter",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
+            logging, metrics, lifecycle,
         ],
         path: "Services/OplogWriter", swiftSettings: strict),
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioPosix, nioSSL, logging, metrics,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioPosix, nioSSL,
+            logging, metrics,
             lifecycle,
         ],
         path: "Services/Gateway", swiftSettings: strict),
     .executableTarget(
         name: "SessionValidator",
-        dependencies: ["ServiceKit", "BusMessages", "AMQP", "SyncModel", protobuf, asyncHTTPClient, nioCore, logging, metrics, lifecycle],
+        dependencies: [
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", protobuf, asyncHTTPClient, nioCore, logging, metrics,
+            lifecycle,
+        ],
         path: "Services/SessionValidator", swiftSettings: strict),
     .executableTarget(
         name: "StatisticsAggregator",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
+            logging, metrics, lifecycle,
         ],
         path: "Services/StatisticsAggregator", swiftSettings: strict),
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync", "DeviceProtocol", "ConnectionThread",
+            "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
+            "DeviceProtocol", "ConnectionThread",
             argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, unixSignals,
         ],
         path: "Services/ControlTool", swiftSettings: strict),
@@ -130,7 +143,8 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "TestSupport",
+            "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL",
+            "TestSupport",
             protobuf, coreMetrics, hummingbird, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),

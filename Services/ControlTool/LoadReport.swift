@@ -21,7 +21,7 @@ struct LoadReport: Sendable {
     var text: String {
         let quantiles = [0.5, 0.99, 0.999, 1.0]
         func line(_ name: String, _ histogram: LatencyHistogram) -> String {
-            let values = histogram.milliseconds(at: quantiles).map { String(Int($0 * 1_000) ) }.map(Self.milliseconds)
+            let values = histogram.milliseconds(at: quantiles).map { String(Int($0 * 1_000)) }.map(Self.milliseconds)
             return "\(name): p50 \(values[0]) ms, p99 \(values[1]) ms, p99.9 \(values[2]) ms, max \(values[3]) ms"
         }
         let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18

@@ -28,7 +28,8 @@ struct MigrateCommand: AsyncParsableCommand {
             print(pending.isEmpty ? "nothing to apply" : pending.map(\.name).joined(separator: "\n"))
         } else {
             let applied = try MigrationRunner.migrate(connection)
-            print(applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
+            print(
+                applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
         }
         connection.close()
     }

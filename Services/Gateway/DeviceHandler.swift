@@ -147,6 +147,7 @@ final class DeviceHandler: ChannelInboundHandler {
                     $0.close.retryAfterMs = UInt32.random(in: 200...2_000)
                 }
             }, into: &buffer)
-        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil)
+        }
     }
 }

@@ -28,7 +28,9 @@ struct Main {
                 host: settings[GatewaySettings.host], port: settings[GatewaySettings.port],
                 certificateFile: settings[GatewaySettings.certificateFile],
                 privateKeyFile: settings[GatewaySettings.privateKeyFile], core: core, health: health)
-            return [control.bus, control.directory, core.makeLease(), core.reporter, GatewayRhythm(core: core), listener]
+            return [
+                control.bus, control.directory, core.makeLease(), core.reporter, GatewayRhythm(core: core), listener,
+            ]
         }
     }
 }

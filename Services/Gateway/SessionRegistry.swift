@@ -1,7 +1,7 @@
 import BusMessages
 import NIOCore
-import Synchronization
 import SyncModel
+import Synchronization
 
 /// A session as other threads reach it: its event loop, and the handler that only that loop touches.
 struct SessionHandle: Sendable {

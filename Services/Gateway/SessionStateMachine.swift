@@ -167,7 +167,8 @@ struct SessionStateMachine {
             cursors[key] = cursor
             windowUsed -= freed
             guard let record else { continue }
-            let perStore = world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (kind != .device)
+            let perStore =
+                world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (kind != .device)
             actions.append(
                 .record(
                     channelID: cursor.channelID, deviceID: identity.deviceID,
@@ -383,8 +384,9 @@ struct SessionStateMachine {
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
             guard !cursor.isFetching, windowUsed < limits.windowBytes else { continue }
             var newest = 0
-            if cursor.opensBacklog, case .threshold(let count)? = world.configuration(
-                identity.instanceID, key.bizType)?.repush
+            if cursor.opensBacklog,
+                case .threshold(let count)? = world.configuration(
+                    identity.instanceID, key.bizType)?.repush
             {
                 newest = count
             }

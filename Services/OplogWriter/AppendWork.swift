@@ -86,7 +86,8 @@ struct AppendWork: LaneWork {
                 return store(Array(rows[..<middle]), on: connection) + store(Array(rows[middle...]), on: connection)
             }
             if sqlState.hasPrefix("22") || sqlState.hasPrefix("23") {
-                refuse(rows[0].command, to: rows[0].replyTo, "the database cannot take this value (SQLSTATE \(sqlState))")
+                refuse(
+                    rows[0].command, to: rows[0].replyTo, "the database cannot take this value (SQLSTATE \(sqlState))")
             } else {
                 fail(rows[0].command.correlation, to: rows[0].replyTo, with: error)
             }

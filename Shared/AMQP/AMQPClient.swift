@@ -132,7 +132,8 @@ package final class AMQPClient: Service, Sendable {
         }
         if state.connection == nil, stopBy != nil { return stopped() }
         guard let connection = state.connection else {
-            return ConnectionThread.Sleep(descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
+            return ConnectionThread.Sleep(
+                descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
         }
         let limit = stopBy == nil ? configuration.heartbeat / 2 : .milliseconds(20)
         return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: limit)
@@ -153,7 +154,8 @@ package final class AMQPClient: Service, Sendable {
                 shared.isUp = true
                 shared.isBlocked = false
             }
-            logger.info("connected to RabbitMQ", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+            logger.info(
+                "connected to RabbitMQ", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
             events.onConnected()
         } catch {
             postpone(state)
@@ -223,7 +225,7 @@ package final class AMQPClient: Service, Sendable {
                 try connection.publish(message.body, on: message.route, confirmed: isConfirmed)
             } catch {
                 // Those after this one were taken and will not be written: their owners must hear of it.
-                for later in messages.dropFirst(number + 1) { later.confirmations.forEach { $0(false) } }
+                for confirmation in messages.dropFirst(number + 1).flatMap(\.confirmations) { confirmation(false) }
                 throw error
             }
         }

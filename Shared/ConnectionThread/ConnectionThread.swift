@@ -118,7 +118,9 @@ package final class ConnectionThread: SerialExecutor {
             descriptors.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0))
         }
         let milliseconds = sleep.limit.map { limit in
-            Int32(clamping: limit.components.seconds * 1_000 + (limit.components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+            Int32(
+                clamping: limit.components.seconds * 1_000 + (limit.components.attoseconds + 999_999_999_999_999)
+                    / 1_000_000_000_000_000)
         }
         _ = Glibc.poll(&descriptors, nfds_t(descriptors.count), milliseconds ?? -1)
         if descriptors[0].revents != 0 {

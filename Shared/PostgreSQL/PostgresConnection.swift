@@ -126,7 +126,8 @@ package final class PostgresConnection {
             close()
             throw error
         }
-        logger.info("connected to PostgreSQL", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+        logger.info(
+            "connected to PostgreSQL", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
     }
 
     private func finishConnecting(until deadline: ContinuousClock.Instant) throws(PostgresError) {
@@ -145,7 +146,8 @@ package final class PostgresConnection {
 
     // MARK: Statements
 
-    private func prepare(_ statement: PostgresStatement, until deadline: ContinuousClock.Instant) throws(PostgresError) {
+    private func prepare(_ statement: PostgresStatement, until deadline: ContinuousClock.Instant) throws(PostgresError)
+    {
         let name = "s\(prepared.count + 1)"
         let types = statement.parameters.map(\.typeID)
         guard PQsendPrepare(handle, name, statement.sql, Int32(types.count), types) == 1, PQpipelineSync(handle) == 1

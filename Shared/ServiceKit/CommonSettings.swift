@@ -8,11 +8,13 @@ package enum CommonSettings {
     static let healthHost = SettingKey<String>.text(
         "MSS_HEALTH_HOST", "an address to listen on for health and metrics", example: "127.0.0.1", default: "127.0.0.1")
     static let healthPort = SettingKey<Int>.port("MSS_HEALTH_PORT", default: nil)
-    static let amqpHost = SettingKey<String>.text("MSS_AMQP_HOST", "the broker's host", example: "127.0.0.1", default: "127.0.0.1")
+    static let amqpHost = SettingKey<String>.text(
+        "MSS_AMQP_HOST", "the broker's host", example: "127.0.0.1", default: "127.0.0.1")
     static let amqpPort = SettingKey<Int>.port("MSS_AMQP_PORT", default: 5_672)
     static let amqpUser = SettingKey<String>.text("MSS_AMQP_USER", "the broker's user", example: "mss", default: "mss")
     static let amqpPassword = SettingKey<String>.secret("MSS_AMQP_PASSWORD", "the broker's password", default: "")
-    static let amqpVirtualHost = SettingKey<String>.text("MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
+    static let amqpVirtualHost = SettingKey<String>.text(
+        "MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
 
     /// All of them, for a process's list.
     package static let keys = amqpKeys + [logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased]

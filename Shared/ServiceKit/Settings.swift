@@ -42,7 +42,8 @@ package struct Settings: Sendable {
             }
         }
         for name in texts.keys.sorted() where !Self.foreignPrefixes.contains(where: name.hasPrefix) {
-            problems.append("\(name): this process has no such setting; it has \(keys.map(\.name).joined(separator: ", "))")
+            problems.append(
+                "\(name): this process has no such setting; it has \(keys.map(\.name).joined(separator: ", "))")
         }
         guard problems.isEmpty else { throw Problems(lines: problems) }
         self.values = values
@@ -71,7 +72,8 @@ package struct Settings: Sendable {
             let data = FileManager.default.contents(atPath: path),
             let texts = try? JSONDecoder().decode([String: String].self, from: data)
         else {
-            problems.append("\(fileKey): \(path) is not a readable JSON object of texts, like {\"MSS_LOG_LEVEL\": \"info\"}")
+            problems.append(
+                "\(fileKey): \(path) is not a readable JSON object of texts, like {\"MSS_LOG_LEVEL\": \"info\"}")
             return [:]
         }
         return texts

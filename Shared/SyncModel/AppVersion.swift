@@ -7,7 +7,9 @@ package struct AppVersion: Comparable, Sendable {
     package init?(_ text: String) {
         var parts: [String] = []
         for part in text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) {
-            guard !part.isEmpty, part.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+            guard !part.isEmpty, part.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+                return nil
+            }
             let digits = part.drop { $0 == UInt8(ascii: "0") }
             parts.append(String(decoding: digits, as: UTF8.self))
         }

@@ -4,7 +4,8 @@ package struct Targeting: Hashable, Sendable {
     package var minimumVersion: String?
     package var maximumVersion: String?
 
-    package init(operatingSystem: OperatingSystem? = nil, minimumVersion: String? = nil, maximumVersion: String? = nil) {
+    package init(operatingSystem: OperatingSystem? = nil, minimumVersion: String? = nil, maximumVersion: String? = nil)
+    {
         self.operatingSystem = operatingSystem
         self.minimumVersion = minimumVersion
         self.maximumVersion = maximumVersion

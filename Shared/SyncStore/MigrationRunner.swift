@@ -66,7 +66,8 @@ package enum MigrationRunner {
         for (index, applied) in history.enumerated() {
             guard index < all.count else {
                 throw PostgresError(
-                    code: .misuse, message: "the database has \(applied.name), which this build does not know: it is newer",
+                    code: .misuse,
+                    message: "the database has \(applied.name), which this build does not know: it is newer",
                     mayRetry: false)
             }
             guard all[index].name == applied.name, all[index].checksum == applied.checksum else {

@@ -121,7 +121,8 @@ package enum OplogStore {
     private static func targeting(of row: PostgresRow, from column: Int) -> Targeting {
         let (minimum, maximum) = (row.text(column + 1), row.text(column + 2))
         return Targeting(
-            operatingSystem: OperatingSystem(rawValue: row.int16(column)), minimumVersion: minimum.isEmpty ? nil : minimum,
+            operatingSystem: OperatingSystem(rawValue: row.int16(column)),
+            minimumVersion: minimum.isEmpty ? nil : minimum,
             maximumVersion: maximum.isEmpty ? nil : maximum)
     }
 

@@ -23,7 +23,8 @@ package enum SyncDatabase {
         }
         guard row?.text(0) == "on", let commit = row?.text(1), commit != "off", commit != "local" else {
             throw PostgresError(
-                code: .misuse, message: "the server has fsync or synchronous_commit off: it may lose commits; set both on",
+                code: .misuse,
+                message: "the server has fsync or synchronous_commit off: it may lose commits; set both on",
                 mayRetry: false)
         }
         try MigrationRunner.verify(connection)

@@ -32,7 +32,8 @@ struct Caller: Sendable {
     }
 
     /// Repeats with the same thirdMsgId until the push is stored (spec H5), on the next API each time.
-    func push(_ bizType: String, to target: String, id: String, payload: String, first: Int = 0) async throws -> Answer {
+    func push(_ bizType: String, to target: String, id: String, payload: String, first: Int = 0) async throws -> Answer
+    {
         let deadline = ContinuousClock.now + .seconds(90)
         var attempt = first
         while ContinuousClock.now < deadline {

@@ -76,7 +76,7 @@ final class Campaign: Sendable {
     private func comeAndGo(_ device: TestDevice) async throws {
         do {
             try await visits(of: device)
-        } catch where !(error is CancellationError) && !Task.isCancelled {
+        } catch  where !(error is CancellationError) && !Task.isCancelled {
             endings.withLock { $0.append("\(device.device) stopped: \(error)") }
         }
     }
@@ -96,7 +96,8 @@ final class Campaign: Sendable {
         let all = pushed.withLock { $0 }
         var faults = endings.withLock { $0 }
         for (caller, own) in all.enumerated() {
-            for (user, pushes) in Dictionary(grouping: own, by: \.user) where pushes.map(\.oplogID) != pushes.map(\.oplogID).sorted() {
+            for (user, pushes) in Dictionary(grouping: own, by: \.user)
+            where pushes.map(\.oplogID) != pushes.map(\.oplogID).sorted() {
                 faults.append("caller \(caller): ids of \(user) do not rise in call order")
             }
         }
@@ -109,8 +110,15 @@ final class Campaign: Sendable {
             let seen = Set(received.map { Pushed(user: $0.userID ?? "", oplogID: $0.oplogID, payload: $0.text ?? "") })
             let missing = Set(expected[device.user] ?? []).subtracting(seen)
             let strange = seen.subtracting(expected[device.user] ?? [])
-            if !missing.isEmpty { faults.append("\(device.device): \(missing.count) missing, first \(missing.first.map { "\($0)" } ?? "")") }
-            if !strange.isEmpty { faults.append("\(device.device): \(strange.count) that no caller was told of, first \(strange.first.map { "\($0)" } ?? "")") }
+            if !missing.isEmpty {
+                faults.append(
+                    "\(device.device): \(missing.count) missing, first \(missing.first.map { "\($0)" } ?? "")")
+            }
+            if !strange.isEmpty {
+                faults.append(
+                    "\(device.device): \(strange.count) that no caller was told of, first \(strange.first.map { "\($0)" } ?? "")"
+                )
+            }
         }
         return faults
     }

@@ -39,7 +39,8 @@ struct EndToEndTests {
     @Test(
         "H3: the last checks of the order, on the running system",
         arguments: [
-            ("NO-SUCH", "BIZ_NOT_ONLINE"), ("OFFLINE-DEMO", "BIZ_NOT_ONLINE"), ("GLOBAL-SDK-CONFIG", "NOT_SUPPORT_GLOBAL"),
+            ("NO-SUCH", "BIZ_NOT_ONLINE"), ("OFFLINE-DEMO", "BIZ_NOT_ONLINE"),
+            ("GLOBAL-SDK-CONFIG", "NOT_SUPPORT_GLOBAL"),
         ])
     func refusals(bizType: String, code: String) async throws {
         let answer = try #require(await Caller(apis: stack.apis).call(bizType, to: "u", id: "r1", payload: "x"))

@@ -38,7 +38,9 @@ final class Stack: Sendable {
     func stop() {
         for process in processes.reversed() { process.stop() }
         // Kept on request, to look at the logs.
-        if ProcessInfo.processInfo.environment["MSS_TEST_KEEP"] == nil { try? FileManager.default.removeItem(at: folder) }
+        if ProcessInfo.processInfo.environment["MSS_TEST_KEEP"] == nil {
+            try? FileManager.default.removeItem(at: folder)
+        }
     }
 
     /// Whether every process of ours says that it is ready.

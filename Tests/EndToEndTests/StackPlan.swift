@@ -83,7 +83,8 @@ struct StackPlan: Sendable {
     func makeServersAndCertificate() async throws {
         let scripts = root.appending(path: "deploy/scripts")
         try await run(
-            scripts.appending(path: "postgres.sh"), ["init", folder.appending(path: "postgres").path, "\(postgresPort)"])
+            scripts.appending(path: "postgres.sh"),
+            ["init", folder.appending(path: "postgres").path, "\(postgresPort)"])
         try await run(
             scripts.appending(path: "rabbitmq.sh"), ["init", folder.appending(path: "rabbitmq").path, "\(rabbitPort)"])
         try await run(scripts.appending(path: "certificates.sh"), [folder.appending(path: "tls").path])
@@ -119,6 +120,8 @@ struct StackPlan: Sendable {
 
     private func run(_ executable: URL, _ arguments: [String]) async throws {
         let outcome = try await Command.run(executable, arguments, environment: toolEnvironment)
-        guard outcome.status == 0 else { throw Failure("\(executable.lastPathComponent) \(arguments): \(outcome.output)") }
+        guard outcome.status == 0 else {
+            throw Failure("\(executable.lastPathComponent) \(arguments): \(outcome.output)")
+        }
     }
 }

@@ -74,7 +74,8 @@ private struct Bench {
 
     static let target = TargetAddress(instanceID: instance.id, kind: .user, target: "u")
 
-    static func notice(_ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1) -> ChannelNotice {
+    static func notice(_ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1) -> ChannelNotice
+    {
         ChannelNotice(
             channelID: channel, address: ChannelAddress(target: target, bizType: BizType(bizType)),
             after: OplogID(after), upto: OplogID(ids.last ?? after), entries: ids.map { oplog($0, payload: payload) })
@@ -145,9 +146,17 @@ struct SessionStateMachineTests {
     func noticesFollowThePosition() {
         var bench = Bench()
         bench.open([("B", 3, 10, 10)])
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed == [11, 12])
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed.isEmpty)
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 11, ids: [12, 13]), in: bench.world).pushed == [13])
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed == [
+                11, 12,
+            ])
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 10, ids: [11, 12]), in: bench.world).pushed
+                .isEmpty)
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 11, ids: [12, 13]), in: bench.world).pushed == [
+                13
+            ])
         let gap = bench.machine.noticed(Bench.notice("B", channel: 3, after: 15, ids: [16]), in: bench.world)
         #expect(gap.pushed.isEmpty)
         #expect(gap.fetches.map(\.after) == [13])
@@ -212,10 +221,12 @@ struct SessionStateMachineTests {
         #expect(late.pushed.isEmpty, "the verdict ran out while the page was on its way")
         let again = bench.machine.validated(valid, bindNumber: 1, askedAt: bench.now, in: bench.world)
         #expect(again.fetches.map(\.after) == [0])
-        #expect(bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world).pushed == [1, 5])
+        #expect(
+            bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world).pushed == [1, 5])
         let invalid = Mss_Bus_V1_ValidateReply.with { $0.verdict = .invalid }
         _ = bench.machine.validated(invalid, bindNumber: 1, askedAt: bench.now, in: bench.world)
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
     }
 
     @Test("without the lease nothing goes out; with it again all is read on, without a threshold's loss")
@@ -223,7 +234,8 @@ struct SessionStateMachineTests {
         var bench = Bench([Bench.configuration("B", repush: .threshold(10))])
         bench.open([("B", 3, 5, 5)])
         bench.holdsLease = false
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
         bench.holdsLease = true
         #expect(bench.machine.announce(in: bench.world).opens == 1)
         let announced = bench.machine.registered(Bench.reply([("B", 3, 6, 5)]), bindNumber: 1, in: bench.world)
@@ -236,7 +248,8 @@ struct SessionStateMachineTests {
         var bench = Bench()
         bench.open([("B", 3, 5, 5)])
         bench.configurations[BizType("B")]?.isOnline = false
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
         bench.configurations[BizType("B")]?.isOnline = true
         #expect(bench.machine.surroundingsChanged(in: bench.world).fetches.map(\.after) == [5])
     }
@@ -251,7 +264,8 @@ struct SessionStateMachineTests {
         }
         #expect(switched.opens == 1)
         #expect(bench.machine.fetched(Bench.page(after: 5, ids: [9]), channelID: 3, in: bench.world).pushed.isEmpty)
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 9, ids: [10]), in: bench.world).pushed.isEmpty)
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 9, ids: [10]), in: bench.world).pushed.isEmpty)
         let ack = bench.receive {
             $0.storedAck.channels = [
                 .with {
@@ -309,7 +323,9 @@ struct SessionStateMachineTests {
         var bench = Bench()
         bench.open([("B", 3, 0, 0)])
         let large = SessionLimits().windowBytes
-        #expect(bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1], payload: large), in: bench.world).pushed == [1])
+        #expect(
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1], payload: large), in: bench.world)
+                .pushed == [1])
         let full = bench.machine.noticed(Bench.notice("B", channel: 3, after: 1, ids: [2]), in: bench.world)
         #expect(full.pushed.isEmpty)
         #expect(full.fetches.isEmpty)
@@ -380,7 +396,9 @@ struct SessionStateMachineTests {
                 // A repeated or disordered notice.
                 let after = Int64.random(in: 0...head, using: &generator)
                 guard after < head else { continue }
-                take(bench.machine.noticed(Bench.notice("B", channel: 3, after: after, ids: Array(after + 1...head)), in: bench.world))
+                take(
+                    bench.machine.noticed(
+                        Bench.notice("B", channel: 3, after: after, ids: Array(after + 1...head)), in: bench.world))
             case 3 where !pending.isEmpty:
                 let after = pending.removeFirst()
                 if Bool.random(using: &generator) {
@@ -400,13 +418,19 @@ struct SessionStateMachineTests {
         take(bench.machine.noticed(Bench.notice("B", channel: 3, after: head, ids: []), in: bench.world))
         while !pending.isEmpty {
             let after = pending.removeFirst()
-            take(bench.machine.fetched(Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3, in: bench.world))
+            take(
+                bench.machine.fetched(
+                    Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3,
+                    in: bench.world))
         }
         bench.now += .seconds(1)
         take(bench.machine.ticked(in: bench.world))
         while !pending.isEmpty {
             let after = pending.removeFirst()
-            take(bench.machine.fetched(Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3, in: bench.world))
+            take(
+                bench.machine.fetched(
+                    Bench.page(after: after, ids: after < head ? Array(after + 1...head) : []), channelID: 3,
+                    in: bench.world))
         }
         #expect(shown == Array(1...max(head, 1)).filter { $0 <= head }, "seed \(seed)")
     }

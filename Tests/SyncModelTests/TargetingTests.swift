@@ -14,7 +14,9 @@ struct TargetingTests {
         #expect((left < right) == isLess)
     }
 
-    @Test("a version is digits and dots only", arguments: ["", ".", "1.", ".1", "1..2", "1.a", "v1", "1.2-beta", " 1", "１"])
+    @Test(
+        "a version is digits and dots only",
+        arguments: ["", ".", "1.", ".1", "1..2", "1.a", "v1", "1.2-beta", " 1", "１"])
     func refusesOtherForms(text: String) { #expect(AppVersion(text) == nil) }
 
     @Test("bounds are inclusive, and a version of another form matches no bounded range")

@@ -73,8 +73,8 @@ create-database)
     PGPASSWORD=$(cat "$dir/password")
     export PGPASSWORD
     query="SELECT 1 FROM pg_database WHERE datname = '${3:?NAME is missing}'"
-    found=$("$(bin)/psql" -h 127.0.0.1 -p "$port" -U mss -d postgres -Atqc "$query")
-    [ -n "$found" ] || "$(bin)/createdb" -h 127.0.0.1 -p "$port" -U mss "$3"
+    exists=$("$(bin)/psql" -h 127.0.0.1 -p "$port" -U mss -d postgres -Atqc "$query")
+    [ -n "$exists" ] || "$(bin)/createdb" -h 127.0.0.1 -p "$port" -U mss "$3"
     ;;
 ready)
     port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)

@@ -21,7 +21,8 @@ started_at() { # when a process began, in clock ticks since boot: a pid alone ma
 
 is_running() { # NAME: our supervisor of that name lives
     local pid ticks
-    read -r pid ticks < "$stack/run/$1.supervisor" 2>/dev/null || return 1
+    [ -f "$stack/run/$1.supervisor" ] || return 1
+    read -r pid ticks < "$stack/run/$1.supervisor"
     [ -n "$pid" ] && [ "$(started_at "$pid")" = "$ticks" ]
 }
 
