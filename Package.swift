@@ -151,7 +151,7 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AMQP", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "TestSupport", logging,
+            "AMQP", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "TestSupport", lifecycle, logging,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(

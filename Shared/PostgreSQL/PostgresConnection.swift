@@ -15,6 +15,7 @@ package final class PostgresConnection {
     private let logger: Logger
     private let onConnect: Prepare
     private var handle: OpaquePointer?
+    private let warning = Warning()
     /// Names of statements prepared on this connection, by their SQL.
     private var prepared: [String: String] = [:]
 
@@ -89,16 +90,20 @@ package final class PostgresConnection {
             throw error
         }
         guard PQenterPipelineMode(handle) == 1 else { throw lost("pipeline mode") }
+        // A script's warnings are its author's business.
+        _ = warning.take()
         if let failure { throw failure }
     }
 
     // MARK: Connecting
 
-    /// A server that went away while nobody looked has left an end of file on the socket.
+    /// A server that went away while nobody looked has left a last word and an end of file on the socket.
     private var isStale: Bool {
         var descriptor = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
-        guard poll(&descriptor, 1, 0) > 0 else { return false }
-        return PQconsumeInput(handle) == 0 || PQstatus(handle) != CONNECTION_OK
+        while poll(&descriptor, 1, 0) > 0 {
+            if PQconsumeInput(handle) == 0 || PQstatus(handle) != CONNECTION_OK { return true }
+        }
+        return false
     }
 
     private func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
@@ -117,7 +122,7 @@ package final class PostgresConnection {
         }
         do throws(PostgresError) {
             try finishConnecting(until: deadline)
-            _ = PQsetNoticeReceiver(handle, { _, _ in }, nil)
+            _ = PQsetNoticeReceiver(handle, { Warning.note($0, $1) }, Unmanaged.passUnretained(warning).toOpaque())
             guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
                 throw unavailable("pipeline mode")
             }
@@ -200,6 +205,9 @@ package final class PostgresConnection {
             switch PQresultStatus(result) {
             case PGRES_PIPELINE_SYNC:
                 PQclear(result)
+                if let text = warning.take() {
+                    return .failure(PostgresError(code: .outcomeUnknown, message: text, mayRetry: true))
+                }
                 return outcome ?? .failure(lost("no result"))
             case PGRES_TUPLES_OK, PGRES_COMMAND_OK:
                 outcome = .success(PostgresRows(result))
@@ -246,6 +254,26 @@ package final class PostgresConnection {
     }
 
     // MARK: Errors
+
+    /// The last warning of the server. No statement of ours raises one by itself, so it did less than it was asked: a
+    /// wait for the standby that was cancelled ends in a commit here, a warning, and a result that looks like success.
+    private final class Warning {
+        private var text: String?
+
+        func take() -> String? {
+            defer { text = nil }
+            return text
+        }
+
+        /// libpq's notice receiver; it runs within calls that read, on the connection's own thread.
+        static func note(_ context: UnsafeMutableRawPointer?, _ notice: OpaquePointer?) {
+            guard let context, let severity = mss_pg_result_severity(notice), String(cString: severity) == "WARNING"
+            else { return }
+            let text = PQresultErrorMessage(notice).map { String(cString: $0) } ?? ""
+            Unmanaged<Warning>.fromOpaque(context).takeUnretainedValue().text = text.trimmingSuffix(
+                while: \.isWhitespace)
+        }
+    }
 
     private var detail: String {
         guard let handle, let text = PQerrorMessage(handle) else { return "" }

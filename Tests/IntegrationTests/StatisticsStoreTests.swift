@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 import Testing
 
-@Suite("Statistics in PostgreSQL", .enabled(if: StatisticsDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
+@Suite("Statistics in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct StatisticsStoreTests {
     /// One fact, as the aggregator folds it.
     private enum Fact: Hashable {
@@ -51,7 +51,7 @@ struct StatisticsStoreTests {
 
     @Test("pushes are distinct oplogs, arrivals those that a device confirmed, both of the day they were accepted on")
     func figures() async throws {
-        try await StatisticsDatabase.with(connections: 1) { [self] databases in
+        try await TestDatabase.with(connections: 1) { [self] databases in
             let database = databases[0]
             let facts: [Fact] = [
                 .accepted(channel: 1, oplog: 1, at: Self.evening),
@@ -83,7 +83,7 @@ struct StatisticsStoreTests {
     @Test("the figures are the same whatever the order, the batches and the repetitions")
     func disorder() async throws {
         let facts = Self.randomFacts(count: 300)
-        try await StatisticsDatabase.with(connections: 1) { [self] databases in
+        try await TestDatabase.with(connections: 1) { [self] databases in
             let database = databases[0]
             try await database.fold(batch(facts))
             let expected = try await Self.everything(in: database)
@@ -103,7 +103,7 @@ struct StatisticsStoreTests {
     @Test("aggregators that race over the same facts count each once")
     func racing() async throws {
         let facts = Self.randomFacts(count: 2_000)
-        try await StatisticsDatabase.with(connections: 4) { [self] databases in
+        try await TestDatabase.with(connections: 4) { [self] databases in
             try await databases[0].fold(batch(facts))
             let expected = try await Self.everything(in: databases[0])
             try await Self.clear(databases[0])
@@ -124,7 +124,7 @@ struct StatisticsStoreTests {
 
     @Test("a device's stored position only rises")
     func stored() async throws {
-        try await StatisticsDatabase.with(connections: 1) { [self] databases in
+        try await TestDatabase.with(connections: 1) { [self] databases in
             for upto: Int64 in [5, 9, 7, 9] {
                 try await databases[0].fold(batch([.stored(channel: 1, device: "d", upto: upto, at: upto * 1_000)]))
             }
@@ -136,7 +136,7 @@ struct StatisticsStoreTests {
 
     @Test("a batch that the database refuses for what it says changes nothing and is told apart")
     func poison() async throws {
-        try await StatisticsDatabase.with(connections: 1) { [self] databases in
+        try await TestDatabase.with(connections: 1) { [self] databases in
             let facts: [Fact] = [
                 .accepted(channel: 1, oplog: 1, at: Self.evening),
                 .stored(channel: 1, device: "nul\0", upto: 1, at: Self.evening),
@@ -153,7 +153,7 @@ struct StatisticsStoreTests {
     }
 
     /// What the aggregator does: repeats what may be repeated.
-    private func foldOften(_ facts: [Fact], in database: StatisticsDatabase) async throws {
+    private func foldOften(_ facts: [Fact], in database: TestDatabase) async throws {
         for _ in 0..<50 {
             do throws(PostgresError) {
                 return try await database.fold(batch(facts))
@@ -177,13 +177,13 @@ struct StatisticsStoreTests {
         }
     }
 
-    private static func clear(_ database: StatisticsDatabase) async throws {
+    private static func clear(_ database: TestDatabase) async throws {
         try await database.execute(
             "TRUNCATE statistics_channel, statistics_oplog, statistics_stored, statistics_day")
     }
 
     /// Every figure, and that the days are the sum of the oplogs.
-    private static func everything(in database: StatisticsDatabase) async throws -> [[String?]] {
+    private static func everything(in database: TestDatabase) async throws -> [[String?]] {
         let sums = """
             SELECT c.instance_id, c.biz_type, (s.accepted_at AT TIME ZONE 'UTC')::date::text, count(*)::text,
                 count(s.first_confirmed_at)::text

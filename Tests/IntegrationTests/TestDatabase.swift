@@ -5,7 +5,7 @@ import PostgreSQL
 import SyncStore
 
 /// A connection to the test server, on a thread of its own.
-actor StatisticsDatabase {
+actor TestDatabase {
     /// The server's port, `MSS_TEST_POSTGRES_PORT`; without it there is no server to test with.
     static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
 
@@ -21,15 +21,15 @@ actor StatisticsDatabase {
         connection = PostgresConnection(configuration: configuration, logger: Logger(label: "test"))
     }
 
-    /// Runs the body with a migrated database of its own and `count` connections to it.
+    /// Runs the body with a database of its own and `count` connections to it.
     static func with(
-        connections count: Int, _ body: @Sendable ([StatisticsDatabase]) async throws -> Void
+        connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
-        let server = StatisticsDatabase("postgres")
+        let server = TestDatabase("postgres")
         try await server.execute("CREATE DATABASE \(name)")
-        let databases = (0..<count).map { _ in StatisticsDatabase(name) }
-        try await databases[0].migrate()
+        let databases = (0..<count).map { _ in TestDatabase(name) }
+        if isMigrated { _ = try await databases[0].migrate() }
         let result = await Result { try await body(databases) }
         for database in databases { await database.close() }
         try await server.execute("DROP DATABASE \(name)")
@@ -39,11 +39,22 @@ actor StatisticsDatabase {
 
     func execute(_ script: String) throws { try connection.execute(script: script, within: .seconds(30)) }
 
-    func migrate() throws { _ = try MigrationRunner.migrate(connection) }
+    /// Returns the names of the migrations applied.
+    func migrate() throws -> [String] { try MigrationRunner.migrate(connection) }
 
-    func fold(_ batch: StatisticsBatch) throws(PostgresError) {
-        try connection.run(StatisticsStore.fold(batch), within: .seconds(10))
+    func fold(_ batch: StatisticsBatch) throws(PostgresError) { try run(StatisticsStore.fold(batch)) }
+
+    func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try connection.run(query, within: .seconds(10))
     }
+
+    func run(
+        _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
+    ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
+        try connection.run(statements, within: limit)
+    }
+
+    func verify() throws { try MigrationRunner.verify(connection) }
 
     /// The rows of a query whose columns are all text.
     func rows(_ sql: String, columns: Int) throws -> [[String?]] {
@@ -55,6 +66,16 @@ actor StatisticsDatabase {
     func close() {
         connection.close()
         thread.stop()
+    }
+}
+
+/// What the database said no with; nil when it did not.
+func refusal<Output: Sendable>(_ body: () async throws -> Output) async -> PostgresError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return error as? PostgresError
     }
 }
 

@@ -1,0 +1,103 @@
+import AMQP
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("AMQP driver", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
+struct AMQPClientTests {
+    private let queue = "test-\(UUID().uuidString)"
+
+    @Test("bodies that wait for one route arrive packed, in order, and every confirmation comes") func packs()
+        async throws
+    {
+        let broker = TestBroker(queue)
+        let confirmed = Atomic<Int>(0)
+        try await broker.serving { client in
+            for number in 0..<5_000 {
+                try client.send(Array("\(number),".utf8), on: broker.route) { isThere in
+                    if isThere { confirmed.add(1, ordering: .relaxed) }
+                }
+            }
+            try await eventually("5,000 confirmations", within: .seconds(10)) {
+                confirmed.load(ordering: .relaxed) == 5_000
+            }
+            try await eventually("all bytes", within: .seconds(10)) {
+                broker.received.joined().hasSuffix("4999,")
+            }
+        }
+        #expect(broker.received.joined() == (0..<5_000).map { "\($0)," }.joined())
+        #expect(broker.received.count < 2_500, "packed into fewer messages than bodies")
+        #expect(broker.received.allSatisfy { $0.utf8.count <= 60_000 })
+    }
+
+    @Test("what no queue takes comes back") func returns() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("lost".utf8), on: TestBroker.route(to: "no-such-queue"))
+            try await eventually("the return", within: .seconds(5)) { broker.returned == ["lost"] }
+        }
+    }
+
+    @Test("what is not settled is delivered again to the next consumer, and says so") func redelivers() async throws {
+        let first = TestBroker(queue, settlement: nil)
+        try await first.serving(drainLimit: .milliseconds(50)) { client in
+            try client.send(Array("a".utf8), on: first.route)
+            try await eventually("the delivery", within: .seconds(5)) { first.received == ["a"] }
+        }
+        let second = TestBroker(queue)
+        try await second.serving { _ in
+            try await eventually("the redelivery", within: .seconds(5)) { second.redelivered == ["a"] }
+        }
+        let third = TestBroker(queue)
+        try await third.serving { client in
+            try client.send(Array("b".utf8), on: third.route)
+            try await eventually("only the new one", within: .seconds(5)) { third.received == ["b"] }
+        }
+    }
+
+    @Test("a connection that the broker closes is made again, and what is sent afterwards arrives")
+    func reconnects() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("before".utf8), on: broker.route)
+            try await eventually("the first delivery", within: .seconds(5)) { broker.received == ["before"] }
+            // A route to an exchange that is not there: the broker closes the channel (AMQP 0-9-1, 404).
+            var wrong = broker.route
+            wrong.exchange = "no-such-exchange"
+            try client.send(Array("wrong".utf8), on: wrong)
+            try await eventually("a second connection", within: .seconds(10)) { broker.connections == 2 }
+            try client.send(Array("after".utf8), on: broker.route)
+            try await eventually("the second delivery", within: .seconds(5)) {
+                broker.received == ["before", "after"]
+            }
+        }
+    }
+
+    @Test("without a broker send refuses at once, and shutting down does not wait for one") func away() async throws {
+        let client = AMQPClient(
+            configuration: AMQPConfiguration(host: "127.0.0.1", port: 1, user: "guest", password: "guest"),
+            topology: AMQPTopology(), consumptions: [], events: TestBroker(queue).events, logger: Logger(label: "test"))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await client.run() }
+            #expect(throws: AMQPError.self) { try client.send([1], on: TestBroker.route(to: "q")) }
+            #expect(!client.isConnected)
+            group.cancelAll()
+        }
+    }
+
+    @Test("a client takes a bounded number of bytes and refuses what is beyond") func bounded() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving(waitingBytesMax: 1_000) { client in
+            #expect(throws: AMQPError.self) {
+                try client.send([UInt8](repeating: 0, count: 1_001), on: broker.route)
+            }
+            try client.send([UInt8](repeating: 65, count: 1_000), on: broker.route)
+            try await eventually("the one that fits", within: .seconds(5)) {
+                broker.received.joined().utf8.count == 1_000
+            }
+        }
+    }
+}

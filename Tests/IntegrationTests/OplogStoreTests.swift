@@ -1,0 +1,156 @@
+import PostgreSQL
+import SyncModel
+import SyncStore
+import TestSupport
+import Testing
+
+@Suite("Oplogs in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
+struct OplogStoreTests {
+    private static func address(_ user: String, _ bizType: String = "B") -> ChannelAddress {
+        ChannelAddress(
+            target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: user), bizType: BizType(bizType))
+    }
+
+    /// A push to a user's channel.
+    private static func push(
+        _ user: String, _ key: String, payload: String = "p", validUntil: Int64 = 0, isPersistent: Bool = true
+    ) -> OplogStore.Append {
+        OplogStore.Append(
+            address: address(user),
+            oplog: Oplog(
+                id: .zero, thirdMessageID: ThirdMessageID(key), payload: Array(payload.utf8), isBinary: false,
+                targeting: Targeting(), validUntil: WallTime(milliseconds: validUntil),
+                createdAt: WallTime(milliseconds: 0), isPersistent: isPersistent))
+    }
+
+    @Test("eight writers race over few channels and repeated keys: each key once, ids without a gap, in answer order")
+    func racing() async throws {
+        try await TestDatabase.with(connections: 8) { databases in
+            let answers = try await withThrowingTaskGroup(of: [(String, OplogStore.Appended)].self) { group in
+                for (writer, database) in databases.enumerated() {
+                    group.addTask {
+                        var generator = SeededGenerator(seed: UInt64(writer))
+                        var answers: [(String, OplogStore.Appended)] = []
+                        for _ in 0..<60 {
+                            let pushes = (0..<Int.random(in: 1...8, using: &generator)).map { _ in
+                                let user = Int.random(in: 0..<4, using: &generator)
+                                return Self.push("u\(user)", "k\(Int.random(in: 0..<150, using: &generator))")
+                            }
+                            let appended = try await database.run(OplogStore.append(pushes))
+                            #expect(appended.count == pushes.count)
+                            answers += zip(pushes, appended).map { push, answer in
+                                ("\(push.address.target.target) \(push.oplog.thirdMessageID.text)", answer)
+                            }
+                        }
+                        return answers
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            for (key, group) in Dictionary(grouping: answers, by: \.0) {
+                #expect(group.filter { !$0.1.isDuplicate }.count == 1, "\(key)")
+                #expect(Set(group.map(\.1.oplogID)).count == 1, "\(key): a repeat is told the first one's id")
+            }
+            for (_, channel) in Dictionary(grouping: answers, by: \.1.channelID) {
+                let ids = channel.filter { !$0.1.isDuplicate }.map(\.1.oplogID.value).sorted()
+                #expect(ids == Array(1...Int64(ids.count)))
+            }
+            let stored = try await databases[0].rows("SELECT count(*)::text FROM oplog", columns: 1)[0][0]
+            #expect(stored == "\(answers.filter { !$0.1.isDuplicate }.count)")
+        }
+    }
+
+    @Test("a batch that repeats a key within itself stores it once and tells both the same id")
+    func repeatInBatch() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let pushes = [Self.push("u", "a"), Self.push("u", "b"), Self.push("u", "a"), Self.push("v", "a")]
+            let answers = try await databases[0].run(OplogStore.append(pushes))
+            #expect(answers.map(\.isDuplicate) == [false, false, true, false])
+            #expect(answers.map(\.oplogID.value) == [1, 2, 1, 1])
+            #expect(answers.map(\.headBefore.value) == [0, 0, 0, 0])
+            let again = try await databases[0].run(OplogStore.append([Self.push("u", "c"), Self.push("u", "b")]))
+            #expect(again.map(\.isDuplicate) == [false, true])
+            #expect(again.map(\.oplogID.value) == [3, 2] && again.map(\.headBefore.value) == [2, 2])
+        }
+    }
+
+    @Test("keys whose index hash is the same are still told apart by their text") func hashes() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            _ = try await databases[0].run(OplogStore.append([Self.push("u", "a")]))
+            // The row now has another text under the hash that "a" is looked up with.
+            try await databases[0].execute("UPDATE oplog SET third_message_id = 'z'")
+            let answer = try await databases[0].run(OplogStore.append([Self.push("u", "a")]))
+            #expect(answer.map(\.isDuplicate) == [false])
+        }
+    }
+
+    @Test("a page holds valid, stored oplogs above the position, in order, and no more than asked for")
+    func pages() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            let pushes = [
+                Self.push("u", "1"), Self.push("u", "2", validUntil: 1_000), Self.push("u", "3", isPersistent: false),
+                Self.push("u", "4", payload: ""), Self.push("u", "5"),
+            ]
+            let channel = try await database.run(OplogStore.append(pushes))[0].channelID
+            func ids(after: Int64, limit: Int) async throws -> [Int64] {
+                try await database.run(OplogStore.page(of: channel, after: OplogID(after), limit: limit))
+                    .map(\.id.value)
+            }
+            #expect(try await ids(after: 0, limit: 10) == [1, 4, 5])
+            #expect(try await ids(after: 1, limit: 1) == [4])
+            #expect(try await ids(after: 5, limit: 10) == [])
+            #expect(try await database.run(OplogStore.head(of: channel)) == OplogID(5))
+            let newest = try await database.run(
+                OplogStore.newest(of: channel, after: .zero, below: OplogID(5), limit: 1))
+            #expect(newest.map(\.id.value) == [4])
+        }
+    }
+
+    @Test("no oplog is kept longer than 30 days, whatever the caller asked for") func validity() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let far = Int64(4_000_000_000_000)
+            let answers = try await databases[0].run(
+                OplogStore.append([Self.push("u", "1", validUntil: far), Self.push("u", "2")]))
+            for answer in answers {
+                let kept = answer.validUntil.milliseconds - answer.createdAt.milliseconds
+                #expect(abs(kept - 30 * 86_400_000) <= 1)
+            }
+        }
+    }
+
+    @Test("a promoted standby's ids begin above all of the old primary's, and the old primary is refused")
+    func incarnations() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            _ = try await database.run(OplogStore.append([Self.push("u", "1")]))
+            // As after a promotion: the server is on a later timeline than the one on record.
+            try await database.execute("UPDATE incarnation SET timeline = timeline - 1; SELECT enter_incarnation()")
+            let later = try await database.run(OplogStore.append([Self.push("u", "2"), Self.push("u", "3")]))
+            #expect(later.map(\.oplogID.value) == [1 << 40 + 1, 1 << 40 + 2])
+            try await database.execute("UPDATE incarnation SET timeline = timeline + 1")
+            let error = await refusal {
+                try await database.execute("SELECT enter_incarnation()")
+            }
+            #expect(error?.message.contains("old primary") == true)
+        }
+    }
+
+    @Test("sync points only rise, and never above the channel's head") func syncPoints() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            let pushes = (1...5).map { Self.push("u", "\($0)") }
+            let channel = try await database.run(OplogStore.append(pushes))[0].channelID
+            func advance(_ points: Int64...) async throws -> String? {
+                let advances = points.map {
+                    SyncPointStore.Advance(channelID: channel, deviceID: "d", storeID: "s", upto: OplogID($0))
+                }
+                try await database.run(SyncPointStore.advance(advances))
+                return try await database.rows("SELECT oplog_id::text FROM sync_point", columns: 1)[0][0]
+            }
+            #expect(try await advance(1, 3, 2) == "3")
+            #expect(try await advance(2) == "3")
+            #expect(try await advance(99) == "5")
+        }
+    }
+}

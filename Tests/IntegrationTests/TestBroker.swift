@@ -1,0 +1,82 @@
+import AMQP
+import Foundation
+import Logging
+import Synchronization
+import TestSupport
+
+/// One queue on the test server with one client that publishes to it and consumes from it.
+final class TestBroker: Sendable {
+    /// The server's port, `MSS_TEST_AMQP_PORT`; without it there is no server to test with.
+    static let port = ProcessInfo.processInfo.environment["MSS_TEST_AMQP_PORT"].flatMap { Int($0) }
+
+    private struct State {
+        var client: AMQPClient?
+        var deliveries: [AMQPDelivery] = []
+        var returned: [String] = []
+        var connections = 0
+    }
+
+    private let queue: String
+    private let settlement: AMQPSettlement?
+    private let state = Mutex(State())
+
+    /// - Parameter settlement: nil: deliveries are kept and never settled.
+    init(_ queue: String, settlement: AMQPSettlement? = .accepted) {
+        self.queue = queue
+        self.settlement = settlement
+    }
+
+    static func route(to queue: String) -> AMQPRoute {
+        AMQPRoute(
+            exchange: "", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: true, wantsReply: false)
+    }
+
+    var route: AMQPRoute { Self.route(to: queue) }
+    var received: [String] { state.withLock { $0.deliveries.map { String(decoding: $0.body, as: UTF8.self) } } }
+    var redelivered: [String] {
+        state.withLock { $0.deliveries.filter(\.isRedelivered).map { String(decoding: $0.body, as: UTF8.self) } }
+    }
+    var returned: [String] { state.withLock { $0.returned } }
+    var connections: Int { state.withLock { $0.connections } }
+
+    var events: AMQPEvents {
+        AMQPEvents(
+            onConnected: { self.state.withLock { $0.connections += 1 } }, onDisconnected: {}, onReplies: { _ in },
+            onReturned: { _, body in
+                self.state.withLock { $0.returned.append(String(decoding: body, as: UTF8.self)) }
+            })
+    }
+
+    /// Runs the body with a connected client, and shuts the client down.
+    func serving(
+        waitingBytesMax: Int = 16 << 20, drainLimit: Duration = .seconds(5),
+        _ body: (AMQPClient) async throws -> Void
+    ) async throws {
+        let client = AMQPClient(
+            configuration: AMQPConfiguration(
+                host: "127.0.0.1", port: Self.port ?? 0, user: "guest", password: "guest",
+                waitingBytesMax: waitingBytesMax, drainLimit: drainLimit),
+            topology: AMQPTopology(queues: [
+                AMQPQueue(
+                    name: queue, durable: true, exclusive: false, autoDelete: false, maxLength: nil, messageTTL: nil,
+                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
+            ]),
+            consumptions: [AMQPConsumption(queue: queue, prefetch: 100) { self.took($0) }], events: events,
+            logger: Logger(label: "test"))
+        state.withLock { $0.client = client }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+            try await body(client)
+            group.cancelAll()
+        }
+    }
+
+    private func took(_ deliveries: [AMQPDelivery]) {
+        let client = state.withLock { state in
+            state.deliveries += deliveries
+            return state.client
+        }
+        if let settlement { client?.settle(deliveries, as: settlement) }
+    }
+}
