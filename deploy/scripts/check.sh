@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks that need no build: formatting, shell scripts, generated code, YAML. Each failure names the repairing command.
+# The checks that need no build: formatting, shell scripts, YAML. Each failure names the repairing command.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 failed=''

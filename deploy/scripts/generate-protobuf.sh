@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v protoc >/dev/null || { echo "protoc is missing: apt-get install protobuf-compiler" >&2; exit 69; }
 [ -d .build/checkouts/swift-protobuf ] || swift package resolve
-swift build --package-path .build/checkouts/swift-protobuf --scratch-path "$PWD/.build-protoc" --product protoc-gen-swift
+swift build --package-path .build/checkouts/swift-protobuf --scratch-path "$PWD/.build-protoc" \
+    --product protoc-gen-swift
 plugin="$PWD/.build-protoc/debug/protoc-gen-swift"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

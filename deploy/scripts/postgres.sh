@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A private PostgreSQL server in a folder, for the local stack and for tests; loopback only.
-#   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss must give it, without all are trusted
+#   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss gives it, without all are trusted
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there

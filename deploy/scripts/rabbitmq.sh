@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
-#   rabbitmq.sh init DIR PORT [PASSWORD]   write its configuration; with a password the only user is mss, without guest/guest
+#   rabbitmq.sh init DIR PORT [PASSWORD]   write its configuration; the user is mss with the password, or guest
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
 # The distribution port is PORT+1, epmd's is PORT+2.

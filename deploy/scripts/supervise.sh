@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Keeps a process running, as a container platform would: starts it again when it dies, after a pause that grows from
 # 0.2 s to 5 s and begins anew once it has lived for 10 s. SIGTERM ends both, the process gracefully (30 s, then KILL).
-#   supervise.sh FOLDER NAME COMMAND [ARGUMENT…]   logs to FOLDER/log/NAME.log, pids in FOLDER/run/NAME.{supervisor,child}
+#   supervise.sh FOLDER NAME COMMAND [ARGUMENT…]   logs to FOLDER/log/NAME.log, pids in FOLDER/run/NAME.*
 set -uo pipefail
 folder=$1 name=$2
 shift 2

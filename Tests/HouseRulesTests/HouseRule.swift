@@ -1,0 +1,159 @@
+import Foundation
+
+/// A rule of the house: which lines of a file break it, and a sample that must be found to break it.
+struct HouseRule: Sendable, CustomStringConvertible {
+    let description: String
+    /// A file that breaks the rule.
+    let sample: SourceFile
+    /// Line numbers, from 1, with what is wrong there.
+    let violations: @Sendable (SourceFile) -> [Violation]
+
+    struct Violation: Sendable {
+        let line: Int
+        let what: String
+    }
+
+    static let all = [
+        lineWidth, fileLength, functionLength, mainLength, forcing, unparentedTasks, printing, sleepingTests,
+        uncheckedWithoutReason, vagueNames, unfinished, typeNamedAsModule, deadLinks,
+    ]
+
+    private static let lineWidth = HouseRule(
+        description: "lines of sources have at most 120 columns",
+        sample: SourceFile(path: "deploy/up", text: String(repeating: "x", count: 121)),
+        violations: { file in
+            // Formatter and tables keep their own width; generated code is nobody's to read.
+            guard !file.isSwift, ["sh", "sql", "proto", "up", "down", "test"].contains(file.suffix) else { return [] }
+            return file.matching { $0.count > 120 ? "\($0.count) columns" : nil }
+        })
+
+    private static let fileLength = HouseRule(
+        description: "a file over 600 lines wants a second noun",
+        sample: SourceFile(path: "A.swift", text: String(repeating: "\n", count: 601)),
+        violations: { file in
+            file.isSwift && file.lines.count > 601 ? [Violation(line: 1, what: "\(file.lines.count) lines")] : []
+        })
+
+    private static let functionLength = HouseRule(
+        description: "functions have at most 70 lines",
+        sample: SourceFile(
+            path: "A.swift", text: "    func f() {\n" + String(repeating: "        g()\n", count: 71) + "    }\n"),
+        violations: { file in
+            guard file.isSwift else { return [] }
+            return file.functions().filter { $0.length > 70 }.map {
+                Violation(line: $0.line, what: "\($0.length) lines")
+            }
+        })
+
+    private static let mainLength = HouseRule(
+        description: "Main.swift has less than 40 lines",
+        sample: SourceFile(path: "Services/A/Main.swift", text: String(repeating: "\n", count: 40)),
+        violations: { file in
+            guard file.path.hasSuffix("/Main.swift"), file.lines.count > 40 else { return [] }
+            return [Violation(line: 1, what: "\(file.lines.count) lines")]
+        })
+
+    private static let forcing = pattern(
+        "nothing is forced outside of tests", #"\btry!|\bas!|\bfatalError\("#, breaking: "let a = try! b()",
+        where: { !$0.isTest })
+
+    private static let unparentedTasks = pattern(
+        "every task has a parent", #"\bTask\.detached\b|(^|[\s=(])Task(\.immediate)?(\([^)]*\))? \{"#,
+        breaking: "Task(priority: .low) { }", where: { _ in true })
+
+    private static let printing = pattern(
+        "services log, only the tool prints", #"(^|\s)(print|debugPrint|NSLog)\("#, breaking: "    print(1)",
+        where: { !$0.isTest && !$0.path.hasPrefix("Services/ControlTool/") })
+
+    private static let sleepingTests = pattern(
+        "tests wait for what they need, in one place", #"Task\.sleep|usleep\(|Thread\.sleep"#,
+        breaking: "try await Task.sleep(for: .seconds(1))", at: "Tests/A.swift",
+        where: { $0.isTest && $0.path != "Tests/TestSupport/Eventually.swift" })
+
+    private static let uncheckedWithoutReason = HouseRule(
+        description: "@unchecked and unsafe say why on the line above",
+        sample: SourceFile(path: "A.swift", text: "\nfinal class A: @unchecked Sendable {}"),
+        violations: { file in
+            guard file.isSwift, !file.path.hasPrefix("Tests/HouseRulesTests/") else { return [] }
+            return file.lines.indices.filter { index in
+                file.lines[index].contains(/@unchecked|nonisolated\(unsafe\)/)
+                    && (index == 0 || !file.lines[index - 1].contains("//"))
+            }.map { Violation(line: $0 + 1, what: "no reason given") }
+        })
+
+    private static let vagueNames = pattern(
+        "types are named after what they are",
+        #"\b(struct|class|enum|actor|protocol) (\w*(Manager|Helper|Util|Utils)|Common\w*|New[A-Z]\w*)\b"#,
+        breaking: "final class SessionManager {", where: { _ in true })
+
+    private static let unfinished = pattern(
+        "nothing is left for later", #"\bTODO\b|\bFIXME\b|\bXXX\b|\.disabled\("#, breaking: "// TODO: later",
+        where: { _ in true })
+
+    private static let typeNamedAsModule = HouseRule(
+        description: "a module contains no type of its own name",
+        sample: SourceFile(path: "Shared/AMQP/A.swift", text: "enum AMQP {}"),
+        violations: { file in
+            let parts = file.path.split(separator: "/")
+            guard file.isSwift, parts.count > 2 else { return [] }
+            let declaration = try? Regex(#"\b(struct|class|enum|actor|protocol) "# + parts[1] + #"\b[^:+.]"#)
+            return file.matching { line in
+                guard let declaration, !file.isTest, line.contains(declaration) else { return nil }
+                return "named as its module"
+            }
+        })
+
+    private static let deadLinks = HouseRule(
+        description: "links and named files in documents resolve",
+        sample: SourceFile(path: "README.md", text: "See [this](Shared/no-such-file.md)."),
+        violations: { file in
+            guard file.suffix == "md" else { return [] }
+            let folder = SourceFile.root.appending(path: file.path).deletingLastPathComponent()
+            return file.matching { line in
+                let targets = line.matches(of: /\]\(([^)#\s]+)(#[^)]*)?\)/).map { String($0.output.1) }
+                let missing = targets.filter { target in
+                    !target.contains("://")
+                        && !FileManager.default.fileExists(atPath: folder.appending(path: target).path)
+                }
+                return missing.isEmpty ? nil : "no such file: \(missing.joined(separator: ", "))"
+            }
+        })
+
+    private static func pattern(
+        _ description: String, _ regex: String, breaking sample: String, at path: String = "Shared/A/A.swift",
+        where applies: @escaping @Sendable (SourceFile) -> Bool
+    ) -> HouseRule {
+        HouseRule(
+            description: description, sample: SourceFile(path: path, text: sample),
+            violations: { file in
+                // This folder holds the patterns and the samples.
+                guard file.isSwift, applies(file), !file.path.hasPrefix("Tests/HouseRulesTests/"),
+                    let regex = try? Regex(regex)
+                else { return [] }
+                return file.matching { $0.contains(regex) ? $0.trimmingCharacters(in: .whitespaces) : nil }
+            })
+    }
+}
+
+extension SourceFile {
+    /// The name's part after the last dot or slash.
+    fileprivate var suffix: String {
+        path.split { $0 == "." || $0 == "/" }.last.map { String($0) } ?? ""
+    }
+
+    fileprivate func matching(_ judge: (String) -> String?) -> [HouseRule.Violation] {
+        lines.enumerated().compactMap { index, line in
+            judge(line).map { HouseRule.Violation(line: index + 1, what: $0) }
+        }
+    }
+
+    /// Functions by the formatter's layout: the closing brace stands under the declaration's first column.
+    fileprivate func functions() -> [(line: Int, length: Int)] {
+        lines.indices.compactMap { start in
+            guard lines[start].contains(/^\s*([a-z@]\w*(\(\w+\))? )*(func |init[?(<])/) else { return nil }
+            let indent = lines[start].prefix { $0 == " " }
+            guard let end = lines[start...].firstIndex(where: { $0 == indent + "}" }) else { return nil }
+            return (start + 1, end - start + 1)
+        }
+    }
+}
