@@ -27,7 +27,7 @@ struct ApplyCommand: AsyncParsableCommand {
         } catch {
             throw ValidationError("\(file) is not of the expected form: \(error)")
         }
-        let settings = try ToolSettings.read(CommonSettings.amqpKeys)
+        let settings = try ToolSettings.read(ProcessSettings.amqpKeys)
         let bus = MessageBus(
             configuration: AMQPConfiguration(settings, connectionName: "mssctl"), consumptions: [],
             logger: ToolSettings.logger())

@@ -1,7 +1,7 @@
 package import AMQP
 
 /// Settings that every process has.
-package enum CommonSettings {
+package enum ProcessSettings {
     static let logLevel = SettingKey<String>.choice(
         "MSS_LOG_LEVEL", of: ["trace", "debug", "info", "notice", "warning", "error", "critical"], default: "info")
     static let logFormat = SettingKey<String>.choice("MSS_LOG_FORMAT", of: ["auto", "json", "text"], default: "auto")
@@ -28,8 +28,8 @@ extension AMQPConfiguration {
     /// The broker as the settings name it.
     package init(_ settings: Settings, connectionName: String) {
         self.init(
-            host: settings[CommonSettings.amqpHost], port: settings[CommonSettings.amqpPort],
-            user: settings[CommonSettings.amqpUser], password: settings[CommonSettings.amqpPassword],
-            virtualHost: settings[CommonSettings.amqpVirtualHost], connectionName: connectionName)
+            host: settings[ProcessSettings.amqpHost], port: settings[ProcessSettings.amqpPort],
+            user: settings[ProcessSettings.amqpUser], password: settings[ProcessSettings.amqpPassword],
+            virtualHost: settings[ProcessSettings.amqpVirtualHost], connectionName: connectionName)
     }
 }

@@ -35,17 +35,17 @@ package enum ServiceMain {
         _ name: String, settings keys: [AnySettingKey],
         build: (ServiceContext) async throws -> [any Service]
     ) async -> Never {
-        let settings = read(name, keys + CommonSettings.keys)
+        let settings = read(name, keys + ProcessSettings.keys)
         let registry = MetricsRegistry(service: name, version: version)
         MetricsSystem.bootstrap(registry)
-        let format = settings[CommonSettings.logFormat]
+        let format = settings[ProcessSettings.logFormat]
         let isJSON = format == "json" || (format == "auto" && isatty(STDERR_FILENO) == 0)
         var logger = Logger(label: name) { _ in LineLogHandler(service: name, isJSON: isJSON) }
-        logger.logLevel = Logger.Level(rawValue: settings[CommonSettings.logLevel]) ?? .info
+        logger.logLevel = Logger.Level(rawValue: settings[ProcessSettings.logLevel]) ?? .info
         let context = ServiceContext(name: name, settings: settings, logger: logger, health: HealthState())
         do {
             let server = HealthServer(
-                host: settings[CommonSettings.healthHost], port: settings[CommonSettings.healthPort],
+                host: settings[ProcessSettings.healthHost], port: settings[ProcessSettings.healthPort],
                 health: context.health, metrics: registry, logger: logger)
             // A shutdown reaches the last service first, so readiness goes before any work stops.
             let services: [any Service] =
