@@ -1,6 +1,7 @@
 import BusMessages
 import Foundation
 import SwiftProtobuf
+import TestSupport
 import Testing
 
 @Suite("Bus messages")
@@ -104,7 +105,7 @@ struct BusEnvelopeTests {
     @Test("garbage never crashes a reader", arguments: kinds)
     func garbage(_ kind: Kind) {
         let seed = UInt64.random(in: .min ... .max)
-        var generator = SplitMix64(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for round in 0..<2_000 {
             var body = round % 4 == 0 ? [] : kind.body
             for _ in 0..<Int.random(in: 1...8, using: &generator) {
@@ -122,18 +123,5 @@ struct BusEnvelopeTests {
                 #expect(kind.count(again) == kind.count(body), "seed \(seed), round \(round)")
             }
         }
-    }
-}
-
-/// Random numbers from a seed, the same on every machine (Steele, Lea, Flood: SplitMix64).
-private struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

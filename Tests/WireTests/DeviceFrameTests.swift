@@ -1,0 +1,155 @@
+import DeviceProtocol
+import Foundation
+import NIOCore
+import SwiftProtobuf
+import TestSupport
+import Testing
+
+/// Frames of the device protocol: golden bytes from the normative text, every split, hostile input.
+@Suite struct DeviceFrameTests {
+    private static let connect = Mss_Device_V1_Packet.with {
+        $0.connect.protocolVersion = 1
+        $0.connect.instanceID = "demo_app"
+        $0.connect.deviceID = "d1"
+        $0.connect.storeID = "s1"
+        $0.connect.osName = "iOS"
+        $0.connect.appVersion = "2.0"
+        $0.connect.bind.bindNumber = 1
+        $0.connect.bind.userID = "u1"
+        $0.connect.bind.sessionID = "x"
+        $0.connect.bind.syncPoints = [
+            .with {
+                $0.bizType = "UCHAT"
+                $0.oplogID = 4
+            }
+        ]
+    }
+    private static let ping = Mss_Device_V1_Packet.with { $0.ping.number = 7 }
+    private static let push = Mss_Device_V1_Packet.with {
+        $0.push.batches = [
+            .with {
+                $0.bizType = "UCHAT"
+                $0.bindNumber = 1
+                $0.after = 4
+                $0.upto = 9
+                $0.entries = [
+                    .with {
+                        $0.oplogID = 9
+                        $0.payload = Data("hello".utf8)
+                        $0.thirdMessageID = "m1"
+                        $0.createdAtMs = 1_700_000_000_000
+                    }
+                ]
+            }
+        ]
+    }
+    private static let storedAck = Mss_Device_V1_Packet.with {
+        $0.storedAck.channels = [
+            .with {
+                $0.bizType = "UCHAT"
+                $0.bindNumber = 1
+                $0.upto = 9
+            }
+        ]
+    }
+    private static let connectBytes =
+        "00000036 0a34 0801 120864656d6f5f617070 1a026431 22027331 2a03694f53 3a03322e30"
+        + "5a14 0801 12027531 1a0178 2209 12055543484154 1804"
+
+    @Test func connectHasItsGoldenBytes() { #expect(bytes(of: Self.connect) == unhex(Self.connectBytes)) }
+
+    @Test(arguments: [("A ping", ping), ("Oplog 9", push), ("The device's answer", storedAck)])
+    func examplesOfTheTextHoldToTheByte(start: String, packet: Mss_Device_V1_Packet) throws {
+        #expect(bytes(of: packet) == unhex(try exampleInText(after: start)))
+        #expect(try decoded([bytes(of: packet)]) == [packet])
+    }
+
+    @Test func aStreamMayBeCutAnywhere() throws {
+        let packets = [Self.connect, Self.ping, Self.push, Mss_Device_V1_Packet(), Self.storedAck]
+        let stream = packets.flatMap(bytes(of:))
+        for cut in 0...stream.count {
+            #expect(try decoded([Array(stream[..<cut]), Array(stream[cut...])]) == packets, "cut at \(cut)")
+        }
+        #expect(try decoded(stream.map { [$0] }) == packets)
+    }
+
+    @Test func aFrameLargerThanTheLimitFailsBeforeItIsRead() throws {
+        let limit = DeviceProtocolLimits.toGatewayBytes
+        #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([[0, 1, 0, 1]]) }
+        #expect(throws: FrameError.tooLarge(bytes: 0xffff_ffff)) { try decoded([[0xff, 0xff, 0xff, 0xff]]) }
+        // At the limit it is only waited for.
+        #expect(try decoded([[0, 1, 0, 0]]) == [])
+    }
+
+    @Test func whatIsNoPacketFails() {
+        for garbage in ["00000001 ff", "00000002 62 05", "00000003 62 01 08", "00000005 0affffffff"] {
+            #expect(throws: FrameError.malformed, "\(garbage)") { try decoded([unhex(garbage)]) }
+        }
+    }
+
+    @Test func bodiesOfLaterVersionsAreKnownAsNoBody() throws {
+        // Field 99, one byte.
+        let packets = try decoded([unhex("00000004 9a06 01 00") + bytes(of: Self.ping)])
+        #expect(packets.count == 2)
+        #expect(packets.first?.body == nil)
+        #expect(packets.last == Self.ping)
+    }
+
+    @Test func randomBytesNeverTrap() {
+        for seed in 0..<2_000 {
+            var generator = SeededGenerator(seed: UInt64(seed))
+            let length = Int.random(in: 0..<200, using: &generator)
+            var garbage: [UInt8] = [0, 0, 0, UInt8(length)]
+            garbage += (0..<length).map { _ in .random(in: 0...255, using: &generator) }
+            do {
+                #expect(try decoded([garbage]).count == 1, "seed \(seed)")
+            } catch {
+                #expect(error as? FrameError == .malformed, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test func codesOfEveryGroupAreObeyedEvenWhenUnknown() {
+        #expect(CloseCode.Group(code: 1_234) == .reconnectNow)
+        #expect(CloseCode.Group(code: 2_999) == .reconnectLater)
+        #expect(CloseCode.Group(code: 3_000) == .reconnectElsewhere)
+        #expect(CloseCode.Group(code: 4_000) == .signInAgain)
+        #expect(CloseCode.Group(code: 5_002) == .stayAway)
+        for code: UInt32 in [0, 999, 6_000, .max] { #expect(CloseCode.Group(code: code) == .reconnectLater) }
+    }
+
+    private func bytes(of packet: Mss_Device_V1_Packet) -> [UInt8] {
+        var buffer = ByteBuffer()
+        PacketEncoder.encode(packet, into: &buffer)
+        return Array(buffer.readableBytesView)
+    }
+
+    /// What a gateway's decoder makes of these pieces, one after the other.
+    private func decoded(_ pieces: [[UInt8]]) throws -> [Mss_Device_V1_Packet] {
+        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)
+        var buffer = ByteBuffer()
+        var packets: [Mss_Device_V1_Packet] = []
+        for piece in pieces {
+            buffer.writeBytes(piece)
+            while let packet = try decoder.decode(buffer: &buffer) { packets.append(packet) }
+        }
+        return packets
+    }
+
+    private func unhex(_ text: String) -> [UInt8] {
+        let digits = text.filter(\.isHexDigit)
+        return stride(from: 0, to: digits.count, by: 2).compactMap { offset in
+            UInt8(digits.dropFirst(offset).prefix(2), radix: 16)
+        }
+    }
+
+    /// The bytes of the example that follows a line with this start: the columns before the explanation.
+    private func exampleInText(after start: String) throws -> String {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Shared/DeviceProtocol/DeviceProtocol.md")
+        let lines = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+        let first = try #require(lines.firstIndex { $0.hasPrefix(start) })
+        let block = lines[first...].drop { !$0.hasPrefix("```") }.dropFirst().prefix { !$0.hasPrefix("```") }
+        return block.map { String($0.prefix(30)) }.joined()
+    }
+}
