@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import IngestAPI
@@ -86,7 +87,7 @@ struct IngestJSONTests {
     @Test("any damage to a body gives members or a fault, never a trap")
     func damaged() {
         let seed = UInt64.random(in: .min ... .max)
-        var generator = Xorshift(state: seed | 1)
+        var generator = SeededGenerator(seed: seed)
         let whole = Array(#"{"a":"x\ud83d\ude00\n","b":[1,-2.5e3,{"c":null}],"d":{"e":true},"f":"é😀"}"#.utf8)
         for _ in 0..<20_000 {
             var body = whole
@@ -112,17 +113,5 @@ struct IngestJSONTests {
         for text in ["A", "AA", "AAA", "AA=A", "AB==", "AAF=", "A===", "====", "-_-_", "AA==\n", "AA ==", "é==="] {
             #expect(Base64.decode(text) == nil, "\(text)")
         }
-    }
-}
-
-/// A small generator whose seed can be repeated.
-struct Xorshift: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return state
     }
 }

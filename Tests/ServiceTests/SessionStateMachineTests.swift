@@ -2,6 +2,7 @@ import BusMessages
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import Gateway
@@ -374,7 +375,7 @@ struct SessionStateMachineTests {
 
     @Test("random events never reorder, repeat or invent an oplog", arguments: 0..<200)
     func randomEvents(seed: UInt64) {
-        var generator = Generator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         var bench = Bench()
         bench.open([("B", 3, 0, 0)])
         var head: Int64 = 0
@@ -433,18 +434,5 @@ struct SessionStateMachineTests {
                     in: bench.world))
         }
         #expect(shown == Array(1...max(head, 1)).filter { $0 <= head }, "seed \(seed)")
-    }
-}
-
-/// SplitMix64: the same sequence for the same seed everywhere.
-private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

@@ -1,0 +1,43 @@
+import Synchronization
+import Testing
+
+@testable import AMQP
+
+@Suite("Publisher confirms") struct ConfirmLedgerTests {
+    /// Collects which publishes were told of an end.
+    private final class Told: Sendable {
+        private let numbers = Mutex<[Int]>([])
+        var all: [Int] { numbers.withLock { $0 } }
+        func confirmation(_ number: Int) -> Outbox.Confirmation {
+            { _ in self.numbers.withLock { $0.append(number) } }
+        }
+    }
+
+    private let told = Told()
+
+    private func ledger(of count: Int) -> ConfirmLedger {
+        var ledger = ConfirmLedger()
+        for number in 1...count { ledger.published([told.confirmation(number)]) }
+        return ledger
+    }
+
+    @Test("a tag settles its own message, with multiple all up to it, and an unknown tag none")
+    func settles() {
+        var ledger = ledger(of: 5)
+        for confirmation in ledger.settled(2, multiple: false) { confirmation(true) }
+        for confirmation in ledger.settled(4, multiple: true) { confirmation(true) }
+        #expect(told.all == [2, 1, 3, 4])
+        #expect(ledger.settled(2, multiple: false).isEmpty && ledger.settled(99, multiple: false).isEmpty)
+        #expect(!ledger.isEmpty)
+    }
+
+    @Test("a lost connection ends what is left, and tags begin at 1 again")
+    func abandons() {
+        var ledger = ledger(of: 3)
+        _ = ledger.settled(1, multiple: false)
+        for confirmation in ledger.abandon() { confirmation(false) }
+        #expect(told.all == [2, 3] && ledger.isEmpty)
+        ledger.published([told.confirmation(9)])
+        #expect(ledger.settled(1, multiple: false).count == 1)
+    }
+}
