@@ -225,24 +225,8 @@ final class GatewayCore: Sendable {
 
     /// Confirmations are answered once they are durable; a report without an answer is repeated by the device.
     func confirm(reportID: UInt64, deviceID: DeviceID, oplogs: [Int64: [Int64]], for session: SessionHandle) {
-        let now = WallTime.now.milliseconds
-        let facts = oplogs.map { channelID, ids in
-            Mss_Bus_V1_Fact.with {
-                $0.atMs = now
-                $0.channelID = channelID
-                $0.confirmed.deviceID = deviceID.text
-                $0.confirmed.oplogIds = ids
-            }
-        }
-        let answer: @Sendable (Bool) -> Void = { [self] isRecorded in
-            guard isRecorded else { return }
+        reporter.confirmed(oplogs, deviceID: deviceID) { [self] in
             tell([session]) { _, _ in [.send(.with { $0.confirmRecorded.reportID = reportID })] }
-        }
-        guard !facts.isEmpty else { return answer(true) }
-        do throws(AMQPError) {
-            try bus.record(facts, whenConfirmed: answer)
-        } catch {
-            logger.debug("confirmations not recorded", metadata: ["error": "\(error)"])
         }
     }
 }

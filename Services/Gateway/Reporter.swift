@@ -21,6 +21,8 @@ final class Reporter: Service, Sendable {
     private struct State {
         var syncPoints: [Receiver: OplogID] = [:]
         var facts: [Mss_Bus_V1_Fact] = []
+        var confirmed: [Mss_Bus_V1_Fact] = []
+        var whenConfirmedRecorded: [@Sendable () -> Void] = []
     }
 
     private static let interval = Duration.milliseconds(100)
@@ -60,6 +62,27 @@ final class Reporter: Service, Sendable {
         state.withLock { $0.facts.append(fact) }
     }
 
+    /// Notes that an app has processed oplogs.
+    ///
+    /// - Parameter whenRecorded: called once that is durable; never when it is not, as the device then repeats it.
+    func confirmed(
+        _ oplogs: [Int64: [Int64]], deviceID: DeviceID, whenRecorded: @escaping @Sendable () -> Void
+    ) {
+        let now = WallTime.now.milliseconds
+        let facts = oplogs.map { channelID, ids in
+            Mss_Bus_V1_Fact.with {
+                $0.atMs = now
+                $0.channelID = channelID
+                $0.confirmed.deviceID = deviceID.text
+                $0.confirmed.oplogIds = ids
+            }
+        }
+        state.withLock { state in
+            state.confirmed += facts
+            state.whenConfirmedRecorded.append(whenRecorded)
+        }
+    }
+
     func run() async throws {
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.interval) }
@@ -69,13 +92,25 @@ final class Reporter: Service, Sendable {
 
     private func flush() {
         guard bus.isConnected else { return state.withLock { trim(&$0) } }
-        let (points, facts) = state.withLock { state in
+        let gathered = state.withLock { state in
             defer { state = State() }
-            return (state.syncPoints, state.facts)
+            return state
         }
-        for (receiver, upto) in points { send(receiver, upto) }
-        for start in stride(from: 0, to: facts.count, by: Self.factsPerBody) {
-            send(Array(facts[start..<min(start + Self.factsPerBody, facts.count)]))
+        for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
+        for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
+            send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
+        }
+        send(confirmed: gathered.confirmed, whenRecorded: gathered.whenConfirmedRecorded)
+    }
+
+    private func send(confirmed facts: [Mss_Bus_V1_Fact], whenRecorded: [@Sendable () -> Void]) {
+        guard !facts.isEmpty else {
+            for answer in whenRecorded { answer() }
+            return
+        }
+        // What is not recorded has no answer: the devices repeat their reports.
+        try? bus.record(facts) { isRecorded in
+            if isRecorded { for answer in whenRecorded { answer() } }
         }
     }
 
@@ -107,6 +142,8 @@ final class Reporter: Service, Sendable {
     }
 
     private func trim(_ state: inout State) {
+        // Devices repeat what they confirmed.
+        (state.confirmed, state.whenConfirmedRecorded) = ([], [])
         let excess = state.facts.count - Self.factsMax
         guard excess > 0 else { return }
         state.facts.removeFirst(excess)

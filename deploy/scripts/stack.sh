@@ -27,16 +27,14 @@ is_running() { # NAME: our supervisor of that name lives
 }
 
 supervise() { # NAME COMMAND…: start it supervised, detached from this shell and its descriptors
-    local name=$1
-    shift
-    setsid --fork "$scripts/supervise.sh" "$stack" "$name" "$@" > /dev/null 2>&1 < /dev/null 9>&-
+    rm -f "$stack/run/$1".*
+    setsid --fork "$scripts/supervise.sh" "$@" > /dev/null 2>&1 < /dev/null 9>&-
     for _ in $(seq 100); do
-        [ -s "$stack/run/$name.child" ] && break
+        is_running "$1" && return
         sleep 0.05
     done
-    local pid
-    pid=$(awk '/^PPid:/ { print $2 }' "/proc/$(cat "$stack/run/$name.child")/status")
-    echo "$pid $(started_at "$pid")" > "$stack/run/$name.supervisor"
+    echo "the supervisor of $1 did not start" >&2
+    return 69
 }
 
 stop_supervised() { # NAME

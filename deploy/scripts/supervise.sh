@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Keeps a process running, as a container platform would: starts it again when it dies, after a pause that grows from
 # 0.2 s to 5 s and begins anew once it has lived for 10 s. SIGTERM ends both, the process gracefully (30 s, then KILL).
-#   supervise.sh FOLDER NAME COMMAND [ARGUMENT…]   logs to FOLDER/log/NAME.log, pids in FOLDER/run/NAME.*
+#   supervise.sh NAME COMMAND [ARGUMENT…]   logs to log/NAME.log of the stack's folder, pids in run/NAME.*
 set -uo pipefail
-folder=$1 name=$2
-shift 2
-log="$folder/log/$name.log" child_file="$folder/run/$name.child"
+# shellcheck source=deploy/scripts/stack.sh
+source "$(dirname "$0")/stack.sh"
+name=$1
+shift
+log="$stack/log/$name.log" child_file="$stack/run/$name.child"
+echo "$$ $(started_at $$)" > "$stack/run/$name.supervisor"
 child='' stopping=''
 
 stop() {
@@ -36,4 +39,4 @@ while [ -z "$stopping" ]; do
     sleep "$pause"
     pause=$(awk -v pause="$pause" 'BEGIN { pause *= 2; print pause > 5 ? 5 : pause }')
 done
-rm -f "$child_file" "$folder/run/$name.supervisor"
+rm -f "$child_file" "$stack/run/$name.supervisor"
