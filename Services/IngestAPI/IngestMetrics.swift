@@ -11,7 +11,7 @@ final class IngestMetrics: Sendable {
     private let byStatus: [UInt: Counter]
     private let otherStatus = Counter(label: "ingest_refusals", dimensions: [("status", "other")])
     private let duration = Timer(label: "ingest_request_duration")
-    private let inFlightGauge = Meter(label: "ingest_in_flight")
+    private let inFlightGauge = Gauge(label: "ingest_in_flight")
 
     /// Makes the series with the metrics system in force.
     init() {
@@ -38,5 +38,5 @@ final class IngestMetrics: Sendable {
     func took(_ duration: Duration) { self.duration.recordNanoseconds(Int64(duration / .nanoseconds(1))) }
 
     /// Sets how many pushes wait for the store.
-    func inFlight(_ count: Int) { inFlightGauge.set(count) }
+    func inFlight(_ count: Int) { inFlightGauge.record(count) }
 }

@@ -69,7 +69,7 @@ package enum ServiceMain {
         switch arguments {
         case ["--version"]: finish("\(name) \(version)", 0)
         case ["--help"]:
-            let list = keys.map { "  \($0.name): \($0.form)" }.joined(separator: "\n")
+            let list = keys.map { "  \($0.help)" }.joined(separator: "\n")
             finish("usage: \(name) [config check | config print | --version | --help]\nsettings:\n\(list)", 0)
         case [], ["config", "check"], ["config", "print"]: break
         default: finish("\(name): unknown arguments; see \(name) --help", ExitCode.usage, toError: true)

@@ -40,6 +40,20 @@ package struct AnySettingKey: Sendable {
     let isSecret: Bool
     /// The value of a text, or the default for none; nil when it does not do.
     let value: @Sendable (String?) -> (any Sendable)?
+
+    /// One line for a process's help: the form, and what holds when it is not set.
+    var help: String {
+        let absent: String
+        switch value(nil) {
+        case nil: absent = "required, for example \(example)"
+        case let text as String: absent = text.isEmpty ? "optional" : "default \(text)"
+        case let number as Int: absent = "default \(number)"
+        case let list as [String]: absent = list.isEmpty ? "optional" : "default \(list.joined(separator: ","))"
+        default: absent = "default \(example)"
+        }
+        let file = isSecret ? "; better in a file that \(name)_FILE names" : ""
+        return "\(name): \(form) (\(absent)\(file))"
+    }
 }
 
 extension SettingKey where Value == String {
@@ -71,7 +85,9 @@ extension SettingKey where Value == Int {
 
     /// A TCP port.
     package static func port(_ name: String, default standard: Int?) -> Self {
-        integer(name, in: 1...65_535, default: standard)
+        let key = integer(name, in: 1...65_535, default: standard)
+        return SettingKey(
+            name, form: key.form, example: String(standard ?? 7_180), standard: standard, parse: key.parse)
     }
 }
 

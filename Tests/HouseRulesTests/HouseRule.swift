@@ -22,9 +22,10 @@ struct HouseRule: Sendable, CustomStringConvertible {
         description: "lines of sources have at most 120 columns",
         sample: SourceFile(path: "deploy/up", text: String(repeating: "x", count: 121)),
         violations: { file in
-            // Formatter and tables keep their own width; generated code is nobody's to read.
-            guard !file.isSwift, ["sh", "sql", "proto", "up", "down", "test"].contains(file.suffix) else { return [] }
-            return file.matching { $0.count > 120 ? "\($0.count) columns" : nil }
+            // The formatter sees to Swift; a row of a table cannot be broken.
+            let suffixes = ["md", "sh", "sql", "proto", "py", "yml", "up", "down", "test"]
+            guard suffixes.contains(file.suffix) else { return [] }
+            return file.matching { $0.count > 120 && !$0.hasPrefix("|") ? "\($0.count) columns" : nil }
         })
 
     private static let fileLength = HouseRule(
