@@ -58,7 +58,15 @@ struct ChannelCursor {
         return (after, announced, new)
     }
 
-    /// Takes the device's acknowledgement, clamped to what it was sent.
+    /// The sync point to record, nil when it has not risen: with nothing under way to the device, all that was sent or
+    /// skipped, and what the device said it has when it connected (spec D12).
+    mutating func settle() -> OplogID? {
+        guard unacknowledged.isEmpty, sent > stored else { return nil }
+        stored = sent
+        return sent
+    }
+
+    /// Takes the device's acknowledgement, clamped to what it was sent; what was skipped behind it counts as stored.
     ///
     /// - Returns: the sync point to record, nil when it did not rise, and the bytes that are free again.
     mutating func acknowledge(upto: OplogID) -> (record: OplogID?, freedBytes: Int) {
@@ -68,6 +76,7 @@ struct ChannelCursor {
             freed += first.bytes
             unacknowledged.removeFirst()
         }
+        if let settled = settle() { return (settled, freed) }
         guard upto > stored else { return (nil, freed) }
         stored = upto
         return (upto, freed)

@@ -8,6 +8,8 @@ struct ChannelNotice: Sendable {
     let after: OplogID
     let upto: OplogID
     let entries: [Oplog]
+    /// Of a single-device channel: the only device that the entries are for.
+    let owner: DeviceID?
 
     /// Nil for a kind of channel that this build does not know.
     init?(bus: Mss_Bus_V1_OplogNotice) {
@@ -17,22 +19,23 @@ struct ChannelNotice: Sendable {
         after = OplogID(bus.after)
         upto = OplogID(bus.upto)
         entries = bus.entries.map(Oplog.init(bus:))
+        owner = bus.ownerDeviceID.isEmpty ? nil : DeviceID(bus.ownerDeviceID)
     }
 
     /// Only that the channel reaches this far: the sweep's finding.
     init(channelID: Int64, address: ChannelAddress, head: OplogID) {
-        self.channelID = channelID
-        self.address = address
-        after = head
-        upto = head
-        entries = []
+        self.init(channelID: channelID, address: address, after: head, upto: head, entries: [])
     }
 
-    init(channelID: Int64, address: ChannelAddress, after: OplogID, upto: OplogID, entries: [Oplog]) {
+    init(
+        channelID: Int64, address: ChannelAddress, after: OplogID, upto: OplogID, entries: [Oplog],
+        owner: DeviceID? = nil
+    ) {
         self.channelID = channelID
         self.address = address
         self.after = after
         self.upto = upto
         self.entries = entries
+        self.owner = owner
     }
 }

@@ -87,9 +87,10 @@ final class DeviceHandler: ChannelInboundHandler {
                 for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
             gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
-        case .fetch(let channelID, let after, let newest, let traits):
+        case .fetch(let channelID, let after, let newest, let traits, let onlyOwner):
             gateway.fetch(
-                channelID: channelID, after: after, newest: newest, traits: traits, for: handle(on: context))
+                channelID: channelID, after: after, newest: newest, traits: traits, onlyOwner: onlyOwner,
+                for: handle(on: context))
         case .validate(let instanceID, let userID, let sessionID, let bindNumber):
             gateway.validate(
                 instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,

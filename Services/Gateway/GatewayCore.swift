@@ -182,7 +182,10 @@ final class GatewayCore: Sendable {
         }
     }
 
-    func fetch(channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, for session: SessionHandle) {
+    func fetch(
+        channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, onlyOwner: DeviceID?,
+        for session: SessionHandle
+    ) {
         bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -192,6 +195,7 @@ final class GatewayCore: Sendable {
                 $0.newest = UInt32(newest)
                 $0.operatingSystem = Mss_Bus_V1_OperatingSystem(traits.operatingSystem)
                 $0.appVersion = traits.appVersion
+                $0.ownerDeviceID = onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
             tell([session]) { machine, world in

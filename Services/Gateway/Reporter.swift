@@ -45,10 +45,13 @@ final class Reporter: Service, Sendable {
             $0.stored.deviceID = deviceID.text
             $0.stored.upto = upto.value
         }
+        // Another device may take over where the receiver is not a store: what is stored must be known at once.
+        let isUrgent = storeID == nil && bus.isConnected
         state.withLock { state in
-            state.syncPoints[receiver] = max(state.syncPoints[receiver] ?? .zero, upto)
+            if !isUrgent { state.syncPoints[receiver] = max(state.syncPoints[receiver] ?? .zero, upto) }
             state.facts.append(fact)
         }
+        if isUrgent { send(receiver, upto) }
     }
 
     /// Notes that oplogs went out.

@@ -14,7 +14,7 @@ enum SessionAction {
     /// Note foreground state and verdict.
     case update(SessionIdentity, connectionEpoch: Int64, verdictFor: Duration)
     /// Read a page.
-    case fetch(channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits)
+    case fetch(channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, onlyOwner: DeviceID?)
     /// Ask the tenant; the answer comes back with the bind it was asked for.
     case validate(instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32)
     /// Record a sync point.

@@ -40,6 +40,8 @@ struct SessionStateMachine {
     private var validateAt: ContinuousClock.Instant?
     private var failedValidations = 0
     private var retryAt: ContinuousClock.Instant?
+    /// The last word of the store on whether this device owns the bound user (spec D8).
+    private var ownsUser = false
     private var needsOpen = false
     private var isRegistering = false
     private var opensBind = false
@@ -163,18 +165,23 @@ struct SessionStateMachine {
             else { continue }
             let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
             guard var cursor = cursors[key] else { continue }
-            let (record, freed) = cursor.acknowledge(upto: OplogID(item.upto))
+            let (upto, freed) = cursor.acknowledge(upto: OplogID(item.upto))
             cursors[key] = cursor
             windowUsed -= freed
-            guard let record else { continue }
-            let perStore =
-                world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (kind != .device)
-            actions.append(
-                .record(
-                    channelID: cursor.channelID, deviceID: identity.deviceID,
-                    storeID: perStore ? identity.storeID : nil, upto: record))
+            if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
         }
         return actions + readOn(in: world)
+    }
+
+    private func record(
+        _ upto: OplogID, of key: ChannelKey, _ cursor: ChannelCursor, for identity: SessionIdentity,
+        in world: SessionSurroundings
+    ) -> SessionAction {
+        let perStore =
+            world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
+        return .record(
+            channelID: cursor.channelID, deviceID: identity.deviceID, storeID: perStore ? identity.storeID : nil,
+            upto: upto)
     }
 
     private func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
@@ -224,13 +231,14 @@ struct SessionStateMachine {
             return close(.superseded, "a newer connection of this device is open")
         }
         connectionEpoch = reply.connectionEpoch
+        ownsUser = reply.owner
         guard bindNumber == identity.bindNumber else {
             return register(takesOwnership: identity.userID != nil, in: world)
         }
         for state in reply.channels { learn(state) }
         for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
         earlyHeads = [:]
-        var actions: [SessionAction] = []
+        var actions = settleAll(in: world)
         if phase == .opening {
             phase = .open
             actions.append(
@@ -289,8 +297,11 @@ struct SessionStateMachine {
         }
         if cursors[key] == nil { learn(notice.address, channelID: notice.channelID, head: .zero) }
         guard var cursor = cursors[key] else { return [] }
+        if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
+        // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
+        let isForThisDevice = notice.owner == identity.deviceID || !isSingleDevice(key, of: identity, in: world)
         guard
-            BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
+            isForThisDevice, BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
             windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
         else {
             cursor.learn(head: notice.upto)
@@ -308,10 +319,12 @@ struct SessionStateMachine {
             return []
         }
         cursor.isFetching = false
+        if reply.notOwner { ownsUser = false }
         cursor.learn(head: OplogID(reply.upto))
         cursors[key] = cursor
         // The reasons to withhold are asked again: they may have come up while the page was on its way.
         guard
+            !reply.notOwner,
             BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto)) == .applies,
             withholding(key, of: identity, in: world) == nil
         else { return readOn(in: world) }
@@ -335,7 +348,7 @@ struct SessionStateMachine {
         guard var cursor = cursors[key] else { return [] }
         defer { cursors[key] = cursor }
         guard let batch = cursor.take(upto: upto, entries: entries, device: identity.traits, now: world.wallTime)
-        else { return [] }
+        else { return cursor.settle().map { [record($0, of: key, cursor, for: identity, in: world)] } ?? [] }
         windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
         let message = Mss_Device_V1_ChannelBatch.with {
             $0.kind = key.kind.wire
@@ -352,7 +365,7 @@ struct SessionStateMachine {
     private enum Withholding {
         /// This gateway may be wrong about its sessions; nothing about the device has changed.
         case noLease
-        /// Configuration offline, or no valid verdict: what comes meanwhile is a backlog (spec D10).
+        /// Configuration offline, no valid verdict, or not the owner: what comes meanwhile is a backlog (spec D10).
         case notEligible
     }
 
@@ -365,7 +378,23 @@ struct SessionStateMachine {
             let configuration = world.configuration(identity.instanceID, key.bizType), configuration.isOnline,
             configuration.kind == key.kind
         else { return .notEligible }
+        if configuration.isSingleDevice, !ownsUser { return .notEligible }
         return !configuration.checksSession || verdict.allowsDelivery(at: world.now) ? nil : .notEligible
+    }
+
+    private func isSingleDevice(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Bool {
+        world.configuration(identity.instanceID, key.bizType)?.isSingleDevice ?? false
+    }
+
+    /// Records what the device has, or was spared, beyond what the server knew.
+    private mutating func settleAll(in world: SessionSurroundings) -> [SessionAction] {
+        guard let identity else { return [] }
+        return cursors.keys.compactMap { key in
+            guard let upto = cursors[key]?.settle(), let cursor = cursors[key] else { return nil }
+            return record(upto, of: key, cursor, for: identity, in: world)
+        }
     }
 
     /// Reads every channel that is behind and may go out, as far as the window allows; says "caught up" once.
@@ -392,7 +421,9 @@ struct SessionStateMachine {
             }
             cursors[key]?.isFetching = true
             actions.append(
-                .fetch(channelID: cursor.channelID, after: cursor.sent, newest: newest, traits: identity.traits))
+                .fetch(
+                    channelID: cursor.channelID, after: cursor.sent, newest: newest, traits: identity.traits,
+                    onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil))
         }
         if announcesCaughtUp, !isCatchingUp {
             announcesCaughtUp = false
@@ -431,6 +462,7 @@ struct SessionStateMachine {
         }
         reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
         earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
+        ownsUser = false
         verdict = .unknown
         isValidating = false
         validateAt = nil

@@ -69,7 +69,7 @@ struct BusSubmission: PushSubmitting {
         command.bizType = push.bizType.text
         command.oplog = oplog
         command.checksSession = configuration.checksSession
-        command.singleDevice = kind == .user && !configuration.isMultiDevice
+        command.singleDevice = configuration.isSingleDevice
         return command
     }
 

@@ -40,7 +40,9 @@ struct FetchWork: LaneWork {
         let queries = pages.map { command, start in
             let limit = min(max(Int(command.limit), 1), Limits.fetchPageOplogs)
             return (
-                head: OplogStore.head(of: command.channelID),
+                head: OplogStore.head(
+                    of: command.channelID,
+                    readBy: command.ownerDeviceID.isEmpty ? nil : DeviceID(command.ownerDeviceID)),
                 page: OplogStore.page(of: command.channelID, after: start, limit: limit), limit: limit
             )
         }
@@ -50,7 +52,14 @@ struct FetchWork: LaneWork {
             for (index, query) in queries.enumerated() {
                 let command = pages[index].command
                 do throws(PostgresError) {
-                    let head = query.head.decode(try results[2 * index].get())
+                    guard let head = query.head.decode(try results[2 * index].get()) else {
+                        bus.reply(
+                            .with {
+                                $0.correlation = command.correlation
+                                $0.fetch.notOwner = true
+                            }, to: replyTo)
+                        continue
+                    }
                     let entries = query.page.decode(try results[2 * index + 1].get())
                     let isFull = entries.count == query.limit
                     let last = entries.last?.id ?? .zero

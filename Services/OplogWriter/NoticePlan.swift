@@ -24,9 +24,12 @@ struct NoticePlan {
         }
         for channelID in order {
             let indices = rowsOfChannel[channelID] ?? []
-            let gateways = Set(indices.flatMap { sessions[$0] }.map(\.gatewayID))
+            let isSingleDevice = indices.contains { rows[$0].command.singleDevice }
+            let told = indices.flatMap { sessions[$0] }.filter { !isSingleDevice || $0.isOwner }
+            let gateways = Set(told.map(\.gatewayID))
             guard !gateways.isEmpty else { continue }
-            let notice = Self.notice(channelID, indices.map { (rows[$0], appended[$0]) })
+            var notice = Self.notice(channelID, indices.map { (rows[$0], appended[$0]) })
+            if isSingleDevice { notice.oplogs.ownerDeviceID = told[0].deviceID.text }
             for gatewayID in gateways.sorted() { notices.append((gatewayID, notice)) }
         }
     }

@@ -111,6 +111,7 @@ struct SessionWork: LaneWork {
             return .with {
                 $0.session.connectionEpoch = registered.connectionEpoch
                 $0.session.leaseLost = !registered.hasLease
+                $0.session.owner = registered.ownsUser
                 $0.session.channels = channels.decode(rows[1]).map(\.bus)
             }
         }

@@ -29,6 +29,9 @@ package struct SyncConfiguration: Hashable, Sendable {
 
     /// Whether a sync point belongs to (device, store), and not to the user or device as a whole (spec §1, Receiver).
     package var hasReceiverPerStore: Bool { kind.isGlobal || (kind == .user && isMultiDevice) }
+
+    /// Only the owner of the user receives (spec D8).
+    package var isSingleDevice: Bool { kind == .user && !isMultiDevice }
 }
 
 /// How much of a backlog a receiver gets when its session opens (spec D10).

@@ -54,12 +54,14 @@ package enum DeviceSessionStore {
         /// The gateway whose older connection of this device is to be closed.
         package var supersededGatewayID: String?
         package var hasLease: Bool
+        /// This device is the owner of the bound user (spec §1).
+        package var ownsUser: Bool
     }
 
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user
             FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
             """
         let parameters: [PostgresValue] = [
@@ -70,10 +72,12 @@ package enum DeviceSessionStore {
             .int64(session.verdictMilliseconds),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            guard let row = rows.first else { return Registered(connectionEpoch: 0, hasLease: true) }
+            guard let row = rows.first else {
+                return Registered(connectionEpoch: 0, hasLease: true, ownsUser: false)
+            }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2))
+                hasLease: row.bool(2), ownsUser: row.bool(3))
         }
     }
 
@@ -85,18 +89,20 @@ package enum DeviceSessionStore {
         package var syncPoint: OplogID
     }
 
-    /// The channels of a registered session. Run after `register` has committed: an append that does not see the
+    /// The channels of a registered session. Where the user or device has one sync point it is the highest that any of
+    /// its devices ever recorded, so that a configuration which becomes single-device goes on from there (spec D17). Run after `register` has committed: an append that does not see the
     /// session is then seen here (design §1, register first, then read).
     package static func channels(of session: Registration) -> Query<[ChannelState]> {
         let sql = """
-            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head, coalesce(p.oplog_id, 0)
+            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head,
+                CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device)
+                    THEN (SELECT oplog_id FROM sync_point p
+                        WHERE p.channel_id = c.channel_id AND p.device_id = $3 AND p.store_id = $4)
+                    ELSE (SELECT max(oplog_id) FROM sync_point p WHERE p.channel_id = c.channel_id) END
             FROM (VALUES (0::smallint, $2::text), (1::smallint, $3::text), (2::smallint, ''), (3::smallint, ''))
                 AS t (kind, target)
             JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
             LEFT JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
-            LEFT JOIN sync_point p ON p.channel_id = c.channel_id
-                AND p.device_id = CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN $3 ELSE '' END
-                AND p.store_id = CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN $4 ELSE '' END
             WHERE c.kind IN (1, 3) OR $2 <> ''
             """
         let parameters: [PostgresValue] = [
@@ -110,7 +116,7 @@ package enum DeviceSessionStore {
                 let target = TargetAddress(instanceID: instanceID, kind: kind, target: row.text(2))
                 return ChannelState(
                     channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(3))),
-                    head: OplogID(row.int64(4)), syncPoint: OplogID(row.int64(5)))
+                    head: OplogID(row.int64(4)), syncPoint: row.isNull(5) ? .zero : OplogID(row.int64(5)))
             }
         }
     }
@@ -144,6 +150,7 @@ package enum DeviceSessionStore {
         /// Which of the targets asked for.
         package var ordinal: Int
         package var gatewayID: String
+        package var deviceID: DeviceID
         package var traits: DeviceTraits
         package var isOwner: Bool
         package var hasValidVerdict: Bool
@@ -153,7 +160,7 @@ package enum DeviceSessionStore {
     /// committed: a session that is not seen here reads a backlog that has the append.
     package static func presence(of targets: [TargetAddress]) -> Query<[Presence]> {
         let sql = """
-            SELECT i.ordinal, s.gateway_id, s.operating_system, s.app_version,
+            SELECT i.ordinal, s.gateway_id, s.device_id, s.operating_system, s.app_version,
                 coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp()
             FROM unnest($1::text[], $2::smallint[], $3::text[])
                 WITH ORDINALITY AS i (instance_id, kind, target, ordinal)
@@ -175,10 +182,10 @@ package enum DeviceSessionStore {
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.map { row in
                 Presence(
-                    ordinal: Int(row.int64(0)) - 1, gatewayID: row.text(1),
+                    ordinal: Int(row.int64(0)) - 1, gatewayID: row.text(1), deviceID: DeviceID(row.text(2)),
                     traits: DeviceTraits(
-                        operatingSystem: OperatingSystem(rawValue: row.int16(2)), appVersion: row.text(3)),
-                    isOwner: row.bool(4), hasValidVerdict: row.bool(5))
+                        operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
+                    isOwner: row.bool(5), hasValidVerdict: row.bool(6))
             }
         }
     }

@@ -61,10 +61,18 @@ package enum OplogStore {
     }
 
     /// The head of a channel; read before `page`, so that a page that came back short covers at least this far.
-    package static func head(of channelID: Int64) -> Query<OplogID> {
-        let sql = "SELECT head FROM channel WHERE channel_id = $1"
-        return Query(PostgresStatement(sql, [.int64(channelID)])) { rows in
-            rows.first.map { OplogID($0.int64(0)) } ?? .zero
+    ///
+    /// - Parameter owner: of a single-device channel, who wants to read; nil is the answer when another device owns
+    ///   the user now (spec D8).
+    package static func head(of channelID: Int64, readBy owner: DeviceID? = nil) -> Query<OplogID?> {
+        let sql = """
+            SELECT c.head, $2 = '' OR coalesce(w.device_id = $2, false)
+            FROM channel c LEFT JOIN owner w ON w.instance_id = c.instance_id AND w.user_id = c.target
+            WHERE c.channel_id = $1
+            """
+        return Query(PostgresStatement(sql, [.int64(channelID), .text(owner?.text ?? "")])) { rows in
+            guard let row = rows.first else { return .zero }
+            return row.bool(1) ? OplogID(row.int64(0)) : nil
         }
     }
 

@@ -10,18 +10,27 @@ struct Caller: Sendable {
         let success: Bool
         let msg: String
         let oplogId: Int64?
+        let detail: String?
     }
 
     let apis: [Int]
 
     /// One call; nil when there was no readable answer.
-    func call(_ bizType: String, to target: String, id: String, payload: String, api: Int = 0) async -> Answer? {
-        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/single?instanceId=\(Stack.instance)"
+    ///
+    /// - Parameters:
+    ///   - target: a user or device; nil calls the global push.
+    ///   - more: members beside the usual ones, as text.
+    func call(
+        _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], api: Int = 0
+    ) async -> Answer? {
+        let scope = target == nil ? "global" : "single"
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/\(scope)?instanceId=\(Stack.instance)"
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
         request.headers.add(name: "Content-Encoding", value: "UTF-8")
-        let members = ["bizType": bizType, "linkToken": target, "thirdMsgId": id, "payload": payload]
+        var members = ["bizType": bizType, "thirdMsgId": id, "payload": payload].merging(more) { $1 }
+        if let target { members["linkToken"] = target }
         guard let body = try? JSONEncoder().encode(members) else { return nil }
         request.body = .bytes(ByteBuffer(bytes: body))
         guard

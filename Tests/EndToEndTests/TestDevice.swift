@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import MobileSync
 import Synchronization
+import TestSupport
 
 /// A device with a store of its own, which writes down everything that its app was given.
 final class TestDevice: Sendable {
@@ -9,20 +10,31 @@ final class TestDevice: Sendable {
     let device: String
     private let session: String
     private let stack: Stack
+    private let operatingSystem: String
+    private let appVersion: String
     private let storePath: String
     private let shown = Mutex<[SyncOplog]>([])
     private let news = Mutex<[SyncEvent]>([])
 
-    init(_ stack: Stack, user: String, device: String, session: String = "session") {
+    /// - Parameter install: another one of the same device is a re-installed app, with an empty store.
+    init(
+        _ stack: Stack, user: String, device: String, session: String = "session", operatingSystem: String = "iOS",
+        appVersion: String = "1.0.0", install: Int = 0
+    ) {
         self.user = user
         self.device = device
         self.session = session
         self.stack = stack
-        storePath = stack.folder.appending(path: "\(device).sqlite").path
+        self.operatingSystem = operatingSystem
+        self.appVersion = appVersion
+        storePath = stack.folder.appending(path: "\(device)-\(install).sqlite").path
     }
 
     /// What the app was given so far, in order.
     var received: [SyncOplog] { shown.withLock { $0 } }
+
+    /// The payloads of one Sync ID that the app was given so far, in order.
+    func payloads(_ bizType: String) -> [String] { received.filter { $0.bizType == bizType }.compactMap(\.text) }
 
     /// What the client told beside data.
     var events: [SyncEvent] { news.withLock { $0 } }
@@ -33,8 +45,8 @@ final class TestDevice: Sendable {
             configuration: SyncClientConfiguration(
                 host: "127.0.0.1", port: stack.gateways[gateway % stack.gateways.count], instanceID: Stack.instance,
                 deviceID: device, storePath: storePath,
-                trust: .certificateAuthority(file: stack.certificateAuthority), operatingSystemName: "iOS",
-                appVersion: "1.0.0"),
+                trust: .certificateAuthority(file: stack.certificateAuthority),
+                operatingSystemName: operatingSystem, appVersion: appVersion),
             logger: Logger(label: "device") { _ in SwiftLogNoOpLogHandler() })
         try client.bind(userID: user, sessionID: session)
         let events = client.events
@@ -51,6 +63,19 @@ final class TestDevice: Sendable {
             }
             defer { group.cancelAll() }
             try await group.next()
+        }
+    }
+
+    /// Connects, waits until everything that waited has come, runs the body, and disconnects.
+    func connected(gateway: Int = 0, _ body: () async throws -> Void = {}) async throws {
+        let before = events.count
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.stay(gateway: gateway) }
+            try await eventually("\(device) is caught up", within: .seconds(20)) {
+                events[before...].contains(.caughtUp(userID: user))
+            }
+            try await body()
+            group.cancelAll()
         }
     }
 

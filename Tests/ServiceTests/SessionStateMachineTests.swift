@@ -23,10 +23,11 @@ private struct Bench {
     }
 
     static func configuration(
-        _ bizType: String, kind: SyncModel.ChannelKind = .user, checks: Bool = false, repush: RepushMode = .all
+        _ bizType: String, kind: SyncModel.ChannelKind = .user, multiDevice: Bool = true, checks: Bool = false,
+        repush: RepushMode = .all
     ) -> SyncConfiguration {
         SyncConfiguration(
-            instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind, isMultiDevice: true,
+            instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind, isMultiDevice: multiDevice,
             isPersistent: true, repush: repush, checksSession: checks, isOnline: true)
     }
 
@@ -75,17 +76,20 @@ private struct Bench {
 
     static let target = TargetAddress(instanceID: instance.id, kind: .user, target: "u")
 
-    static func notice(_ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1) -> ChannelNotice
-    {
+    static func notice(
+        _ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1, owner: String? = nil,
+        targeting: Targeting = .everyone
+    ) -> ChannelNotice {
         ChannelNotice(
             channelID: channel, address: ChannelAddress(target: target, bizType: BizType(bizType)),
-            after: OplogID(after), upto: OplogID(ids.last ?? after), entries: ids.map { oplog($0, payload: payload) })
+            after: OplogID(after), upto: OplogID(ids.last ?? after),
+            entries: ids.map { oplog($0, payload: payload, targeting: targeting) }, owner: owner.map { DeviceID($0) })
     }
 
-    static func oplog(_ id: Int64, payload: Int = 1) -> Oplog {
+    static func oplog(_ id: Int64, payload: Int = 1, targeting: Targeting = .everyone) -> Oplog {
         Oplog(
             id: OplogID(id), thirdMessageID: ThirdMessageID("m\(id)"), payload: Array(repeating: 120, count: payload),
-            isBinary: false, targeting: .everyone, validUntil: WallTime(milliseconds: 2_000),
+            isBinary: false, targeting: targeting, validUntil: WallTime(milliseconds: 2_000),
             createdAt: WallTime(milliseconds: 0), isPersistent: true)
     }
 
@@ -110,13 +114,16 @@ extension [SessionAction] {
         compactMap { if case .push(let batch, _, _) = $0 { batch } else { nil } }
     }
     fileprivate var fetches: [(after: Int64, newest: Int)] {
-        compactMap { if case .fetch(_, let after, let newest, _) = $0 { (after.value, newest) } else { nil } }
+        compactMap { if case .fetch(_, let after, let newest, _, _) = $0 { (after.value, newest) } else { nil } }
     }
     fileprivate var closeCode: CloseCode? {
         compactMap { if case .close(let code, _) = $0 { code } else { nil } }.first
     }
     fileprivate var isCaughtUp: Bool {
         contains { if case .send(let packet) = $0, case .caughtUp? = packet.body { true } else { false } }
+    }
+    fileprivate var recorded: [Int64] {
+        compactMap { if case .record(_, _, _, let upto) = $0 { upto.value } else { nil } }
     }
     fileprivate var opens: Int { count { if case .open = $0 { true } else { false } } }
 }
@@ -189,6 +196,88 @@ struct SessionStateMachineTests {
         _ = bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world)
         let late = bench.machine.noticed(Bench.notice("B", channel: 3, after: 50, ids: [51]), in: bench.world)
         #expect(late.fetches.map(\.newest) == [0])
+    }
+
+    @Test("D12: what is skipped moves the sync point once nothing before it is under way, without a frame")
+    func skippingMovesTheSyncPoint() {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 10)])
+        func skipped(_ id: Int64) -> ChannelNotice {
+            let targeting = Targeting(operatingSystem: .android)
+            return Bench.notice("B", channel: 3, after: id - 1, ids: [id], targeting: targeting)
+        }
+        let first = bench.machine.noticed(skipped(11), in: bench.world)
+        #expect(first.recorded == [11] && first.pushed.isEmpty && first.batches.isEmpty)
+        let sent = bench.machine.noticed(Bench.notice("B", channel: 3, after: 11, ids: [12]), in: bench.world)
+        #expect(sent.pushed == [12] && sent.recorded.isEmpty)
+        #expect(bench.machine.noticed(skipped(13), in: bench.world).recorded.isEmpty, "12 is not stored yet")
+        let acknowledged = bench.receive { packet in
+            packet.storedAck.channels = [
+                .with {
+                    $0.bizType = "B"
+                    $0.bindNumber = 1
+                    $0.upto = 12
+                }
+            ]
+        }
+        #expect(acknowledged.recorded == [13])
+    }
+
+    @Test("what the device says it has beyond the server's record is recorded when it connects")
+    func reportedPositionsAreRecorded() {
+        var bench = Bench()
+        _ = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = "u"
+            $0.connect.bind.syncPoints = [
+                .with {
+                    $0.bizType = "B"
+                    $0.oplogID = 8
+                }
+            ]
+        }
+        let opened = bench.machine.registered(Bench.reply([("B", 3, 10, 5)]), bindNumber: 1, in: bench.world)
+        #expect(opened.recorded == [8] && opened.fetches.map(\.after) == [8])
+    }
+
+    @Test("D8: single-device data goes to the owner alone, and its backlog is read under the owner's name")
+    func onlyTheOwnerReceives() {
+        var bench = Bench([Bench.configuration("B", multiDevice: false)])
+        var reply = Bench.reply([("B", 3, 10, 4)])
+        _ = bench.open()
+        reply.owner = true
+        let owned = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        #expect(owned.fetches.map(\.after) == [4])
+        #expect(
+            owned.contains { if case .fetch(_, _, _, _, let owner) = $0 { owner == DeviceID("d") } else { false } })
+        #expect(bench.machine.fetched(Bench.page(after: 4, ids: [10]), channelID: 3, in: bench.world).pushed == [10])
+        let mine = Bench.notice("B", channel: 3, after: 10, ids: [11], owner: "d")
+        #expect(bench.machine.noticed(mine, in: bench.world).pushed == [11])
+        let unnamed = Bench.notice("B", channel: 3, after: 11, ids: [12])
+        let asked = bench.machine.noticed(unnamed, in: bench.world)
+        #expect(asked.pushed.isEmpty && asked.fetches.map(\.after) == [11], "read again, where ownership is asked")
+        _ = bench.machine.fetched(Bench.page(after: 11, ids: [12]), channelID: 3, in: bench.world)
+        // Another device has bound the user; either word is enough.
+        let others = Bench.notice("B", channel: 3, after: 12, ids: [13], owner: "e")
+        let lost = bench.machine.noticed(others, in: bench.world)
+        #expect(lost.pushed.isEmpty && lost.fetches.isEmpty)
+    }
+
+    @Test("D8: a page that the store refuses to one who is no longer owner is not asked for again")
+    func notOwnerAnyMore() {
+        var bench = Bench([Bench.configuration("B", multiDevice: false)])
+        var reply = Bench.reply([("B", 3, 10, 4)])
+        _ = bench.open()
+        reply.owner = true
+        _ = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        let refused = bench.machine.fetched(.with { $0.notOwner = true }, channelID: 3, in: bench.world)
+        #expect(refused.pushed.isEmpty && refused.fetches.isEmpty)
+        bench.now += .seconds(1)
+        #expect(bench.machine.ticked(in: bench.world).fetches.isEmpty)
     }
 
     @Test("a notice that overtakes the registration's answer is not lost")

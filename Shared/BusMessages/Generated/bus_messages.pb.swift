@@ -477,6 +477,9 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   /// The gateway's lease is gone: take a new one and announce again.
   package var leaseLost: Bool = false
 
+  /// This device owns the bound user: single-device channels are for it.
+  package var owner: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -608,6 +611,9 @@ package nonisolated struct Mss_Bus_V1_FetchCommand: Sendable {
 
   package var appVersion: String = String()
 
+  /// Only when this device owns the channel's user; empty: the channel is not a single-device one.
+  package var ownerDeviceID: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -626,6 +632,9 @@ package nonisolated struct Mss_Bus_V1_FetchReply: Sendable {
 
   /// The channel holds more above upto.
   package var more: Bool = false
+
+  /// Nothing was read: another device owns the user now.
+  package var notOwner: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1105,6 +1114,9 @@ package nonisolated struct Mss_Bus_V1_OplogNotice: Sendable {
   package var upto: Int64 = 0
 
   package var entries: [Mss_Bus_V1_Oplog] = []
+
+  /// Single-device channels: the entries are for this device alone.
+  package var ownerDeviceID: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1898,7 +1910,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1909,6 +1921,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.connectionEpoch) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.leaseLost) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.owner) }()
       default: break
       }
     }
@@ -1924,6 +1937,9 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if self.leaseLost != false {
       try visitor.visitSingularBoolField(value: self.leaseLost, fieldNumber: 3)
     }
+    if self.owner != false {
+      try visitor.visitSingularBoolField(value: self.owner, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1931,6 +1947,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.connectionEpoch != rhs.connectionEpoch {return false}
     if lhs.channels != rhs.channels {return false}
     if lhs.leaseLost != rhs.leaseLost {return false}
+    if lhs.owner != rhs.owner {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2182,7 +2199,7 @@ nonisolated extension Mss_Bus_V1_FetchCommands: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2197,6 +2214,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.newest) }()
       case 6: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       default: break
       }
     }
@@ -2224,6 +2242,9 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     if !self.appVersion.isEmpty {
       try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 7)
     }
+    if !self.ownerDeviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2235,6 +2256,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     if lhs.newest != rhs.newest {return false}
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2242,7 +2264,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2254,6 +2276,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
       default: break
       }
     }
@@ -2272,6 +2295,9 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if self.more != false {
       try visitor.visitSingularBoolField(value: self.more, fieldNumber: 4)
     }
+    if self.notOwner != false {
+      try visitor.visitSingularBoolField(value: self.notOwner, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2280,6 +2306,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.upto != rhs.upto {return false}
     if lhs.entries != rhs.entries {return false}
     if lhs.more != rhs.more {return false}
+    if lhs.notOwner != rhs.notOwner {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3275,7 +3302,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OplogNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3289,6 +3316,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       default: break
       }
     }
@@ -3317,6 +3345,9 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if !self.entries.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.entries, fieldNumber: 6)
     }
+    if !self.ownerDeviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3327,6 +3358,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if lhs.after != rhs.after {return false}
     if lhs.upto != rhs.upto {return false}
     if lhs.entries != rhs.entries {return false}
+    if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -266,7 +266,7 @@ CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
     in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
     in_takes_ownership boolean, in_verdict_ms bigint
-) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean)
+) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -275,7 +275,7 @@ DECLARE
     old_epoch bigint;
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, false;
+        RETURN QUERY SELECT 0::bigint, NULL::text, false, false;
         RETURN;
     END IF;
     IF new_epoch = 0 THEN
@@ -296,7 +296,7 @@ BEGIN
         verdict_until = excluded.verdict_until
     WHERE s.connection_epoch <= excluded.connection_epoch;
     IF NOT FOUND THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, true;
+        RETURN QUERY SELECT 0::bigint, NULL::text, true, false;
         RETURN;
     END IF;
     IF in_takes_ownership AND in_user <> '' THEN
@@ -306,5 +306,7 @@ BEGIN
             device_id = excluded.device_id, bind_epoch = excluded.bind_epoch
         WHERE w.bind_epoch < excluded.bind_epoch AND w.device_id <> excluded.device_id;
     END IF;
-    RETURN QUERY SELECT new_epoch, CASE WHEN old_epoch < new_epoch THEN old_gateway END, true;
+    RETURN QUERY SELECT new_epoch, CASE WHEN old_epoch < new_epoch THEN old_gateway END, true, EXISTS (
+        SELECT FROM owner w
+        WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device);
 END $$;

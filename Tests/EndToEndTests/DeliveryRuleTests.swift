@@ -1,0 +1,219 @@
+import Foundation
+import MobileSync
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    /// The rows of the specification's delivery rules; a test's name begins with the row's number.
+    ///
+    /// That something does not come is seen by a marker of another Sync ID, pushed later, that does.
+    @Suite("Delivery rules")
+    struct DeliveryRuleTests {
+        let stack: Stack
+        let caller: Caller
+
+        init() throws {
+            stack = try RunningSystem.stack
+            caller = Caller(apis: stack.apis)
+        }
+
+        /// Pushes to UCHAT and waits until the device's app has it.
+        private func mark(_ device: TestDevice) async throws {
+            let id = UUID().uuidString
+            _ = try await caller.push("UCHAT", to: device.user, id: id, payload: id)
+            try await eventually("the marker reaches \(device.device)", within: .seconds(10)) {
+                device.payloads("UCHAT").contains(id)
+            }
+        }
+
+        /// Waits until the device's app has been given exactly this.
+        private func shows(_ device: TestDevice, _ bizType: String, _ payloads: [String]) async throws {
+            try await eventually(
+                "\(device.device) shows \(payloads), not \(device.payloads(bizType))", within: .seconds(10)
+            ) { device.payloads(bizType) == payloads }
+        }
+
+        private func push(
+            _ bizType: String, to target: String?, _ payloads: [String], more: [String: String] = [:],
+            expecting message: String
+        ) async throws {
+            for payload in payloads {
+                let id = "\(target ?? "all")-\(payload)"
+                let answer = await caller.call(bizType, to: target, id: id, payload: payload, more: more)
+                #expect(answer?.msg == message, "\(payload): \(answer?.detail ?? "")")
+            }
+        }
+
+        @Test("D6: non-persistent data reaches those online now, and nobody else ever") func nonPersistent()
+            async throws
+        {
+            let device = TestDevice(stack, user: "d6-u", device: "d6-d")
+            try await push("PRESENCE-PING", to: "d6-u", ["missed"], expecting: "NOT_ONLINE")
+            try await device.connected {
+                try await push("PRESENCE-PING", to: "d6-u", ["live"], expecting: "SUCCESS")
+                try await mark(device)
+            }
+            try await push("PRESENCE-PING", to: "d6-u", ["missed again"], expecting: "NOT_ONLINE")
+            try await device.connected { try await mark(device) }
+            #expect(device.payloads("PRESENCE-PING") == ["live"])
+        }
+
+        @Test("D7: every device of the user has everything; a new one and a re-installed one begin at the start")
+        func multiDevice() async throws {
+            let first = TestDevice(stack, user: "d7-u", device: "d7-a")
+            let second = TestDevice(stack, user: "d7-u", device: "d7-b")
+            try await first.connected {
+                try await second.connected(gateway: 1) {
+                    for payload in ["1", "2"] {
+                        _ = try await caller.push("UCHAT", to: "d7-u", id: "d7-\(payload)", payload: payload)
+                    }
+                    for device in [first, second] { try await shows(device, "UCHAT", ["1", "2"]) }
+                }
+            }
+            let new = TestDevice(stack, user: "d7-u", device: "d7-c")
+            let reinstalled = TestDevice(stack, user: "d7-u", device: "d7-a", install: 1)
+            for device in [new, reinstalled] {
+                try await device.connected { try await shows(device, "UCHAT", ["1", "2"]) }
+            }
+        }
+
+        @Test("D8: only the device that bound last receives; what one has stored no other gets; the owner may be away")
+        func singleDevice() async throws {
+            let old = TestDevice(stack, user: "d8-u", device: "d8-a")
+            let new = TestDevice(stack, user: "d8-u", device: "d8-b")
+            try await old.connected {
+                try await push("SINGLE-USER", to: "d8-u", ["1"], expecting: "SUCCESS")
+                try await shows(old, "SINGLE-USER", ["1"])
+                try await new.connected(gateway: 1) {
+                    try await push("SINGLE-USER", to: "d8-u", ["2"], expecting: "SUCCESS")
+                    try await shows(new, "SINGLE-USER", ["2"])
+                    try await mark(old)
+                }
+                // The owner is away and stays owner.
+                try await eventually("the owner is gone", within: .seconds(10)) {
+                    let id = UUID().uuidString
+                    return await caller.call("SINGLE-USER", to: "d8-u", id: id, payload: id)?.msg == "NOT_ONLINE"
+                }
+                try await push("SINGLE-USER", to: "d8-u", ["3"], expecting: "NOT_ONLINE")
+                try await mark(old)
+                #expect(old.payloads("SINGLE-USER") == ["1"])
+            }
+            try await old.connected {
+                try await eventually("what came while nobody was there", within: .seconds(10)) {
+                    old.payloads("SINGLE-USER").last == "3"
+                }
+            }
+            let reinstalled = TestDevice(stack, user: "d8-u", device: "d8-b", install: 1)
+            try await reinstalled.connected { try await mark(reinstalled) }
+            #expect(reinstalled.payloads("SINGLE-USER") == [])
+        }
+
+        @Test("D8: many hand-overs while data comes: every oplog is given to one device only, in order")
+        func handOvers() async throws {
+            let devices = (0..<2).map { TestDevice(stack, user: "d8h-u", device: "d8h-\($0)") }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for round in 0..<10 { try await devices[round % 2].connected(gateway: round % 2) }
+                }
+                group.addTask {
+                    for number in 0..<150 {
+                        _ = try await caller.push("SINGLE-USER", to: "d8h-u", id: "\(number)", payload: "\(number)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for device in devices { try await device.connected() }
+            let shown = devices.map { $0.received.map(\.oplogID) }
+            #expect(shown.allSatisfy { $0 == $0.sorted() && Set($0).count == $0.count })
+            #expect(Set(shown[0]).isDisjoint(with: shown[1]))
+        }
+
+        @Test("D9: a device's data comes once, whichever user is bound, and not again after a re-install")
+        func deviceDimension() async throws {
+            try await push("DEVICE-LOCK", to: "d9-d", ["lock"], expecting: "NOT_ONLINE")
+            let device = TestDevice(stack, user: "d9-u", device: "d9-d")
+            try await device.connected { try await shows(device, "DEVICE-LOCK", ["lock"]) }
+            let reinstalled = TestDevice(stack, user: "d9-v", device: "d9-d", install: 1)
+            try await reinstalled.connected {
+                try await push("DEVICE-LOCK", to: "d9-d", ["unlock"], expecting: "SUCCESS")
+                try await shows(reinstalled, "DEVICE-LOCK", ["unlock"])
+            }
+        }
+
+        @Test("D10: of a backlog only the newest of the threshold come, of All every one; online nothing is dropped")
+        func threshold() async throws {
+            let device = TestDevice(stack, user: "d10-u", device: "d10-d")
+            let chat = (1...150).map { "c\($0)" }
+            try await push("SINGLE-USER", to: "d10-u", (1...15).map(String.init), expecting: "NOT_ONLINE")
+            try await push("UCHAT", to: "d10-u", chat, expecting: "NOT_ONLINE")
+            try await device.connected {
+                try await shows(device, "SINGLE-USER", (6...15).map(String.init))
+                try await shows(device, "UCHAT", chat)
+                try await push("SINGLE-USER", to: "d10-u", (16...40).map(String.init), expecting: "SUCCESS")
+                try await shows(device, "SINGLE-USER", (6...40).map(String.init))
+            }
+        }
+
+        @Test("D11: nothing is pushed after its end; an end in the past is accepted and never delivered")
+        func validity() async throws {
+            let device = TestDevice(stack, user: "d11-u", device: "d11-d")
+            let answer = await caller.call(
+                "UCHAT", to: "d11-u", id: "past", payload: "past", more: ["validTimeEnd": "1000000000000"])
+            #expect(answer?.msg == "NOT_ONLINE" && answer?.detail?.contains("validTimeEnd") == true)
+            let end = Date.now.addingTimeInterval(2)
+            try await push(
+                "UCHAT", to: "d11-u", ["short"], more: ["validTimeEnd": "\(Int64(end.timeIntervalSince1970 * 1_000))"],
+                expecting: "NOT_ONLINE")
+            try await push("UCHAT", to: "d11-u", ["long"], expecting: "NOT_ONLINE")
+            try await eventually("the end has come", within: .seconds(5)) { Date.now > end }
+            try await device.connected { try await mark(device) }
+            #expect(device.payloads("UCHAT").first == "long")
+            #expect(!device.payloads("UCHAT").contains("past"))
+        }
+
+        @Test("D12: restrictions to system and version hold for backlog and live data, and what is skipped is gone")
+        func targeting() async throws {
+            let restrictions: [(String, [String: String])] = [
+                ("ios", ["osType": "iOS"]), ("android", ["osType": "android"]), ("from 2", ["appMinVersion": "2"]),
+                ("to 1.9", ["appMaxVersion": "1.9"]),
+                ("1.10 to 1.10", ["appMinVersion": "1.10", "appMaxVersion": "1.10.0"]),
+                ("everyone", [:]),
+            ]
+            let phone = TestDevice(stack, user: "d12-u", device: "d12-a", operatingSystem: "iOS", appVersion: "1.10")
+            let other = TestDevice(
+                stack, user: "d12-u", device: "d12-b", operatingSystem: "HarmonyOS", appVersion: "unknown")
+            try await phone.connected {
+                for (payload, more) in restrictions {
+                    _ = await caller.call("UCHAT", to: "d12-u", id: payload, payload: payload, more: more)
+                }
+                try await mark(phone)
+            }
+            let expected = ["ios", "1.10 to 1.10", "everyone"]
+            #expect(Array(phone.payloads("UCHAT").prefix(3)) == expected && phone.payloads("UCHAT").count == 4)
+            try await other.connected { try await mark(other) }
+            #expect(other.payloads("UCHAT").first == "everyone" && other.payloads("UCHAT").count == 3)
+            // The same device with another version: what was skipped stays skipped.
+            let updated = TestDevice(stack, user: "d12-u", device: "d12-a", operatingSystem: "iOS", appVersion: "2.0")
+            try await updated.connected { try await mark(updated) }
+            #expect(updated.payloads("UCHAT").count == 2, "the marker of the other device, and its own")
+        }
+
+        @Test("D15: a global push comes when a device connects, not at once to an app in the foreground, once to each")
+        func globalPush() async throws {
+            let present = TestDevice(stack, user: "d15-u", device: "d15-a")
+            let marker = UUID().uuidString
+            try await present.connected {
+                try await push("GLOBAL-SDK-CONFIG", to: nil, [marker], expecting: "SUCCESS")
+                try await mark(present)
+                #expect(!present.payloads("GLOBAL-SDK-CONFIG").contains(marker))
+            }
+            let later = TestDevice(stack, user: "d15-v", device: "d15-b")
+            for device in [present, later, present, later] {
+                try await device.connected(gateway: 1) { try await mark(device) }
+            }
+            for device in [present, later] {
+                #expect(device.payloads("GLOBAL-SDK-CONFIG").filter { $0 == marker }.count == 1)
+            }
+        }
+    }
+}
