@@ -5,6 +5,10 @@ cd "$(dirname "$0")/../.."
 failed=''
 complain() { echo "check: $1" >&2; failed=yes; }
 
+stray=$(git ls-files | cut -d/ -f1 | sort -u | grep -vxE \
+    'Package.swift|README.md|LICENSE|docker-compose.yml|Services|Shared|Tests|deploy|\.[a-z-]+' || true)
+[ -z "$stray" ] || complain "these do not belong at the top: $stray"
+
 mapfile -t swift_files < <(git ls-files '*.swift' | grep -v '\.pb\.swift$')
 swift format lint --strict --configuration .swift-format "${swift_files[@]}" ||
     complain "formatting: swift format --configuration .swift-format -i <files>"

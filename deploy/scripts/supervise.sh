@@ -37,6 +37,6 @@ while [ -z "$stopping" ]; do
     if [ $((SECONDS - started)) -ge 10 ]; then pause=0.2; fi
     echo "supervise: $name ended, starting it again in $pause s" >> "$log"
     sleep "$pause"
-    pause=$(awk -v pause="$pause" 'BEGIN { pause *= 2; print pause > 5 ? 5 : pause }')
+    pause=$(awk -v pause="$pause" 'BEGIN { pause *= 2; print (pause > 5 ? 5 : pause) }')
 done
 rm -f "$child_file" "$stack/run/$name.supervisor"
