@@ -1,3 +1,4 @@
+import ArgumentParser
 import SyncModel
 
 /// A JSON file of instances and configurations, as `mssctl apply` reads it.
@@ -10,8 +11,8 @@ struct ControlFile: Decodable {
     }
 
     struct ConfigurationEntry: Decodable {
-        enum Scope: String, Decodable { case appointed, global }
-        enum Target: String, Decodable { case user, device }
+        enum Scope: String, Decodable, ExpressibleByArgument { case appointed, global }
+        enum Target: String, Decodable, ExpressibleByArgument { case user, device }
 
         let instanceId: String
         let bizType: String

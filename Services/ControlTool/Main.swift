@@ -5,5 +5,8 @@ import ArgumentParser
 struct ControlTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
-        subcommands: [MigrateCommand.self, ApplyCommand.self, PushCommand.self, ListenCommand.self, LoadCommand.self])
+        subcommands: [
+            MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, ApplyCommand.self, PushCommand.self,
+            ListenCommand.self, LoadCommand.self,
+        ])
 }

@@ -1,12 +1,32 @@
+import ArgumentParser
 import Foundation
 import Logging
 import ServiceKit
 
 /// What the tool reads from the environment that the processes share.
 enum ToolSettings {
-    /// Reads only the keys asked for: the environment may hold settings of any process.
+    /// What deploy/up leaves for the tool in the checkout's folder.
+    private static let localFile = ".local/mssctl.json"
+
+    static let amqpHint = """
+        Reads MSS_AMQP_HOST, _PORT, _USER, _PASSWORD (or _PASSWORD_FILE) and _VHOST; without them, the local stack of \
+        this folder.
+        """
+
+    /// Reads only the keys asked for: environment and file may hold settings of any process. What the environment
+    /// does not say comes from the file that MSS_CONFIG_FILE names, or from the local stack's.
     static func read(_ keys: [AnySettingKey]) throws -> Settings {
-        let environment = ProcessInfo.processInfo.environment
+        var environment = ProcessInfo.processInfo.environment
+        let named = environment["MSS_CONFIG_FILE"]
+        let isAddressed = environment.keys.contains { $0.hasPrefix("MSS_AMQP_") || $0.hasPrefix("MSS_POSTGRES_") }
+        if let file = named ?? (isAddressed ? nil : localFile) {
+            let data = FileManager.default.contents(atPath: file)
+            if let texts = data.flatMap({ try? JSONDecoder().decode([String: String].self, from: $0) }) {
+                environment.merge(texts) { own, _ in own }
+            } else if named != nil || data != nil {
+                throw ValidationError("\(file) is not a readable JSON object of texts")
+            }
+        }
         let names = Set(keys.map(\.name))
         return try Settings(
             keys,

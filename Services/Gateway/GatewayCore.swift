@@ -31,7 +31,9 @@ final class GatewayCore: Sendable {
 
     /// The lease service of this gateway; a new lease makes every session announce itself.
     func makeLease() -> GatewayLease {
-        let made = GatewayLease(gatewayID: gatewayID, bus: bus, logger: logger) { [self] in announceAll() }
+        let made = GatewayLease(
+            gatewayID: gatewayID, bus: bus, logger: logger, controlVersion: { [directory] in directory.version }
+        ) { [self] in announceAll() }
         lease.withLock { $0 = made }
         return made
     }
@@ -69,7 +71,10 @@ final class GatewayCore: Sendable {
     func announceAll() { tell(registry.all) { $0.announce(in: $1) } }
 
     /// Configurations have changed: what was withheld may go out.
-    func surroundingsChanged() { tell(registry.all) { $0.surroundingsChanged(in: $1) } }
+    func surroundingsChanged() {
+        tell(registry.all) { $0.surroundingsChanged(in: $1) }
+        currentLease?.controlDataChanged()
+    }
 
     /// Bodies of notices from oplog writers, on the bus thread.
     func received(_ deliveries: [AMQPDelivery]) {

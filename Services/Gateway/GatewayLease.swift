@@ -16,15 +16,23 @@ final class GatewayLease: Service, Sendable {
     }
 
     private let state = Mutex(State())
+    private let changes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let gatewayID: String
     private let bus: MessageBus
     private let logger: Logger
+    private let controlVersion: @Sendable () -> Int64
     private let onTaken: @Sendable () -> Void
 
-    /// - Parameter onTaken: called when a new lease was taken: every session is to be announced under it.
-    init(gatewayID: String, bus: MessageBus, logger: Logger, onTaken: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - controlVersion: of the control data that sessions go by now.
+    ///   - onTaken: called when a new lease was taken: every session is to be announced under it.
+    init(
+        gatewayID: String, bus: MessageBus, logger: Logger, controlVersion: @escaping @Sendable () -> Int64,
+        onTaken: @escaping @Sendable () -> Void
+    ) {
         self.gatewayID = gatewayID
         self.bus = bus
+        self.controlVersion = controlVersion
         self.logger = logger
         self.onTaken = onTaken
     }
@@ -35,10 +43,25 @@ final class GatewayLease: Service, Sendable {
     /// Whether the lease holds at this instant.
     func holds(at now: ContinuousClock.Instant) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
 
+    /// New control data is in force here: who waits for it is told at once, not with the next renewal.
+    func controlDataChanged() { changes.continuation.yield() }
+
     func run() async throws {
-        while !Task.isCancelled, !Task.isShuttingDownGracefully {
-            await renew()
-            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.pause) }
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withDiscardingTaskGroup { group in
+                group.addTask {
+                    // Only a lease that holds: two that ask for a new one would take it from each other.
+                    for await _ in self.changes.stream where self.holds(at: .now) { await self.renew() }
+                }
+                group.addTask {
+                    while !Task.isCancelled, !Task.isShuttingDownGracefully {
+                        await self.renew()
+                        try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.pause) }
+                    }
+                }
+            }
+        } onCancelOrGracefulShutdown: {
+            self.changes.continuation.finish()
         }
     }
 
@@ -46,7 +69,7 @@ final class GatewayLease: Service, Sendable {
     private var pause: Duration { holds(at: .now) ? Limits.gatewayLeaseRenewal : .milliseconds(250) }
 
     private func renew() async {
-        let (asked, held) = (ContinuousClock.now, epoch)
+        let (asked, held, version) = (ContinuousClock.now, epoch, controlVersion())
         do throws(BusError) {
             let reply = try await bus.request(
                 .session, as: Mss_Bus_V1_SessionCommands.self, timeout: Limits.gatewayLeaseRenewal
@@ -55,6 +78,7 @@ final class GatewayLease: Service, Sendable {
                     $0.correlation = correlation
                     $0.renewLease.gatewayID = gatewayID
                     $0.renewLease.epoch = held
+                    $0.renewLease.controlVersion = version
                 }
             }
             guard case .lease(let lease)? = reply.body else { return }

@@ -375,6 +375,7 @@ struct SessionStateMachine {
     ) -> Withholding? {
         guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
         guard
+            world.instance(identity.instanceID)?.isEnabled == true,
             let configuration = world.configuration(identity.instanceID, key.bizType), configuration.isOnline,
             configuration.kind == key.kind
         else { return .notEligible }

@@ -63,13 +63,10 @@ struct BusSubmission: PushSubmitting {
         oplog.minimumVersion = push.targeting.minimumVersion ?? ""
         oplog.maximumVersion = push.targeting.maximumVersion ?? ""
         oplog.validUntilMs = push.validUntil?.milliseconds ?? 0
-        oplog.persistent = configuration.isPersistent
         var command = Mss_Bus_V1_AppendCommand()
         command.target = target.bus
         command.bizType = push.bizType.text
         command.oplog = oplog
-        command.checksSession = configuration.checksSession
-        command.singleDevice = configuration.isSingleDevice
         return command
     }
 
@@ -80,6 +77,7 @@ struct BusSubmission: PushSubmitting {
         case .stored: return .stored(OplogID(append.oplogID), online: append.online)
         case .duplicate: return .duplicate(OplogID(append.oplogID))
         case .refused: return .refused(append.detail)
+        case .noConfiguration: return .noConfiguration
         case .unknown, .UNRECOGNIZED: return nil
         }
     }

@@ -45,8 +45,7 @@ final class PushIntake: Sendable {
             throw PushRefusal(.bizNotOnline, "This instance does not exist or is disabled; check instanceId.")
         }
         guard let configuration = directory.configuration(instance.id, push.bizType), configuration.isOnline else {
-            throw PushRefusal(
-                .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
+            throw Self.noConfiguration
         }
         guard configuration.kind.isGlobal == (push.scope == .global) else {
             let call = configuration.kind.isGlobal ? "global" : "single"
@@ -55,6 +54,9 @@ final class PushIntake: Sendable {
         }
         return configuration
     }
+
+    private static let noConfiguration = PushRefusal(
+        .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
     private func submit(_ push: PushRequest, _ configuration: SyncConfiguration) async -> APIAnswer {
         let count = inFlight.add(1, ordering: .relaxed).newValue
@@ -70,6 +72,7 @@ final class PushIntake: Sendable {
                 .duplicatedBizID, oplogID: id,
                 detail: "This thirdMsgId was accepted before; oplogId is of that first call.")
         case .refused(let detail): return .result(.argsIsNull, detail: detail)
+        case .noConfiguration: return .result(Self.noConfiguration.code, detail: Self.noConfiguration.detail)
         case .notAttempted:
             return .unavailable("The store cannot be reached; nothing was stored. Repeat the call.")
         case .unknown:

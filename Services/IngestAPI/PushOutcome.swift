@@ -8,6 +8,8 @@ enum PushOutcome: Hashable, Sendable {
     case duplicate(OplogID)
     /// The store will not have it, for the reason given to the caller.
     case refused(String)
+    /// The configuration has gone offline, or is deleted, meanwhile; nothing was stored.
+    case noConfiguration
     /// It never left this process, or certainly had no effect.
     case notAttempted
     /// It may or may not be stored: only a repeat with the same thirdMsgId finds out.

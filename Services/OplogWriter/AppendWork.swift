@@ -96,8 +96,15 @@ struct AppendWork: LaneWork {
         // One round trip, two transactions: presence is read after the append has committed. A session that it does
         // not see registers later and then reads a backlog that has the append (design §1).
         let results = try connection.run([append.statement, presence.statement], within: .seconds(10))
-        let appended = append.decode(try results[0].get())
+        let answers = append.decode(try results[0].get())
         batchRows.record(Int64(rows.count))
+        for (row, answer) in zip(rows, answers) where answer == nil {
+            bus.reply(
+                .with {
+                    $0.correlation = row.command.correlation
+                    $0.append.outcome = .noConfiguration
+                }, to: row.replyTo)
+        }
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
         do throws(PostgresError) {
             for session in presence.decode(try results[1].get()) { sessions[session.ordinal].append(session) }
@@ -108,14 +115,14 @@ struct AppendWork: LaneWork {
                     row.command.correlation, to: row.replyTo,
                     with: PostgresError(code: .outcomeUnknown, message: error.message, mayRetry: true))
             }
-            return zip(rows, appended).map(fact)
+            return zip(rows, answers).compactMap { row, answer in answer.map { fact(row, $0) } }
         }
-        let plan = NoticePlan(rows: rows, appended: appended, sessions: sessions)
-        for (gatewayID, notice) in plan.notices { bus.notify(gateway: gatewayID, notice) }
-        for (row, (appended, isOnline)) in zip(rows, zip(appended, plan.isOnline)) {
-            answer(row, appended, isOnline: isOnline)
+        let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
+            pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
         }
-        return zip(rows, appended).map(fact)
+        for (gatewayID, notice) in NoticePlan.notices(of: stored) { bus.notify(gateway: gatewayID, notice) }
+        for push in stored { answer(push.row, push.appended, isOnline: push.isOnline) }
+        return stored.map { fact($0.row, $0.appended) }
     }
 
     private func answer(_ row: Row, _ appended: OplogStore.Appended, isOnline: Bool) {

@@ -41,22 +41,54 @@ struct ControlWork: LaneWork {
         case .snapshot(let request):
             return try snapshot(after: request.knownVersion, on: connection)
         case .putInstance(let message):
-            let version = try connection.run(ControlStore.put(Instance(bus: message)), within: .seconds(5))
-            return changed(version)
+            return try make(ControlStore.put(Instance(bus: message), by: command.actor), on: connection, unless: "")
         case .putConfiguration(let message):
-            guard let configuration = SyncConfiguration(bus: message) else {
-                return .with { $0.control.refusal = "this build does not know the kind of channel" }
+            return try store(message, on: connection, unless: "scope and target of a configuration cannot be changed") {
+                ControlStore.put($0, by: command.actor)
             }
-            guard let version = try connection.run(ControlStore.put(configuration), within: .seconds(5)) else {
-                return .with { $0.control.refusal = "scope and target of a configuration cannot be changed" }
+        case .createConfiguration(let message):
+            return try store(message, on: connection, unless: "this Sync ID exists, or the instance does not") {
+                ControlStore.create($0, by: command.actor)
             }
-            return changed(version)
+        case .modifyConfiguration(let message):
+            let unless = "there is no such configuration, its scope or target differs, or it was changed meanwhile"
+            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.actor) }
+        case .switchConfiguration(let change):
+            let query = ControlStore.setOnline(
+                change.online, InstanceID(change.name.instanceID), BizType(change.name.bizType), by: command.actor)
+            return try make(query, on: connection, unless: "there is no such configuration")
+        case .deleteConfiguration(let name):
+            let query = ControlStore.delete(
+                InstanceID(name.instanceID), BizType(name.bizType), by: command.actor)
+            return try make(query, on: connection, unless: "only a configuration that is offline can be deleted")
+        case .awaitVersion(let wanted):
+            let behind = try connection.run(DeviceSessionStore.gateways(behind: wanted.version), within: .seconds(5))
+            return .with {
+                $0.control.version = wanted.version
+                $0.control.gatewaysBehind = behind
+            }
         case nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
     }
 
-    private func changed(_ version: Int64) -> Mss_Bus_V1_Reply {
+    private func store(
+        _ message: Mss_Bus_V1_SyncConfiguration, on connection: PostgresConnection, unless refusal: String,
+        _ change: (SyncConfiguration) -> ControlStore.Change
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        guard let configuration = SyncConfiguration(bus: message) else {
+            return .with { $0.control.refusal = "this build does not know the kind of channel" }
+        }
+        if let fault = configuration.fault { return .with { $0.control.refusal = fault } }
+        return try make(change(configuration), on: connection, unless: refusal)
+    }
+
+    private func make(
+        _ change: ControlStore.Change, on connection: PostgresConnection, unless refusal: String
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        guard let version = try connection.run(change, within: .seconds(5)) else {
+            return .with { $0.control.refusal = refusal }
+        }
         bus.announce(controlVersion: version)
         logger.info("control data changed", metadata: ["version": "\(version)"])
         return .with { $0.control.version = version }

@@ -4,47 +4,50 @@ import SyncModel
 import SyncStore
 
 /// Who is told of a group of appends, and which pushes found an eligible device; pure.
-struct NoticePlan {
-    /// Per gateway the notices in channel order; one per channel, with all that the group added to it.
-    private(set) var notices: [(gatewayID: String, notice: Mss_Bus_V1_GatewayNotice)] = []
-    /// Per row: handed towards at least one eligible device (spec H4).
-    private(set) var isOnline: [Bool]
+enum NoticePlan {
+    /// One push as it was stored, and the sessions that it may be for.
+    struct Stored {
+        let row: AppendWork.Row
+        let appended: OplogStore.Appended
+        let sessions: [DeviceSessionStore.Presence]
 
-    init(
-        rows: [AppendWork.Row], appended: [OplogStore.Appended], sessions: [[DeviceSessionStore.Presence]]
-    ) {
-        isOnline = zip(rows, sessions).map { row, sessions in
-            sessions.contains { Self.isEligible($0, for: row) }
+        /// Handed towards at least one eligible device (spec H4).
+        var isOnline: Bool {
+            receivers.contains { session in
+                if appended.checksSession, !session.hasValidVerdict { return false }
+                return row.append.oplog.targeting.exclusion(of: session.traits) == nil
+            }
         }
-        var order: [Int64] = []
-        var rowsOfChannel: [Int64: [Int]] = [:]
-        for (index, answer) in appended.enumerated() {
-            if rowsOfChannel[answer.channelID, default: []].isEmpty { order.append(answer.channelID) }
-            rowsOfChannel[answer.channelID, default: []].append(index)
-        }
-        for channelID in order {
-            let indices = rowsOfChannel[channelID] ?? []
-            let isSingleDevice = indices.contains { rows[$0].command.singleDevice }
-            let told = indices.flatMap { sessions[$0] }.filter { !isSingleDevice || $0.isOwner }
-            let gateways = Set(told.map(\.gatewayID))
-            guard !gateways.isEmpty else { continue }
-            var notice = Self.notice(channelID, indices.map { (rows[$0], appended[$0]) })
-            if isSingleDevice { notice.oplogs.ownerDeviceID = told[0].deviceID.text }
-            for gatewayID in gateways.sorted() { notices.append((gatewayID, notice)) }
+
+        /// Of a single-device channel only the owner's session (spec D8).
+        var receivers: [DeviceSessionStore.Presence] {
+            appended.isSingleDevice ? sessions.filter(\.isOwner) : sessions
         }
     }
 
-    private static func isEligible(_ session: DeviceSessionStore.Presence, for row: AppendWork.Row) -> Bool {
-        if row.command.singleDevice, !session.isOwner { return false }
-        if row.command.checksSession, !session.hasValidVerdict { return false }
-        return row.append.oplog.targeting.exclusion(of: session.traits) == nil
+    /// The notices per gateway, in channel order; one per channel, with all that the group added to it.
+    static func notices(of pushes: [Stored]) -> [(gatewayID: String, notice: Mss_Bus_V1_GatewayNotice)] {
+        var order: [Int64] = []
+        var channels: [Int64: [Stored]] = [:]
+        for push in pushes {
+            if channels[push.appended.channelID] == nil { order.append(push.appended.channelID) }
+            channels[push.appended.channelID, default: []].append(push)
+        }
+        return order.flatMap { channelID in
+            let members = channels[channelID] ?? []
+            let receivers = members.flatMap(\.receivers)
+            guard !receivers.isEmpty else { return [(gatewayID: String, notice: Mss_Bus_V1_GatewayNotice)]() }
+            var notice = notice(channelID, members)
+            if members.contains(where: \.appended.isSingleDevice) {
+                notice.oplogs.ownerDeviceID = receivers.first(where: \.isOwner)?.deviceID.text ?? ""
+            }
+            return Set(receivers.map(\.gatewayID)).sorted().map { ($0, notice) }
+        }
     }
 
     /// The channel's step from its head before the group to its newest id. A group of duplicates alone says where the
     /// head stands, which wakes a gateway that missed the first notice.
-    private static func notice(
-        _ channelID: Int64, _ members: [(row: AppendWork.Row, appended: OplogStore.Appended)]
-    ) -> Mss_Bus_V1_GatewayNotice {
+    private static func notice(_ channelID: Int64, _ members: [Stored]) -> Mss_Bus_V1_GatewayNotice {
         let headBefore = members[0].appended.headBefore
         let new = members.filter { !$0.appended.isDuplicate }
         return .with {
@@ -58,6 +61,7 @@ struct NoticePlan {
                 oplog.id = member.appended.oplogID.value
                 oplog.validUntilMs = member.appended.validUntil.milliseconds
                 oplog.createdAtMs = member.appended.createdAt.milliseconds
+                oplog.persistent = member.appended.isPersistent
                 return oplog
             }
         }

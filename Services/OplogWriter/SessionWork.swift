@@ -59,7 +59,8 @@ struct SessionWork: LaneWork {
         }
         switch command.body {
         case .renewLease(let renewal):
-            let query = DeviceSessionStore.renewLease(gatewayID: renewal.gatewayID, epoch: renewal.epoch)
+            let query = DeviceSessionStore.renewLease(
+                gatewayID: renewal.gatewayID, epoch: renewal.epoch, controlVersion: renewal.controlVersion)
             return make(query) { $1.lease.epoch = $0 }
         case .open(let session):
             return open(session, command: command, replyTo: replyTo)

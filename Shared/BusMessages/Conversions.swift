@@ -105,7 +105,7 @@ extension SyncModel.SyncConfiguration {
             instanceID: InstanceID(bus.instanceID), bizType: BizType(bus.bizType), description: bus.description_p,
             kind: kind, isMultiDevice: bus.multiDevice, isPersistent: bus.persistent,
             repush: bus.threshold == 0 ? .all : .threshold(Int(bus.threshold)), checksSession: bus.checksSession,
-            isOnline: bus.online)
+            isOnline: bus.online, revision: Int(bus.revision))
     }
 
     /// The configuration as the schema has it.
@@ -120,6 +120,7 @@ extension SyncModel.SyncConfiguration {
             if case .threshold(let newest) = repush { $0.threshold = UInt32(newest) }
             $0.checksSession = checksSession
             $0.online = isOnline
+            $0.revision = UInt32(revision)
         }
     }
 }

@@ -39,8 +39,11 @@ package final class ControlDirectory: Service, Sendable {
         self.onLoaded = onLoaded
     }
 
+    /// The version of the snapshot taken over last; 0 before the first.
+    package var version: Int64 { state.withLock { $0.version } }
+
     /// Whether a snapshot has been taken over.
-    package var isLoaded: Bool { state.withLock { $0.version > 0 } }
+    package var isLoaded: Bool { version > 0 }
 
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
@@ -70,7 +73,7 @@ package final class ControlDirectory: Service, Sendable {
     }
 
     private func refresh() async {
-        let known = state.withLock { $0.version }
+        let known = version
         do throws(BusError) {
             let reply = try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
                 var command = Mss_Bus_V1_ControlCommand()

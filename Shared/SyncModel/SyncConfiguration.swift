@@ -11,10 +11,12 @@ package struct SyncConfiguration: Hashable, Sendable {
     /// Data goes only to sessions that the tenant called valid (spec D16); only for user-target configurations.
     package var checksSession: Bool
     package var isOnline: Bool
+    /// Rises with every change; 0 for one that is not stored yet.
+    package var revision: Int
 
     package init(
         instanceID: InstanceID, bizType: BizType, description: String, kind: ChannelKind, isMultiDevice: Bool,
-        isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool
+        isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool, revision: Int = 0
     ) {
         self.instanceID = instanceID
         self.bizType = bizType
@@ -25,6 +27,31 @@ package struct SyncConfiguration: Hashable, Sendable {
         self.repush = repush
         self.checksSession = checksSession
         self.isOnline = isOnline
+        self.revision = revision
+    }
+
+    /// What is wrong with it, for whoever wants to store it; nil when it can be (spec C3).
+    package var fault: String? {
+        let allowed = bizType.text.utf8.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        guard allowed, (1...Limits.bizTypeUnits).contains(bizType.text.utf8.count) else {
+            return "a Sync ID has 1 to \(Limits.bizTypeUnits) letters, digits, '-', '_' or '.'"
+        }
+        if case .threshold(let newest) = repush, !(1...1_000).contains(newest) {
+            return "a re-push threshold is a number from 1 to 1000"
+        }
+        if kind.isGlobal, !isPersistent { return "global data is always persistent" }
+        if kind == .globalUser, !isMultiDevice { return "global data goes to every device of a user" }
+        if !kind.needsUser, isMultiDevice || checksSession {
+            return "multi-device sync and the session check need users as the target"
+        }
+        return nil
     }
 
     /// Whether a sync point belongs to (device, store), and not to the user or device as a whole (spec §1, Receiver).

@@ -1,7 +1,7 @@
 import PostgreSQL
 package import SyncModel
 
-/// Instances and configurations, and the version that rises with every change of them.
+/// Instances and configurations, the version that rises with every change of them, and the record of the changes.
 package enum ControlStore {
     /// The version of the control data.
     package static let version = Query(PostgresStatement("SELECT version FROM control_version")) { rows in
@@ -24,7 +24,7 @@ package enum ControlStore {
         PostgresStatement(
             """
             SELECT instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-                is_online
+                is_online, revision
             FROM sync_configuration
             """)
     ) { rows in
@@ -35,51 +35,116 @@ package enum ControlStore {
                 instanceID: InstanceID(row.text(0)), bizType: BizType(row.text(1)), description: row.text(2),
                 kind: kind, isMultiDevice: row.bool(4), isPersistent: row.bool(5),
                 repush: threshold == 0 ? .all : .threshold(threshold), checksSession: row.bool(7),
-                isOnline: row.bool(8))
+                isOnline: row.bool(8), revision: Int(row.int32(9)))
         }
     }
 
-    /// Creates or changes an instance; the answer is the version in which it took effect.
-    package static func put(_ instance: Instance) -> Query<Int64> {
+    // MARK: Changes
+
+    /// A change: the answer is the version in which it took effect, nil when its condition did not hold.
+    package typealias Change = Query<Int64?>
+
+    /// Creates or changes an instance.
+    package static func put(_ instance: Instance, by actor: String) -> Change {
         let sql = """
-            WITH put AS (
-                INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms)
-                VALUES ($1, $2, $3, $4, $5)
-                ON CONFLICT (instance_id) DO UPDATE SET name = excluded.name, is_enabled = excluded.is_enabled,
-                    validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms)
-            UPDATE control_version SET version = version + 1 RETURNING version
+            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms)
+            VALUES ($3, $6, $7, $8, $9)
+            ON CONFLICT (instance_id) DO UPDATE SET name = excluded.name, is_enabled = excluded.is_enabled,
+                validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms
             """
-        let parameters: [PostgresValue] = [
-            .text(instance.id.text), .text(instance.name), .bool(instance.isEnabled), .text(instance.validatorURL),
-            .int64(instance.verdictLifetime.wholeMilliseconds),
-        ]
-        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+        return change(
+            sql, "put instance", by: actor, instance.id, detail: "\(instance)",
+            [
+                .text(instance.name), .bool(instance.isEnabled), .text(instance.validatorURL),
+                .int64(instance.verdictLifetime.wholeMilliseconds),
+            ])
     }
 
-    /// Creates or changes a configuration; Sync ID and target cannot be changed (spec C4): nil then.
-    package static func put(_ configuration: SyncConfiguration) -> Query<Int64?> {
+    /// Creates or changes a configuration; Sync ID, scope and target cannot be changed (spec C4): nil then.
+    package static func put(_ configuration: SyncConfiguration, by actor: String) -> Change {
         let sql = """
-            WITH put AS (
-                INSERT INTO sync_configuration AS f (
-                    instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold,
-                    checks_session, is_online)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-                ON CONFLICT (instance_id, biz_type) DO UPDATE SET description = excluded.description,
-                    is_multi_device = excluded.is_multi_device, is_persistent = excluded.is_persistent,
-                    threshold = excluded.threshold, checks_session = excluded.checks_session,
-                    is_online = excluded.is_online
-                WHERE f.kind = excluded.kind
-                RETURNING 1)
-            UPDATE control_version SET version = version + 1 WHERE EXISTS (SELECT FROM put) RETURNING version
+            \(insertConfiguration)
+            ON CONFLICT (instance_id, biz_type) DO UPDATE SET description = excluded.description,
+                is_multi_device = excluded.is_multi_device, is_persistent = excluded.is_persistent,
+                threshold = excluded.threshold, checks_session = excluded.checks_session,
+                is_online = excluded.is_online, revision = f.revision + 1
+            WHERE f.kind = excluded.kind
             """
+        return change(sql, "put configuration", by: actor, configuration)
+    }
+
+    /// Creates a configuration; nil when the Sync ID exists.
+    package static func create(_ configuration: SyncConfiguration, by actor: String) -> Change {
+        change("\(insertConfiguration) ON CONFLICT DO NOTHING", "create", by: actor, configuration)
+    }
+
+    /// Changes a configuration that still has the revision given; nil otherwise, and for another scope or target.
+    package static func modify(_ configuration: SyncConfiguration, by actor: String) -> Change {
+        let sql = """
+            UPDATE sync_configuration SET description = $6, is_multi_device = $8, is_persistent = $9, threshold = $10,
+                checks_session = $11, is_online = $12, revision = revision + 1
+            WHERE instance_id = $3 AND biz_type = $4 AND kind = $7 AND revision = $13
+            """
+        return change(sql, "modify", by: actor, configuration, [.int32(Int32(configuration.revision))])
+    }
+
+    /// Sets a configuration online or offline; nil when there is none.
+    package static func setOnline(
+        _ isOnline: Bool, _ instanceID: InstanceID, _ bizType: BizType, by actor: String
+    ) -> Change {
+        let sql = """
+            UPDATE sync_configuration SET is_online = $6, revision = revision + 1
+            WHERE instance_id = $3 AND biz_type = $4
+            """
+        return change(sql, isOnline ? "online" : "offline", by: actor, instanceID, bizType, [.bool(isOnline)])
+    }
+
+    /// Deletes a configuration that is offline; nil otherwise. Its oplogs and keys no longer count from then on, their
+    /// space goes with retention, and its channels' ids go on rising should it be created again (spec D17).
+    package static func delete(_ instanceID: InstanceID, _ bizType: BizType, by actor: String) -> Change {
+        let sql = "DELETE FROM sync_configuration WHERE instance_id = $3 AND biz_type = $4 AND NOT is_online"
+        return change(sql, "delete", by: actor, instanceID, bizType)
+    }
+
+    private static let insertConfiguration = """
+        INSERT INTO sync_configuration AS f (
+            instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
+            is_online)
+        SELECT $3, $4, $6, $7, $8, $9, $10, $11, $12 WHERE EXISTS (SELECT FROM instance WHERE instance_id = $3)
+        """
+
+    private static func change(
+        _ sql: String, _ operation: String, by actor: String, _ configuration: SyncConfiguration,
+        _ more: [PostgresValue] = []
+    ) -> Change {
         var threshold: Int32 = 0
         if case .threshold(let newest) = configuration.repush { threshold = Int32(newest) }
-        let parameters: [PostgresValue] = [
-            .text(configuration.instanceID.text), .text(configuration.bizType.text), .text(configuration.description),
-            .int16(configuration.kind.rawValue), .bool(configuration.isMultiDevice),
-            .bool(configuration.isPersistent), .int32(threshold), .bool(configuration.checksSession),
-            .bool(configuration.isOnline),
+        return change(
+            sql, operation, by: actor, configuration.instanceID, configuration.bizType, detail: "\(configuration)",
+            [
+                .text(configuration.description), .int16(configuration.kind.rawValue),
+                .bool(configuration.isMultiDevice), .bool(configuration.isPersistent), .int32(threshold),
+                .bool(configuration.checksSession), .bool(configuration.isOnline),
+            ] + more)
+    }
+
+    /// The change, the next version and the record, in one statement. `$1` to `$5` are the record's, the change's own
+    /// parameters follow.
+    private static func change(
+        _ sql: String, _ operation: String, by actor: String, _ instanceID: InstanceID,
+        _ bizType: BizType = BizType(""), detail: String = "", _ parameters: [PostgresValue] = []
+    ) -> Change {
+        let statement = """
+            WITH changed AS (\(sql) RETURNING 1), bumped AS (
+                UPDATE control_version SET version = version + 1 WHERE EXISTS (SELECT FROM changed) RETURNING version
+            ), recorded AS (
+                INSERT INTO control_record (version, actor, operation, instance_id, biz_type, detail)
+                SELECT version, $1, $2, $3, $4, $5 FROM bumped)
+            SELECT version FROM bumped
+            """
+        let record: [PostgresValue] = [
+            .text(actor), .text(operation), .text(instanceID.text), .text(bizType.text), .text(detail),
         ]
-        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) }
+        return Query(PostgresStatement(statement, record + parameters)) { $0.first?.int64(0) }
     }
 }

@@ -4,12 +4,22 @@ package import SyncModel
 /// Leases of gateways, sessions of devices, and where a session's channels stand.
 package enum DeviceSessionStore {
     /// Renews a gateway's lease or takes a new one; the answer is the epoch held now.
-    package static func renewLease(gatewayID: String, epoch: Int64) -> Query<Int64> {
-        let sql = "SELECT renew_lease($1, $2, make_interval(secs => $3 / 1000.0))"
+    ///
+    /// - Parameter controlVersion: of the control data that the gateway's sessions go by.
+    package static func renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64 = 0) -> Query<Int64> {
+        let sql = "SELECT renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4)"
         let parameters: [PostgresValue] = [
-            .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds),
+            .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds), .int64(controlVersion),
         ]
         return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+    }
+
+    /// Gateways whose lease holds and that still go by older control data than this.
+    package static func gateways(behind controlVersion: Int64) -> Query<[String]> {
+        let sql = """
+            SELECT gateway_id FROM gateway WHERE lease_until > clock_timestamp() AND control_version < $1 ORDER BY 1
+            """
+        return Query(PostgresStatement(sql, [.int64(controlVersion)])) { rows in rows.map { $0.text(0) } }
     }
 
     /// A connection to register or to announce again.

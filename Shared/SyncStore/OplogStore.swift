@@ -28,10 +28,15 @@ package enum OplogStore {
         package var headBefore: OplogID
         package var validUntil: WallTime
         package var createdAt: WallTime
+        /// The rules of the configuration in force when it was stored.
+        package var isPersistent: Bool
+        package var isSingleDevice: Bool
+        package var checksSession: Bool
     }
 
-    /// Stores a batch in one transaction; one answer per push, in order.
-    package static func append(_ pushes: [Append]) -> Query<[Appended]> {
+    /// Stores a batch in one transaction; one answer per push, in order, nil where no enabled instance has an online
+    /// configuration for it (spec D17).
+    package static func append(_ pushes: [Append]) -> Query<[Appended?]> {
         let parameters: [PostgresValue] = [
             .textArray(pushes.map(\.address.target.instanceID.text)),
             .int16Array(pushes.map(\.address.target.kind.rawValue)),
@@ -39,7 +44,7 @@ package enum OplogStore {
             .textArray(pushes.map(\.address.bizType.text)),
             .textArray(pushes.map(\.oplog.thirdMessageID.text)),
             .int64Array(pushes.map { stableHash($0.oplog.thirdMessageID.text) }),
-            .bytesArray(pushes.map { $0.oplog.isPersistent ? $0.oplog.payload : nil }),
+            .bytesArray(pushes.map(\.oplog.payload)),
             .boolArray(pushes.map(\.oplog.isBinary)),
             .int16Array(pushes.map { $0.oplog.targeting.operatingSystem?.rawValue ?? 0 }),
             .textArray(pushes.map { $0.oplog.targeting.minimumVersion ?? "" }),
@@ -47,18 +52,32 @@ package enum OplogStore {
             .int64Array(pushes.map(\.oplog.validUntil.milliseconds)),
         ]
         let sql = """
-            SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms
+            SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
+                is_single_device, checks_session, ordinal
             FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
             """
+        let count = pushes.count
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { row in
-                Appended(
+            var answers = [Appended?](repeating: nil, count: count)
+            for row in rows {
+                answers[Int(row.int64(9)) - 1] = Appended(
                     channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
                     headBefore: OplogID(row.int64(3)), validUntil: WallTime(milliseconds: row.int64(4)),
-                    createdAt: WallTime(milliseconds: row.int64(5)))
+                    createdAt: WallTime(milliseconds: row.int64(5)), isPersistent: row.bool(6),
+                    isSingleDevice: row.bool(7), checksSession: row.bool(8))
             }
+            return answers
         }
     }
+
+    /// Of a channel's oplogs, those that its present configuration has: not those from before it was deleted and
+    /// created again (spec D17).
+    private static let isOfConfiguration = """
+        created_at >= (
+            SELECT f.data_since FROM channel c
+            JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+            WHERE c.channel_id = $1)
+        """
 
     /// The head of a channel; read before `page`, so that a page that came back short covers at least this far.
     ///
@@ -83,6 +102,7 @@ package enum OplogStore {
                 floor(extract(epoch FROM valid_until) * 1000)::bigint, floor(extract(epoch FROM created_at) * 1000)::bigint
             FROM oplog
             WHERE channel_id = $1 AND oplog_id > $2 AND payload IS NOT NULL AND valid_until > now()
+                AND \(isOfConfiguration)
             ORDER BY oplog_id LIMIT $3
             """
         let parameters: [PostgresValue] = [.int64(channelID), .int64(after.value), .int32(Int32(limit))]
@@ -111,6 +131,7 @@ package enum OplogStore {
             SELECT oplog_id, operating_system, minimum_version, maximum_version
             FROM oplog
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
+                AND \(isOfConfiguration)
             ORDER BY oplog_id DESC LIMIT $4
             """
         let parameters: [PostgresValue] = [

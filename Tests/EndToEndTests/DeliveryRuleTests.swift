@@ -215,5 +215,69 @@ extension RunningSystem {
                 #expect(device.payloads("GLOBAL-SDK-CONFIG").filter { $0 == marker }.count == 1)
             }
         }
+
+        /// Changes a configuration; the tool returns once the change is in force everywhere.
+        private func configure(_ arguments: String...) async throws {
+            let bizType = arguments[1]
+            let outcome = try await stack.tool(
+                ["config", arguments[0], bizType, "--instance", Stack.instance] + arguments.dropFirst(2))
+            guard outcome.status == 0 else { throw Failure(outcome.output) }
+        }
+
+        @Test("D17: offline refuses and holds back at once, online resumes, deleting drops data and frees keys")
+        func lifeCycle() async throws {
+            let device = TestDevice(stack, user: "d17-u", device: "d17-d")
+            try await configure("create", "LIFE-CYCLE", "--repush", "all")
+            try await device.connected {
+                try await push("LIFE-CYCLE", to: "d17-u", ["1"], expecting: "SUCCESS")
+                try await shows(device, "LIFE-CYCLE", ["1"])
+            }
+            try await push("LIFE-CYCLE", to: "d17-u", ["2", "3"], expecting: "NOT_ONLINE")
+            try await configure("offline", "LIFE-CYCLE")
+            for api in 0...1 {
+                let refused = await caller.call("LIFE-CYCLE", to: "d17-u", id: "4", payload: "4", api: api)
+                #expect(refused?.msg == "BIZ_NOT_ONLINE")
+            }
+            try await device.connected {
+                try await mark(device)
+                #expect(device.payloads("LIFE-CYCLE") == ["1"])
+                try await configure("online", "LIFE-CYCLE")
+                try await shows(device, "LIFE-CYCLE", ["1", "2", "3"])
+                try await push("LIFE-CYCLE", to: "d17-u", ["4"], expecting: "SUCCESS")
+                try await shows(device, "LIFE-CYCLE", ["1", "2", "3", "4"])
+            }
+            try await push("LIFE-CYCLE", to: "d17-u", ["dropped"], expecting: "NOT_ONLINE")
+            await #expect(throws: Failure.self) { try await configure("delete", "LIFE-CYCLE") }
+            try await configure("offline", "LIFE-CYCLE")
+            try await configure("delete", "LIFE-CYCLE")
+            try await configure("create", "LIFE-CYCLE", "--repush", "all")
+            let before = device.received.filter { $0.bizType == "LIFE-CYCLE" }.map(\.oplogID).max() ?? 0
+            try await push("LIFE-CYCLE", to: "d17-u", ["1"], expecting: "NOT_ONLINE")
+            try await device.connected { try await shows(device, "LIFE-CYCLE", ["1", "2", "3", "4", "1"]) }
+            #expect(device.received.last { $0.bizType == "LIFE-CYCLE" }.map(\.oplogID) ?? 0 > before)
+        }
+
+        @Test("D17: a rule that is tightened holds for all that goes out after the tool has said so")
+        func tightening() async throws {
+            let device = TestDevice(stack, user: "d17t-u", device: "d17t-d", session: "bad-session")
+            try await configure("create", "TIGHTEN")
+            try await device.connected {
+                for round in 1...3 {
+                    try await push("TIGHTEN", to: "d17t-u", ["open \(round)"], expecting: "SUCCESS")
+                    try await eventually("round \(round) is shown", within: .seconds(10)) {
+                        device.payloads("TIGHTEN").last == "open \(round)"
+                    }
+                    try await configure("set", "TIGHTEN", "--check-session")
+                    try await push("TIGHTEN", to: "d17t-u", ["secret \(round)"], expecting: "NOT_ONLINE")
+                    try await mark(device)
+                    #expect(device.payloads("TIGHTEN").last == "open \(round)")
+                    // What waits is dropped with the configuration, so that it does not come with the next round.
+                    try await configure("offline", "TIGHTEN")
+                    try await configure("delete", "TIGHTEN")
+                    try await configure("create", "TIGHTEN")
+                }
+            }
+            #expect(device.payloads("TIGHTEN") == ["open 1", "open 2", "open 3"])
+        }
     }
 }

@@ -14,24 +14,28 @@ final class Stack: Sendable {
     let gateways: [Int]
     let certificateAuthority: String
     let folder: URL
+    private let plan: StackPlan
     private let healthPorts: [Int]
     let processes: [Supervised]
 
-    private init(
-        apis: [Int], gateways: [Int], certificateAuthority: String, folder: URL, healthPorts: [Int],
-        processes: [Supervised]
-    ) {
-        self.apis = apis
-        self.gateways = gateways
-        self.certificateAuthority = certificateAuthority
+    private init(plan: StackPlan, folder: URL, processes: [Supervised]) {
+        self.plan = plan
+        apis = plan.apis
+        gateways = plan.gateways
+        certificateAuthority = plan.certificateAuthority
+        healthPorts = plan.healthPorts
         self.folder = folder
-        self.healthPorts = healthPorts
         self.processes = processes
     }
 
     /// The process of this name.
     func process(_ name: String) throws -> Supervised {
         try requireValue(processes.first { $0.name == name }, "no process \(name)")
+    }
+
+    /// Runs `mssctl` against this stack.
+    func tool(_ arguments: [String]) async throws -> (status: Int32, output: String) {
+        try await plan.tool(arguments)
     }
 
     /// Ends everything.
@@ -74,9 +78,7 @@ final class Stack: Sendable {
                 try process.start()
                 started.append(process)
             }
-            let stack = Stack(
-                apis: plan.apis, gateways: plan.gateways, certificateAuthority: plan.certificateAuthority,
-                folder: folder, healthPorts: plan.healthPorts, processes: started)
+            let stack = Stack(plan: plan, folder: folder, processes: started)
             try await plan.apply()
             try await eventually("the stack is ready", within: .seconds(60)) { await stack.isReady() }
             return stack

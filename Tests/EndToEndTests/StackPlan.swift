@@ -116,6 +116,12 @@ struct StackPlan: Sendable {
         try await run(Self.binaries.appending(path: "mssctl"), ["apply", file.path])
     }
 
+    /// Runs `mssctl` with this stack's addresses.
+    func tool(_ arguments: [String]) async throws -> (status: Int32, output: String) {
+        try await Command.run(
+            Self.binaries.appending(path: "mssctl"), arguments, environment: toolEnvironment)
+    }
+
     private func scripts(_ name: String) -> URL { root.appending(path: "deploy/scripts").appending(path: name) }
 
     private func run(_ executable: URL, _ arguments: [String]) async throws {

@@ -32,6 +32,7 @@ struct DeviceSessionStoreTests {
     func leases() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let first = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: first)) == first)
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", first)))
@@ -48,6 +49,7 @@ struct DeviceSessionStoreTests {
     @Test("sessions of a gateway whose lease has run out do not count as online") func expiry() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease)))
             try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
@@ -61,6 +63,7 @@ struct DeviceSessionStoreTests {
     func takeover() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let one = try await database.run(DeviceSessionStore.renewLease(gatewayID: "one", epoch: 0))
             let two = try await database.run(DeviceSessionStore.renewLease(gatewayID: "two", epoch: 0))
             let old = try await database.run(DeviceSessionStore.register(Self.session("d", on: "one", one)))
@@ -83,6 +86,7 @@ struct DeviceSessionStoreTests {
     func ownership() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             let first = try await database.run(DeviceSessionStore.register(Self.session("a", on: "g", lease)))
             _ = try await database.run(DeviceSessionStore.register(Self.session("b", on: "g", lease)))
@@ -91,6 +95,50 @@ struct DeviceSessionStoreTests {
                     Self.session(
                         "a", on: "g", lease, connection: first.connectionEpoch, takesOwnership: false)))
             #expect(try await database.rows("SELECT device_id FROM owner", columns: 1) == [["b"]])
+            let channel = try await database.append([Self.push("1")])[0].channelID
+            #expect(try await database.run(OplogStore.head(of: channel, readBy: DeviceID("a"))) == nil)
+            #expect(try await database.run(OplogStore.head(of: channel, readBy: DeviceID("b"))) == OplogID(1))
+        }
+    }
+
+    @Test("D17: a configuration that becomes single-device goes on from the highest point of any device")
+    func becomesSingleDevice() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let session = Self.session("d", on: "g", lease)
+            _ = try await database.run(DeviceSessionStore.register(session))
+            let channel = try await database.append((1...5).map { Self.push("\($0)") })[0].channelID
+            let points = [("d", Int64(2)), ("e", 4)].map {
+                SyncPointStore.Advance(channelID: channel, deviceID: $0, storeID: "s", upto: OplogID($1))
+            }
+            try await database.run(SyncPointStore.advance(points))
+            func point() async throws -> [Int64] {
+                try await database.run(DeviceSessionStore.channels(of: session)).map(\.syncPoint.value)
+            }
+            #expect(try await point() == [2])
+            try await database.configure(isMultiDevice: false)
+            #expect(try await point() == [4])
+        }
+    }
+
+    @Test("a gateway counts as behind a version until it renews its lease with it, or the lease runs out")
+    func controlVersions() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            func renew(_ epoch: Int64, _ version: Int64) async throws -> Int64 {
+                try await database.run(
+                    DeviceSessionStore.renewLease(gatewayID: "g", epoch: epoch, controlVersion: version))
+            }
+            func behind() async throws -> [String] { try await database.run(DeviceSessionStore.gateways(behind: 7)) }
+            let epoch = try await renew(0, 6)
+            #expect(try await behind() == ["g"])
+            _ = try await renew(epoch, 7)
+            #expect(try await behind() == [])
+            _ = try await renew(epoch, 6)
+            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
+            #expect(try await behind() == [])
         }
     }
 
@@ -98,11 +146,12 @@ struct DeviceSessionStoreTests {
     func channels() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             let session = Self.session("d", on: "g", lease)
             _ = try await database.run(DeviceSessionStore.register(session))
             #expect(try await database.run(DeviceSessionStore.channels(of: session)).isEmpty)
-            let pushed = try await database.run(OplogStore.append([Self.push("1"), Self.push("2")]))
+            let pushed = try await database.append([Self.push("1"), Self.push("2")])
             let states = try await database.run(DeviceSessionStore.channels(of: session))
             #expect(states.map(\.head.value) == [2] && states.map(\.channelID) == [pushed[0].channelID])
             func moved(_ gateway: String) async throws -> [Int64] {

@@ -13,19 +13,20 @@ struct OplogStoreTests {
 
     /// A push to a user's channel.
     private static func push(
-        _ user: String, _ key: String, payload: String = "p", validUntil: Int64 = 0, isPersistent: Bool = true
+        _ user: String, _ key: String, payload: String = "p", validUntil: Int64 = 0
     ) -> OplogStore.Append {
         OplogStore.Append(
             address: address(user),
             oplog: Oplog(
                 id: .zero, thirdMessageID: ThirdMessageID(key), payload: Array(payload.utf8), isBinary: false,
                 targeting: Targeting(), validUntil: WallTime(milliseconds: validUntil),
-                createdAt: WallTime(milliseconds: 0), isPersistent: isPersistent))
+                createdAt: WallTime(milliseconds: 0), isPersistent: true))
     }
 
     @Test("eight writers race over few channels and repeated keys: each key once, ids without a gap, in answer order")
     func racing() async throws {
         try await TestDatabase.with(connections: 8) { databases in
+            try await databases[0].configure()
             let answers = try await withThrowingTaskGroup(of: [(String, OplogStore.Appended)].self) { group in
                 for (writer, database) in databases.enumerated() {
                     group.addTask {
@@ -36,7 +37,7 @@ struct OplogStoreTests {
                                 let user = Int.random(in: 0..<4, using: &generator)
                                 return Self.push("u\(user)", "k\(Int.random(in: 0..<150, using: &generator))")
                             }
-                            let appended = try await database.run(OplogStore.append(pushes))
+                            let appended = try await database.append(pushes)
                             #expect(appended.count == pushes.count)
                             answers += zip(pushes, appended).map { push, answer in
                                 ("\(push.address.target.target) \(push.oplog.thirdMessageID.text)", answer)
@@ -63,12 +64,13 @@ struct OplogStoreTests {
     @Test("a batch that repeats a key within itself stores it once and tells both the same id")
     func repeatInBatch() async throws {
         try await TestDatabase.with(connections: 1) { databases in
+            try await databases[0].configure()
             let pushes = [Self.push("u", "a"), Self.push("u", "b"), Self.push("u", "a"), Self.push("v", "a")]
-            let answers = try await databases[0].run(OplogStore.append(pushes))
+            let answers = try await databases[0].append(pushes)
             #expect(answers.map(\.isDuplicate) == [false, false, true, false])
             #expect(answers.map(\.oplogID.value) == [1, 2, 1, 1])
             #expect(answers.map(\.headBefore.value) == [0, 0, 0, 0])
-            let again = try await databases[0].run(OplogStore.append([Self.push("u", "c"), Self.push("u", "b")]))
+            let again = try await databases[0].append([Self.push("u", "c"), Self.push("u", "b")])
             #expect(again.map(\.isDuplicate) == [false, true])
             #expect(again.map(\.oplogID.value) == [3, 2] && again.map(\.headBefore.value) == [2, 2])
         }
@@ -76,10 +78,11 @@ struct OplogStoreTests {
 
     @Test("keys whose index hash is the same are still told apart by their text") func hashes() async throws {
         try await TestDatabase.with(connections: 1) { databases in
-            _ = try await databases[0].run(OplogStore.append([Self.push("u", "a")]))
+            try await databases[0].configure()
+            _ = try await databases[0].append([Self.push("u", "a")])
             // The row now has another text under the hash that "a" is looked up with.
             try await databases[0].execute("UPDATE oplog SET third_message_id = 'z'")
-            let answer = try await databases[0].run(OplogStore.append([Self.push("u", "a")]))
+            let answer = try await databases[0].append([Self.push("u", "a")])
             #expect(answer.map(\.isDuplicate) == [false])
         }
     }
@@ -88,11 +91,14 @@ struct OplogStoreTests {
     func pages() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let pushes = [
-                Self.push("u", "1"), Self.push("u", "2", validUntil: 1_000), Self.push("u", "3", isPersistent: false),
+                Self.push("u", "1"), Self.push("u", "2", validUntil: 1_000), Self.push("u", "3"),
                 Self.push("u", "4", payload: ""), Self.push("u", "5"),
             ]
-            let channel = try await database.run(OplogStore.append(pushes))[0].channelID
+            let channel = try await database.append(pushes)[0].channelID
+            // As of a time when the configuration was not persistent.
+            try await database.execute("UPDATE oplog SET payload = NULL WHERE oplog_id = 3")
             func ids(after: Int64, limit: Int) async throws -> [Int64] {
                 try await database.run(OplogStore.page(of: channel, after: OplogID(after), limit: limit))
                     .map(\.id.value)
@@ -107,11 +113,58 @@ struct OplogStoreTests {
         }
     }
 
+    @Test("D17: without an online configuration of an enabled instance nothing is stored, row by row")
+    func offline() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            var (strange, device) = (Self.push("u", "2"), Self.push("u", "3"))
+            strange.address = Self.address("u", "C")
+            device.address = ChannelAddress(
+                target: TargetAddress(instanceID: InstanceID("app"), kind: .device, target: "u"), bizType: BizType("B"))
+            let answers = try await database.run(
+                OplogStore.append([Self.push("u", "1"), strange, device, Self.push("u", "4")]))
+            #expect(answers.map { $0?.oplogID.value } == [1, nil, nil, 2])
+            for change in ["UPDATE sync_configuration SET is_online = false", "UPDATE instance SET is_enabled = false"]
+            {
+                try await database.configure()
+                try await database.execute(change)
+                #expect(try await database.run(OplogStore.append([Self.push("u", "5")])).allSatisfy { $0 == nil })
+            }
+            #expect(try await database.rows("SELECT count(*)::text FROM oplog", columns: 1) == [["2"]])
+            #expect(try await database.rows("SELECT count(*)::text FROM channel", columns: 1) == [["1"]])
+        }
+    }
+
+    @Test("D17: a Sync ID that was deleted and created again has neither the old data nor the old keys; ids go on")
+    func recreated() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let old = try await database.append([Self.push("u", "1"), Self.push("u", "2")])
+            let (app, bizType) = (InstanceID("app"), BizType("B"))
+            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")) == nil, "it is online")
+            _ = try await database.run(ControlStore.setOnline(false, app, bizType, by: "test"))
+            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")) != nil)
+            try await database.configure()
+            let new = try await database.append([Self.push("u", "2")])
+            #expect(new.map(\.isDuplicate) == [false] && new.map(\.oplogID.value) == [3])
+            let channel = old[0].channelID
+            let page = try await database.run(OplogStore.page(of: channel, after: .zero, limit: 10))
+            #expect(page.map(\.id.value) == [3])
+            let standings = try await database.run(
+                OplogStore.newest(of: channel, after: .zero, below: OplogID(9), limit: 9))
+            #expect(standings.map(\.id.value) == [3])
+            let records = try await database.rows("SELECT operation FROM control_record ORDER BY version", columns: 1)
+            #expect(records.suffix(4).compactMap(\.[0]) == ["offline", "delete", "put instance", "put configuration"])
+        }
+    }
+
     @Test("no oplog is kept longer than 30 days, whatever the caller asked for") func validity() async throws {
         try await TestDatabase.with(connections: 1) { databases in
+            try await databases[0].configure()
             let far = Int64(4_000_000_000_000)
-            let answers = try await databases[0].run(
-                OplogStore.append([Self.push("u", "1", validUntil: far), Self.push("u", "2")]))
+            let answers = try await databases[0].append([Self.push("u", "1", validUntil: far), Self.push("u", "2")])
             for answer in answers {
                 let kept = answer.validUntil.milliseconds - answer.createdAt.milliseconds
                 #expect(abs(kept - 30 * 86_400_000) <= 1)
@@ -123,10 +176,11 @@ struct OplogStoreTests {
     func incarnations() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
-            _ = try await database.run(OplogStore.append([Self.push("u", "1")]))
+            try await database.configure()
+            _ = try await database.append([Self.push("u", "1")])
             // As after a promotion: the server is on a later timeline than the one on record.
             try await database.execute("UPDATE incarnation SET timeline = timeline - 1; SELECT enter_incarnation()")
-            let later = try await database.run(OplogStore.append([Self.push("u", "2"), Self.push("u", "3")]))
+            let later = try await database.append([Self.push("u", "2"), Self.push("u", "3")])
             #expect(later.map(\.oplogID.value) == [1 << 40 + 1, 1 << 40 + 2])
             try await database.execute("UPDATE incarnation SET timeline = timeline + 1")
             let error = await refusal {
@@ -139,8 +193,9 @@ struct OplogStoreTests {
     @Test("sync points only rise, and never above the channel's head") func syncPoints() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
+            try await database.configure()
             let pushes = (1...5).map { Self.push("u", "\($0)") }
-            let channel = try await database.run(OplogStore.append(pushes))[0].channelID
+            let channel = try await database.append(pushes)[0].channelID
             func advance(_ points: Int64...) async throws -> String? {
                 let advances = points.map {
                     SyncPointStore.Advance(channelID: channel, deviceID: "d", storeID: "s", upto: OplogID($0))

@@ -2,7 +2,9 @@ import ConnectionThread
 import Foundation
 import Logging
 import PostgreSQL
+import SyncModel
 import SyncStore
+import TestSupport
 
 /// A connection to the test server, on a thread of its own.
 actor TestDatabase {
@@ -52,6 +54,22 @@ actor TestDatabase {
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
     ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
         try connection.run(statements, within: limit)
+    }
+
+    /// Stores pushes that all have a configuration.
+    func append(_ pushes: [OplogStore.Append]) throws -> [OplogStore.Appended] {
+        try run(OplogStore.append(pushes)).map { try requireValue($0, "no configuration took the push") }
+    }
+
+    /// Makes instance "app" with an online configuration "B" for every device of a user.
+    func configure(isMultiDevice: Bool = true) throws {
+        let instance = Instance(
+            id: InstanceID("app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
+        _ = try run(ControlStore.put(instance, by: "test"))
+        let configuration = SyncConfiguration(
+            instanceID: instance.id, bizType: BizType("B"), description: "", kind: .user,
+            isMultiDevice: isMultiDevice, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
+        _ = try run(ControlStore.put(configuration, by: "test"))
     }
 
     func verify() throws { try MigrationRunner.verify(connection) }

@@ -166,15 +166,12 @@ struct IngestSubmissionTests {
 
     @Test("the command carries the push as its configuration wants it")
     func command() {
-        var configuration = SyncConfiguration.stub("orders", .user)
-        configuration.isPersistent = false
-        configuration.checksSession = true
-        let single = BusSubmission.command(Self.push, configuration)
+        let single = BusSubmission.command(Self.push, .stub("orders", .user))
         #expect(single.target.target == "u" && single.target.instanceID == "w_app" && single.bizType == "orders")
-        #expect(single.singleDevice && single.checksSession && !single.oplog.persistent && single.oplog.binary)
+        #expect(single.oplog.binary)
         #expect(single.oplog.validUntilMs == 0 && single.oplog.thirdMessageID == "t")
         let global = BusSubmission.command(Self.push, .stub("news", .globalUser))
-        #expect(global.target.target == "" && global.target.kind == .globalUser && !global.singleDevice)
+        #expect(global.target.target == "" && global.target.kind == .globalUser)
     }
 }
 

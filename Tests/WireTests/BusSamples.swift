@@ -37,8 +37,6 @@ enum BusSamples {
             $0.target = target
             $0.bizType = "UCHAT"
             $0.oplog = oplog
-            $0.checksSession = true
-            $0.singleDevice = true
         }
     ]
 

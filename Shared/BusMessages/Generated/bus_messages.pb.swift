@@ -114,6 +114,9 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
   case stored // = 1
   case duplicate // = 2
   case refused // = 3
+
+  /// No enabled instance has an online configuration for it.
+  case noConfiguration // = 4
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -126,6 +129,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case 1: self = .stored
     case 2: self = .duplicate
     case 3: self = .refused
+    case 4: self = .noConfiguration
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -136,6 +140,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case .stored: return 1
     case .duplicate: return 2
     case .refused: return 3
+    case .noConfiguration: return 4
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -146,6 +151,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     .stored,
     .duplicate,
     .refused,
+    .noConfiguration,
   ]
 
 }
@@ -248,57 +254,40 @@ package nonisolated struct Mss_Bus_V1_AppendCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_AppendCommand: @unchecked Sendable {
+package nonisolated struct Mss_Bus_V1_AppendCommand: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 {
-    get {_storage._correlation}
-    set {_uniqueStorage()._correlation = newValue}
-  }
+  package var correlation: UInt64 = 0
 
   package var target: Mss_Bus_V1_Target {
-    get {_storage._target ?? Mss_Bus_V1_Target()}
-    set {_uniqueStorage()._target = newValue}
+    get {_target ?? Mss_Bus_V1_Target()}
+    set {_target = newValue}
   }
   /// Returns true if `target` has been explicitly set.
-  package var hasTarget: Bool {_storage._target != nil}
+  package var hasTarget: Bool {self._target != nil}
   /// Clears the value of `target`. Subsequent reads from it will return its default value.
-  package mutating func clearTarget() {_uniqueStorage()._target = nil}
+  package mutating func clearTarget() {self._target = nil}
 
-  package var bizType: String {
-    get {_storage._bizType}
-    set {_uniqueStorage()._bizType = newValue}
-  }
+  package var bizType: String = String()
 
   /// id and created_at_ms are given by the writer; valid_until_ms 0 means the default validity.
   package var oplog: Mss_Bus_V1_Oplog {
-    get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
-    set {_uniqueStorage()._oplog = newValue}
+    get {_oplog ?? Mss_Bus_V1_Oplog()}
+    set {_oplog = newValue}
   }
   /// Returns true if `oplog` has been explicitly set.
-  package var hasOplog: Bool {_storage._oplog != nil}
+  package var hasOplog: Bool {self._oplog != nil}
   /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
-  package mutating func clearOplog() {_uniqueStorage()._oplog = nil}
-
-  /// Only sessions with a valid verdict count as eligible for the answer.
-  package var checksSession: Bool {
-    get {_storage._checksSession}
-    set {_uniqueStorage()._checksSession = newValue}
-  }
-
-  /// Only the owner counts as eligible for the answer.
-  package var singleDevice: Bool {
-    get {_storage._singleDevice}
-    set {_uniqueStorage()._singleDevice = newValue}
-  }
+  package mutating func clearOplog() {self._oplog = nil}
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _storage = _StorageClass.defaultInstance
+  fileprivate var _target: Mss_Bus_V1_Target? = nil
+  fileprivate var _oplog: Mss_Bus_V1_Oplog? = nil
 }
 
 package nonisolated struct Mss_Bus_V1_AppendReply: Sendable {
@@ -407,6 +396,9 @@ package nonisolated struct Mss_Bus_V1_RenewLease: Sendable {
   package var gatewayID: String = String()
 
   package var epoch: Int64 = 0
+
+  /// Of the control data that this gateway's sessions go by.
+  package var controlVersion: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -725,6 +717,7 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
     set {body = .putInstance(newValue)}
   }
 
+  /// Creates it or changes it, whichever is needed.
   package var putConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
       if case .putConfiguration(let v)? = body {return v}
@@ -733,14 +726,120 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
     set {body = .putConfiguration(newValue)}
   }
 
+  /// Refused when it exists.
+  package var createConfiguration: Mss_Bus_V1_SyncConfiguration {
+    get {
+      if case .createConfiguration(let v)? = body {return v}
+      return Mss_Bus_V1_SyncConfiguration()
+    }
+    set {body = .createConfiguration(newValue)}
+  }
+
+  /// Refused when it does not exist, or when its revision is not the one given.
+  package var modifyConfiguration: Mss_Bus_V1_SyncConfiguration {
+    get {
+      if case .modifyConfiguration(let v)? = body {return v}
+      return Mss_Bus_V1_SyncConfiguration()
+    }
+    set {body = .modifyConfiguration(newValue)}
+  }
+
+  package var switchConfiguration: Mss_Bus_V1_ConfigurationSwitch {
+    get {
+      if case .switchConfiguration(let v)? = body {return v}
+      return Mss_Bus_V1_ConfigurationSwitch()
+    }
+    set {body = .switchConfiguration(newValue)}
+  }
+
+  /// Refused unless it is offline.
+  package var deleteConfiguration: Mss_Bus_V1_ConfigurationName {
+    get {
+      if case .deleteConfiguration(let v)? = body {return v}
+      return Mss_Bus_V1_ConfigurationName()
+    }
+    set {body = .deleteConfiguration(newValue)}
+  }
+
+  /// Is a version in force on every gateway?
+  package var awaitVersion: Mss_Bus_V1_AwaitVersion {
+    get {
+      if case .awaitVersion(let v)? = body {return v}
+      return Mss_Bus_V1_AwaitVersion()
+    }
+    set {body = .awaitVersion(newValue)}
+  }
+
+  /// Who asks for a change, for the records.
+  package var actor: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
     case snapshot(Mss_Bus_V1_SnapshotRequest)
     case putInstance(Mss_Bus_V1_Instance)
+    /// Creates it or changes it, whichever is needed.
     case putConfiguration(Mss_Bus_V1_SyncConfiguration)
+    /// Refused when it exists.
+    case createConfiguration(Mss_Bus_V1_SyncConfiguration)
+    /// Refused when it does not exist, or when its revision is not the one given.
+    case modifyConfiguration(Mss_Bus_V1_SyncConfiguration)
+    case switchConfiguration(Mss_Bus_V1_ConfigurationSwitch)
+    /// Refused unless it is offline.
+    case deleteConfiguration(Mss_Bus_V1_ConfigurationName)
+    /// Is a version in force on every gateway?
+    case awaitVersion(Mss_Bus_V1_AwaitVersion)
 
   }
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ConfigurationName: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var bizType: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ConfigurationSwitch: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var name: Mss_Bus_V1_ConfigurationName {
+    get {_name ?? Mss_Bus_V1_ConfigurationName()}
+    set {_name = newValue}
+  }
+  /// Returns true if `name` has been explicitly set.
+  package var hasName: Bool {self._name != nil}
+  /// Clears the value of `name`. Subsequent reads from it will return its default value.
+  package mutating func clearName() {self._name = nil}
+
+  package var online: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _name: Mss_Bus_V1_ConfigurationName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_AwaitVersion: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var version: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -818,6 +917,9 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
 
   package var online: Bool = false
 
+  /// Rises with every change.
+  package var revision: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -833,6 +935,9 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
 
   /// Empty when the change was made, otherwise why it was refused.
   package var refusal: String = String()
+
+  /// Gateways that hold sessions and still go by an older version.
+  package var gatewaysBehind: [String] = []
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1293,7 +1398,7 @@ nonisolated extension Mss_Bus_V1_OperatingSystem: SwiftProtobuf._ProtoNameProvid
 }
 
 nonisolated extension Mss_Bus_V1_AppendOutcome: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0")
 }
 
 nonisolated extension Mss_Bus_V1_Verdict: SwiftProtobuf._ProtoNameProviding {
@@ -1452,104 +1557,48 @@ nonisolated extension Mss_Bus_V1_AppendCommands: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AppendCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}target\0\u{3}biz_type\0\u{1}oplog\0\u{3}checks_session\0\u{3}single_device\0")
-
-  fileprivate class _StorageClass {
-    var _correlation: UInt64 = 0
-    var _target: Mss_Bus_V1_Target? = nil
-    var _bizType: String = String()
-    var _oplog: Mss_Bus_V1_Oplog? = nil
-    var _checksSession: Bool = false
-    var _singleDevice: Bool = false
-
-      // This property is used as the initial default value for new instances of the type.
-      // The type itself is protecting the reference to its storage via CoW semantics.
-      // This will force a copy to be made of this reference when the first mutation occurs;
-      // hence, it is safe to mark this as `nonisolated(unsafe)`.
-      static nonisolated(unsafe) let defaultInstance = _StorageClass()
-
-    private init() {}
-
-    init(copying source: _StorageClass) {
-      _correlation = source._correlation
-      _target = source._target
-      _bizType = source._bizType
-      _oplog = source._oplog
-      _checksSession = source._checksSession
-      _singleDevice = source._singleDevice
-    }
-  }
-
-  fileprivate mutating func _uniqueStorage() -> _StorageClass {
-    if !isKnownUniquelyReferenced(&_storage) {
-      _storage = _StorageClass(copying: _storage)
-    }
-    return _storage
-  }
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}target\0\u{3}biz_type\0\u{1}oplog\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    _ = _uniqueStorage()
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      while let fieldNumber = try decoder.nextFieldNumber() {
-        // The use of inline closures is to circumvent an issue where the compiler
-        // allocates stack space for every case branch when no optimizations are
-        // enabled. https://github.com/apple/swift-protobuf/issues/1034
-        switch fieldNumber {
-        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
-        case 2: try { try decoder.decodeSingularMessageField(value: &_storage._target) }()
-        case 3: try { try decoder.decodeSingularStringField(value: &_storage._bizType) }()
-        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
-        case 5: try { try decoder.decodeSingularBoolField(value: &_storage._checksSession) }()
-        case 6: try { try decoder.decodeSingularBoolField(value: &_storage._singleDevice) }()
-        default: break
-        }
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._target) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
+      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every if/case branch local when no optimizations
-      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-      // https://github.com/apple/swift-protobuf/issues/1182
-      if _storage._correlation != 0 {
-        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
-      }
-      try { if let v = _storage._target {
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-      } }()
-      if !_storage._bizType.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._bizType, fieldNumber: 3)
-      }
-      try { if let v = _storage._oplog {
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-      } }()
-      if _storage._checksSession != false {
-        try visitor.visitSingularBoolField(value: _storage._checksSession, fieldNumber: 5)
-      }
-      if _storage._singleDevice != false {
-        try visitor.visitSingularBoolField(value: _storage._singleDevice, fieldNumber: 6)
-      }
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
     }
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 3)
+    }
+    try { if let v = self._oplog {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_AppendCommand, rhs: Mss_Bus_V1_AppendCommand) -> Bool {
-    if lhs._storage !== rhs._storage {
-      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
-        let _storage = _args.0
-        let rhs_storage = _args.1
-        if _storage._correlation != rhs_storage._correlation {return false}
-        if _storage._target != rhs_storage._target {return false}
-        if _storage._bizType != rhs_storage._bizType {return false}
-        if _storage._oplog != rhs_storage._oplog {return false}
-        if _storage._checksSession != rhs_storage._checksSession {return false}
-        if _storage._singleDevice != rhs_storage._singleDevice {return false}
-        return true
-      }
-      if !storagesAreEqual {return false}
-    }
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs._target != rhs._target {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs._oplog != rhs._oplog {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1760,7 +1809,7 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RenewLease"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{1}epoch\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{1}epoch\0\u{3}control_version\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1770,6 +1819,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.epoch) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.controlVersion) }()
       default: break
       }
     }
@@ -1782,12 +1832,16 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
     if self.epoch != 0 {
       try visitor.visitSingularInt64Field(value: self.epoch, fieldNumber: 2)
     }
+    if self.controlVersion != 0 {
+      try visitor.visitSingularInt64Field(value: self.controlVersion, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_RenewLease, rhs: Mss_Bus_V1_RenewLease) -> Bool {
     if lhs.gatewayID != rhs.gatewayID {return false}
     if lhs.epoch != rhs.epoch {return false}
+    if lhs.controlVersion != rhs.controlVersion {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2453,7 +2507,7 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{2}\u{6}actor\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2501,6 +2555,72 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
           self.body = .putConfiguration(v)
         }
       }()
+      case 5: try {
+        var v: Mss_Bus_V1_SyncConfiguration?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .createConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .createConfiguration(v)
+        }
+      }()
+      case 6: try {
+        var v: Mss_Bus_V1_SyncConfiguration?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .modifyConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .modifyConfiguration(v)
+        }
+      }()
+      case 7: try {
+        var v: Mss_Bus_V1_ConfigurationSwitch?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .switchConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .switchConfiguration(v)
+        }
+      }()
+      case 8: try {
+        var v: Mss_Bus_V1_ConfigurationName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .deleteConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .deleteConfiguration(v)
+        }
+      }()
+      case 9: try {
+        var v: Mss_Bus_V1_AwaitVersion?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .awaitVersion(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .awaitVersion(v)
+        }
+      }()
+      case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
       default: break
       }
     }
@@ -2527,7 +2647,30 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       guard case .putConfiguration(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     }()
+    case .createConfiguration?: try {
+      guard case .createConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .modifyConfiguration?: try {
+      guard case .modifyConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .switchConfiguration?: try {
+      guard case .switchConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case .deleteConfiguration?: try {
+      guard case .deleteConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .awaitVersion?: try {
+      guard case .awaitVersion(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
     case nil: break
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 15)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -2535,6 +2678,111 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
   package static func ==(lhs: Mss_Bus_V1_ControlCommand, rhs: Mss_Bus_V1_ControlCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ConfigurationName: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ConfigurationName"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ConfigurationName, rhs: Mss_Bus_V1_ConfigurationName) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ConfigurationSwitch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ConfigurationSwitch"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}online\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._name) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.online) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._name {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.online != false {
+      try visitor.visitSingularBoolField(value: self.online, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ConfigurationSwitch, rhs: Mss_Bus_V1_ConfigurationSwitch) -> Bool {
+    if lhs._name != rhs._name {return false}
+    if lhs.online != rhs.online {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_AwaitVersion: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".AwaitVersion"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.version) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.version != 0 {
+      try visitor.visitSingularInt64Field(value: self.version, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_AwaitVersion, rhs: Mss_Bus_V1_AwaitVersion) -> Bool {
+    if lhs.version != rhs.version {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2662,7 +2910,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SyncConfiguration"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2679,6 +2927,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.threshold) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.checksSession) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.online) }()
+      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
       default: break
       }
     }
@@ -2712,6 +2961,9 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if self.online != false {
       try visitor.visitSingularBoolField(value: self.online, fieldNumber: 9)
     }
+    if self.revision != 0 {
+      try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2725,6 +2977,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if lhs.threshold != rhs.threshold {return false}
     if lhs.checksSession != rhs.checksSession {return false}
     if lhs.online != rhs.online {return false}
+    if lhs.revision != rhs.revision {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2732,7 +2985,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2742,6 +2995,7 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.version) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.refusal) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.gatewaysBehind) }()
       default: break
       }
     }
@@ -2754,12 +3008,16 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if !self.refusal.isEmpty {
       try visitor.visitSingularStringField(value: self.refusal, fieldNumber: 2)
     }
+    if !self.gatewaysBehind.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.gatewaysBehind, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ControlReply, rhs: Mss_Bus_V1_ControlReply) -> Bool {
     if lhs.version != rhs.version {return false}
     if lhs.refusal != rhs.refusal {return false}
+    if lhs.gatewaysBehind != rhs.gatewaysBehind {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -55,7 +55,21 @@ CREATE TABLE sync_configuration (
     threshold integer NOT NULL CHECK (threshold BETWEEN 0 AND 1000),
     checks_session boolean NOT NULL,
     is_online boolean NOT NULL,
+    revision integer NOT NULL DEFAULT 1,
+    -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
+    data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (instance_id, biz_type)
+);
+
+-- Who changed what in the control data; kept when the thing itself is deleted.
+CREATE TABLE control_record (
+    version bigint PRIMARY KEY,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    actor text NOT NULL,
+    operation text NOT NULL,
+    instance_id text NOT NULL,
+    biz_type text NOT NULL,
+    detail text NOT NULL
 );
 
 -- ---- channels and oplogs -------------------------------------------------------------------------------------------
@@ -110,6 +124,9 @@ SELECT ensure_oplog_partitions(3);
 
 -- Appends a batch and answers every row, in one transaction and one round trip.
 --
+-- The configuration is asked here, not where the call came in: what is in force at the commit decides (spec D17). A row
+-- that no online configuration takes has no effect and no answer.
+--
 -- Lock first, look later: under READ COMMITTED each statement has its own snapshot, so the statement after the locks
 -- sees all that earlier holders committed. The same logic in one statement would look with the snapshot from before
 -- the wait and abort on duplicates. A row that repeats a key touches the head too: a duplicate answer is then as
@@ -120,7 +137,7 @@ CREATE FUNCTION append_oplogs(
     in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_valid_until_ms bigint[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
-    valid_until_ms bigint, created_at_ms bigint
+    valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean, checks_session boolean
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     first_id bigint;
@@ -130,6 +147,8 @@ BEGIN
     INSERT INTO channel (instance_id, kind, target, biz_type)
     SELECT DISTINCT i.instance_id, i.kind, i.target, i.biz_type
     FROM unnest(in_instance, in_kind, in_target, in_biz_type) AS i (instance_id, kind, target, biz_type)
+    JOIN sync_configuration f
+        ON f.instance_id = i.instance_id AND f.biz_type = i.biz_type AND f.kind = i.kind AND f.is_online
     WHERE NOT EXISTS (
         SELECT FROM channel c
         WHERE c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type)
@@ -149,10 +168,11 @@ BEGIN
 
     RETURN QUERY
     WITH located AS MATERIALIZED (
-        SELECT i.*, c.channel_id, c.head,
+        SELECT i.*, c.channel_id, c.head, f.is_persistent, f.kind = 0 AND NOT f.is_multi_device AS is_single_device,
+            f.checks_session,
             (SELECT o.oplog_id FROM oplog o
              WHERE o.channel_id = c.channel_id AND o.third_message_hash = i.third_message_hash
-                AND o.third_message_id = i.third_message_id
+                AND o.third_message_id = i.third_message_id AND o.created_at >= f.data_since
              LIMIT 1) AS known_id,
             row_number() OVER (PARTITION BY c.channel_id, i.third_message_id ORDER BY i.ordinal) AS occurrence
         FROM unnest(
@@ -161,6 +181,9 @@ BEGIN
         ) WITH ORDINALITY AS i (
             instance_id, kind, target, biz_type, third_message_id, third_message_hash, payload, is_binary,
             operating_system, minimum_version, maximum_version, valid_until_ms, ordinal)
+        JOIN sync_configuration f
+            ON f.instance_id = i.instance_id AND f.biz_type = i.biz_type AND f.kind = i.kind AND f.is_online
+        JOIN instance n ON n.instance_id = i.instance_id AND n.is_enabled
         JOIN channel c
             ON c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type
     ), numbered AS MATERIALIZED (
@@ -176,7 +199,8 @@ BEGIN
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
             minimum_version, maximum_version, valid_until, created_at)
-        SELECT n.channel_id, n.new_id, n.third_message_id, n.third_message_hash, n.payload, n.is_binary,
+        SELECT n.channel_id, n.new_id, n.third_message_id, n.third_message_hash,
+            CASE WHEN n.is_persistent THEN n.payload END, n.is_binary,
             n.operating_system, n.minimum_version, n.maximum_version, n.valid_until, written_at
         FROM numbered n WHERE n.new_id IS NOT NULL
     ), moved AS (
@@ -188,7 +212,7 @@ BEGIN
         coalesce(n.new_id, n.known_id, max(n.new_id) OVER (PARTITION BY n.channel_id, n.third_message_id)),
         n.new_id IS NULL, n.head,
         floor(extract(epoch FROM n.valid_until) * 1000)::bigint,
-        floor(extract(epoch FROM written_at) * 1000)::bigint
+        floor(extract(epoch FROM written_at) * 1000)::bigint, n.is_persistent, n.is_single_device, n.checks_session
     FROM numbered n ORDER BY n.ordinal;
 END $$;
 
@@ -209,7 +233,8 @@ CREATE TABLE sync_point (
 CREATE UNLOGGED TABLE gateway (
     gateway_id text COLLATE "C" PRIMARY KEY,
     epoch bigint NOT NULL,
-    lease_until timestamptz NOT NULL
+    lease_until timestamptz NOT NULL,
+    control_version bigint NOT NULL -- of the control data that its sessions go by
 ) WITH (fillfactor = 50);
 
 CREATE UNLOGGED TABLE device_session (
@@ -242,20 +267,23 @@ CREATE TABLE owner (
 
 -- Renews a lease, or takes a new one when the epoch asked for is not the one on record or has run out. Sessions of
 -- the lease before are gone with it.
-CREATE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_lease interval) RETURNS bigint
+CREATE FUNCTION renew_lease(
+    in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint
+) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     new_epoch bigint;
 BEGIN
-    UPDATE gateway SET lease_until = clock_timestamp() + in_lease
+    UPDATE gateway SET lease_until = clock_timestamp() + in_lease, control_version = in_control_version
     WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
     IF FOUND THEN
         RETURN in_epoch;
     END IF;
     new_epoch := nextval('presence_epoch');
-    INSERT INTO gateway (gateway_id, epoch, lease_until)
-    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease)
-    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until;
+    INSERT INTO gateway (gateway_id, epoch, lease_until, control_version)
+    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version)
+    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until,
+        control_version = excluded.control_version;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
     RETURN new_epoch;
 END $$;

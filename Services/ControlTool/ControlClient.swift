@@ -1,0 +1,91 @@
+import AMQP
+import ArgumentParser
+import BusMessages
+import Foundation
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+
+/// The tool as a client of the oplog writers' control queue.
+struct ControlClient: Sendable {
+    /// How long a writer that is still starting is waited for.
+    private static let patience = Duration.seconds(20)
+    /// A gateway that cannot be reached has lost its lease after this, and holds back everything.
+    private static let inForceLimit = Limits.gatewayLease + .seconds(4)
+
+    private let bus: MessageBus
+
+    /// Runs the body with a connection to the broker that the environment names.
+    static func with(_ body: @Sendable (ControlClient) async throws -> Void) async throws {
+        let settings = try ToolSettings.read(ProcessSettings.amqpKeys)
+        let bus = MessageBus(
+            configuration: AMQPConfiguration(settings, connectionName: "mssctl"), consumptions: [],
+            logger: ToolSettings.logger())
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await bus.run() }
+            try await body(ControlClient(bus: bus))
+            group.cancelAll()
+        }
+    }
+
+    /// Every instance and configuration, by name.
+    func snapshot() async throws -> (instances: [Instance], configurations: [SyncConfiguration]) {
+        let reply = try await ask { $0.snapshot = .init() }
+        return (
+            reply.snapshot.instances.map { Instance(bus: $0) }.sorted { $0.id.text < $1.id.text },
+            reply.snapshot.configurations.compactMap { SyncConfiguration(bus: $0) }
+                .sorted { ($0.instanceID.text, $0.bizType.text) < ($1.instanceID.text, $1.bizType.text) }
+        )
+    }
+
+    /// One configuration.
+    func configuration(_ instance: String, _ bizType: String) async throws -> SyncConfiguration {
+        let all = try await snapshot().configurations
+        guard let found = all.first(where: { $0.instanceID.text == instance && $0.bizType.text == bizType }) else {
+            throw ValidationError("there is no configuration \(bizType) of \(instance); see mssctl config list")
+        }
+        return found
+    }
+
+    /// Makes one change and says so once it is in force on every gateway (spec D17).
+    func change(_ what: String, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws {
+        let actor = "mssctl:\(NSUserName())"
+        let reply = try await ask { command in
+            command.actor = actor
+            fill(&command)
+        }
+        guard reply.control.refusal.isEmpty else { throw ValidationError("\(what): \(reply.control.refusal)") }
+        let version = reply.control.version
+        let deadline = ContinuousClock.now + Self.inForceLimit
+        while true {
+            let behind = try await ask { $0.awaitVersion.version = version }.control.gatewaysBehind
+            if behind.isEmpty { break }
+            guard .now < deadline else {
+                throw ValidationError(
+                    "\(what): made as version \(version), but these do not go by it yet: \(behind.joined(separator: ", "))"
+                )
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        print("\(what): in force, version \(version)")
+    }
+
+    private func ask(_ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws -> Mss_Bus_V1_Reply {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            do throws(BusError) {
+                return try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+                    var command = Mss_Bus_V1_ControlCommand()
+                    command.correlation = correlation
+                    fill(&command)
+                    return command
+                }
+            } catch {
+                guard error.code == .unavailable || error.code == .unanswered, .now < deadline else {
+                    throw ValidationError("no oplog writer answered: \(error); are broker and writers running?")
+                }
+                try await Task.sleep(for: .milliseconds(200))
+            }
+        }
+    }
+}

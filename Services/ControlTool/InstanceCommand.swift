@@ -1,0 +1,74 @@
+import ArgumentParser
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+
+/// `mssctl instance`: the apps that use the service, each in one environment.
+struct InstanceCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "instance", abstract: "Lists and changes instances.", discussion: ToolSettings.amqpHint,
+        subcommands: [List.self, Create.self, Enable.self, Disable.self])
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "One line for each instance.")
+
+        func run() async throws {
+            try await ControlClient.with { client in
+                for one in try await client.snapshot().instances {
+                    let check = one.validatorURL.isEmpty ? "no session check" : "session check by \(one.validatorURL)"
+                    print("\(one.id)\t\(one.isEnabled ? "enabled" : "disabled")\t\(check)\t\(one.name)")
+                }
+            }
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Creates an instance.")
+        @Argument(help: "Its id, <workspaceId>_<appId>.")
+        var id: String
+        @Option(help: "A name for people.")
+        var name: String?
+        @Option(help: "Where the tenant answers session checks; none: no check can succeed.")
+        var validatorURL: String?
+        @Option(help: "How long a valid verdict stands.")
+        var verdictLifetimeSeconds = 600
+
+        func run() async throws {
+            let entry = ControlFile.InstanceEntry(
+                instanceId: id, name: name, validatorUrl: validatorURL, verdictLifetimeSeconds: verdictLifetimeSeconds)
+            let instance = Instance(entry)
+            try await ControlClient.with { client in
+                guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
+                    throw ValidationError("instance \(instance.id) exists")
+                }
+                try await client.change("create \(instance.id)") { $0.putInstance = instance.bus }
+            }
+        }
+    }
+
+    struct Enable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Serves the instance again.")
+        @Argument(help: "Its id.")
+        var id: String
+        func run() async throws { try await InstanceCommand.setEnabled(true, id) }
+    }
+
+    struct Disable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Refuses its pushes and devices; what is stored waits.")
+        @Argument(help: "Its id.")
+        var id: String
+        func run() async throws { try await InstanceCommand.setEnabled(false, id) }
+    }
+
+    private static func setEnabled(_ isEnabled: Bool, _ id: String) async throws {
+        try await ControlClient.with { client in
+            guard var instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
+                throw ValidationError("there is no instance \(id); see mssctl instance list")
+            }
+            instance.isEnabled = isEnabled
+            let message = instance.bus
+            try await client.change("\(isEnabled ? "enable" : "disable") \(id)") { $0.putInstance = message }
+        }
+    }
+}
