@@ -19,6 +19,8 @@ struct ChannelCursor {
     var opensBacklog: Bool
     /// The backlog of the session's opening has not been sent yet.
     var holdsCaughtUp: Bool
+    /// Entries above `sent` that are stored nowhere: they wait here until what lies before them has been read.
+    private(set) var live: [Oplog] = []
     /// Bytes of batches sent and not yet stored, by the batch's end.
     private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
 
@@ -42,12 +44,26 @@ struct ChannelCursor {
     /// Notes that the channel reaches at least this far.
     mutating func learn(head: OplogID) { self.head = max(self.head, head) }
 
+    /// Room for live entries; a session that is further behind loses those that come on top, as if it were offline.
+    private static let liveMax = 64
+
+    /// Keeps what cannot be read later.
+    mutating func keepLive(_ entries: [Oplog]) {
+        let new = entries.filter { entry in
+            !entry.isPersistent && entry.id > sent && !live.contains { $0.id == entry.id }
+        }
+        live += new.prefix(max(0, Self.liveMax - live.count))
+    }
+
     /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire; nil
     /// when nothing of it goes out.
     mutating func take(
         upto: OplogID, entries: [Oplog], device: DeviceTraits, now: WallTime
     ) -> (after: OplogID, upto: OplogID, entries: [Oplog])? {
-        let new = entries.filter { $0.id > sent && $0.skipReason(for: device, now: now) == nil }
+        let waited = live.filter { $0.id <= upto }
+        live.removeAll { $0.id <= upto }
+        let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
+        let new = all.filter { $0.id > sent && $0.skipReason(for: device, now: now) == nil }
         sent = max(sent, upto)
         head = max(head, sent)
         guard !new.isEmpty else { return nil }

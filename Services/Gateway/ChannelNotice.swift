@@ -10,6 +10,8 @@ struct ChannelNotice: Sendable {
     let entries: [Oplog]
     /// Of a single-device channel: the only device that the entries are for.
     let owner: DeviceID?
+    /// The number under which the writer waits for what was taken; 0: it does not wait.
+    let correlation: UInt64
 
     /// Nil for a kind of channel that this build does not know.
     init?(bus: Mss_Bus_V1_OplogNotice) {
@@ -20,6 +22,7 @@ struct ChannelNotice: Sendable {
         upto = OplogID(bus.upto)
         entries = bus.entries.map(Oplog.init(bus:))
         owner = bus.ownerDeviceID.isEmpty ? nil : DeviceID(bus.ownerDeviceID)
+        correlation = bus.correlation
     }
 
     /// Only that the channel reaches this far: the sweep's finding.
@@ -37,5 +40,6 @@ struct ChannelNotice: Sendable {
         self.upto = upto
         self.entries = entries
         self.owner = owner
+        correlation = 0
     }
 }

@@ -83,14 +83,14 @@ final class GatewayCore: Sendable {
                 logger.error("a notice could not be read")
                 continue
             }
-            for notice in notices { received(notice) }
+            for notice in notices { received(notice, replyTo: delivery.replyTo) }
         }
     }
 
-    private func received(_ notice: Mss_Bus_V1_GatewayNotice) {
+    private func received(_ notice: Mss_Bus_V1_GatewayNotice, replyTo: String?) {
         switch notice.body {
         case .oplogs(let message):
-            if let notice = ChannelNotice(bus: message) { received(notice) }
+            if let notice = ChannelNotice(bus: message) { received(notice, replyTo: replyTo) }
         case .superseded(let message):
             let target = TargetAddress(
                 instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
@@ -101,9 +101,25 @@ final class GatewayCore: Sendable {
         }
     }
 
-    private func received(_ notice: ChannelNotice) {
+    private func received(_ notice: ChannelNotice, replyTo: String? = nil) {
         let sessions = registry.sessions(listeningTo: notice.address.target)
-        if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
+        guard notice.correlation > 0, let replyTo else {
+            if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
+            return
+        }
+        let bus = bus
+        let count = TakenCount(sessions: sessions.count) { ids in
+            bus.reply(
+                .with {
+                    $0.correlation = notice.correlation
+                    $0.taken.oplogIds = ids
+                }, to: replyTo)
+        }
+        tell(sessions) { machine, world in
+            let actions = machine.noticed(notice, in: world)
+            count.add(machine.holds(notice, after: actions))
+            return actions
+        }
     }
 
     /// Asks which channels moved lately, and gives the answer as notices: finds what a lost notice left behind.

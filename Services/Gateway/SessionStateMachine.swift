@@ -305,10 +305,23 @@ struct SessionStateMachine {
             windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
         else {
             cursor.learn(head: notice.upto)
+            if isForThisDevice, withholding(key, of: identity, in: world) == nil { cursor.keepLive(notice.entries) }
             cursors[key] = cursor
             return readOn(in: world)
         }
         return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+    }
+
+    /// The entries of a notice that exist nowhere else and that this session has sent, or keeps until what lies before
+    /// them has been read.
+    func holds(_ notice: ChannelNotice, after actions: [SessionAction]) -> [Int64] {
+        let sent = actions.flatMap { action -> [OplogID] in
+            if case .push(_, let ids, notice.channelID) = action { return ids }
+            return []
+        }
+        let kept = keysByChannelID[notice.channelID].flatMap { cursors[$0]?.live.map(\.id) } ?? []
+        let held = Set(sent + kept)
+        return notice.entries.filter { !$0.isPersistent && held.contains($0.id) }.map(\.id.value)
     }
 
     /// A page came back.

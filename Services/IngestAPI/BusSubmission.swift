@@ -78,6 +78,7 @@ struct BusSubmission: PushSubmitting {
         case .duplicate: return .duplicate(OplogID(append.oplogID))
         case .refused: return .refused(append.detail)
         case .noConfiguration: return .noConfiguration
+        case .uncertain: return .unknown
         case .unknown, .UNRECOGNIZED: return nil
         }
     }

@@ -120,18 +120,44 @@ struct AppendWork: LaneWork {
         let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
             pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
         }
-        for (gatewayID, notice) in NoticePlan.notices(of: stored) { bus.notify(gateway: gatewayID, notice) }
-        for push in stored { answer(push.row, push.appended, isOnline: push.isOnline) }
+        for step in NoticePlan.steps(of: stored) { tell(step) }
+        for push in stored where !push.isLiveOnly || !push.isOnline {
+            answer(push.row, push.appended, push.isOnline ? .taken : .notTaken)
+        }
         return stored.map { fact($0.row, $0.appended) }
     }
 
-    private func answer(_ row: Row, _ appended: OplogStore.Appended, isOnline: Bool) {
+    /// Tells the gateways; what only they can say is answered once they have.
+    private func tell(_ step: NoticePlan.ChannelStep) {
+        guard !step.liveOnly.isEmpty else {
+            for gatewayID in step.gatewayIDs { bus.notify(gateway: gatewayID, step.notice) }
+            return
+        }
+        let delivery = LiveDelivery(gateways: step.gatewayIDs.count) { [self] outcome in
+            for push in step.liveOnly { answer(push.row, push.appended, outcome(push.appended.oplogID)) }
+        }
+        for gatewayID in step.gatewayIDs {
+            bus.notify(gateway: gatewayID, timeout: LiveDelivery.limit) { correlation in
+                var notice = step.notice
+                notice.oplogs.correlation = correlation
+                return notice
+            } completion: { result in
+                if case .success(let reply) = result, case .taken(let taken)? = reply.body {
+                    delivery.answered(taken.oplogIds)
+                } else {
+                    delivery.answered(nil)
+                }
+            }
+        }
+    }
+
+    private func answer(_ row: Row, _ appended: OplogStore.Appended, _ delivery: LiveDelivery.Outcome) {
         (appended.isDuplicate ? duplicates : stored).increment()
         var reply = Mss_Bus_V1_Reply()
         reply.correlation = row.command.correlation
-        reply.append.outcome = appended.isDuplicate ? .duplicate : .stored
+        reply.append.outcome = appended.isDuplicate ? .duplicate : delivery == .uncertain ? .uncertain : .stored
         reply.append.oplogID = appended.oplogID.value
-        reply.append.online = isOnline
+        reply.append.online = delivery == .taken
         bus.reply(reply, to: row.replyTo)
     }
 

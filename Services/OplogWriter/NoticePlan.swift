@@ -11,6 +11,9 @@ enum NoticePlan {
         let appended: OplogStore.Appended
         let sessions: [DeviceSessionStore.Presence]
 
+        /// Only gateways know whether it reaches somebody: nothing of it is stored.
+        var isLiveOnly: Bool { !appended.isPersistent && !appended.isDuplicate }
+
         /// Handed towards at least one eligible device (spec H4).
         var isOnline: Bool {
             receivers.contains { session in
@@ -25,23 +28,33 @@ enum NoticePlan {
         }
     }
 
-    /// The notices per gateway, in channel order; one per channel, with all that the group added to it.
-    static func notices(of pushes: [Stored]) -> [(gatewayID: String, notice: Mss_Bus_V1_GatewayNotice)] {
+    /// One channel's step and the gateways to tell.
+    struct ChannelStep {
+        let notice: Mss_Bus_V1_GatewayNotice
+        let gatewayIDs: [String]
+        /// Pushes that wait for what the gateways say.
+        let liveOnly: [Stored]
+    }
+
+    /// The steps in channel order; one per channel that has somebody to tell, with all that the group added to it.
+    static func steps(of pushes: [Stored]) -> [ChannelStep] {
         var order: [Int64] = []
         var channels: [Int64: [Stored]] = [:]
         for push in pushes {
             if channels[push.appended.channelID] == nil { order.append(push.appended.channelID) }
             channels[push.appended.channelID, default: []].append(push)
         }
-        return order.flatMap { channelID in
+        return order.compactMap { channelID in
             let members = channels[channelID] ?? []
             let receivers = members.flatMap(\.receivers)
-            guard !receivers.isEmpty else { return [(gatewayID: String, notice: Mss_Bus_V1_GatewayNotice)]() }
+            guard !receivers.isEmpty else { return nil }
             var notice = notice(channelID, members)
             if members.contains(where: \.appended.isSingleDevice) {
                 notice.oplogs.ownerDeviceID = receivers.first(where: \.isOwner)?.deviceID.text ?? ""
             }
-            return Set(receivers.map(\.gatewayID)).sorted().map { ($0, notice) }
+            return ChannelStep(
+                notice: notice, gatewayIDs: Set(receivers.map(\.gatewayID)).sorted(),
+                liveOnly: members.filter { $0.isLiveOnly && $0.isOnline })
         }
     }
 

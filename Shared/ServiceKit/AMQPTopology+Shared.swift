@@ -61,10 +61,10 @@ extension AMQPRoute {
             isMandatory: true, wantsReply: true)
     }
 
-    static func notices(_ gatewayID: String) -> AMQPRoute {
+    static func notices(_ gatewayID: String, wantsReply: Bool = false) -> AMQPRoute {
         AMQPRoute(
             exchange: Topology.noticesExchange, routingKey: gatewayID, expiration: nil, isPersistent: false,
-            isMandatory: false, wantsReply: false)
+            isMandatory: false, wantsReply: wantsReply)
     }
 
     static let controlChanges = AMQPRoute(

@@ -104,6 +104,22 @@ package final class MessageBus: Service, Sendable {
         sendOrLog(Mss_Bus_V1_GatewayNotices.body([notice]), on: .notices(gateway))
     }
 
+    /// Tells one gateway and waits for what it took; the completion is called exactly once and must not block.
+    ///
+    /// - Parameter build: makes the notice that carries the given correlation.
+    package func notify(
+        gateway: String, timeout: Duration, _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
+        completion: @escaping RequestLedger.Completion
+    ) {
+        let correlation = ledger.open(deadline: .now + timeout, completion)
+        do throws(AMQPError) {
+            let body = Mss_Bus_V1_GatewayNotices.body([build(correlation)])
+            try client.send(body, on: .notices(gateway, wantsReply: true))
+        } catch {
+            ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
+        }
+    }
+
     /// Announces a version of the control data to every process.
     package func announce(controlVersion: Int64) {
         var changes = Mss_Bus_V1_ControlChanges()

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MobileSync
 import TestSupport
 import Testing
@@ -56,6 +57,21 @@ extension RunningSystem {
             try await push("PRESENCE-PING", to: "d6-u", ["missed again"], expecting: "NOT_ONLINE")
             try await device.connected { try await mark(device) }
             #expect(device.payloads("PRESENCE-PING") == ["live"])
+        }
+
+        @Test("H4: a gateway that does not answer for non-persistent data makes a system error, never NOT_ONLINE")
+        func silentGateway() async throws {
+            let device = TestDevice(stack, user: "h4-u", device: "h4-d")
+            let gateway = try stack.process("gateway-0")
+            try await device.connected {
+                gateway.signal(SIGSTOP)
+                let answer = await caller.call("PRESENCE-PING", to: "h4-u", id: "1", payload: "1")
+                gateway.signal(SIGCONT)
+                #expect(answer?.success == false && answer?.msg == "SYSTEM_ERROR")
+                #expect(
+                    await caller.call("PRESENCE-PING", to: "h4-u", id: "1", payload: "1")?.msg == "DUPLICATED_BIZ_ID")
+                try await mark(device)
+            }
         }
 
         @Test("D7: every device of the user has everything; a new one and a re-installed one begin at the start")

@@ -37,9 +37,12 @@ final class Supervised: Sendable {
     }
 
     /// Kills it without warning; it is started again.
-    func kill() {
+    func kill() { signal(SIGKILL) }
+
+    /// Sends it a signal; SIGSTOP and SIGCONT pause it and let it go on.
+    func signal(_ number: Int32) {
         let identifier = state.withLock { $0.process?.processIdentifier }
-        if let identifier { Glibc.kill(identifier, SIGKILL) }
+        if let identifier { Glibc.kill(identifier, number) }
     }
 
     /// Ends it for good.

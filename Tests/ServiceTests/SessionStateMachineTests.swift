@@ -78,19 +78,22 @@ private struct Bench {
 
     static func notice(
         _ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1, owner: String? = nil,
-        targeting: Targeting = .everyone
+        targeting: Targeting = .everyone, persistent: Bool = true
     ) -> ChannelNotice {
         ChannelNotice(
             channelID: channel, address: ChannelAddress(target: target, bizType: BizType(bizType)),
             after: OplogID(after), upto: OplogID(ids.last ?? after),
-            entries: ids.map { oplog($0, payload: payload, targeting: targeting) }, owner: owner.map { DeviceID($0) })
+            entries: ids.map { oplog($0, payload: payload, targeting: targeting, persistent: persistent) },
+            owner: owner.map { DeviceID($0) })
     }
 
-    static func oplog(_ id: Int64, payload: Int = 1, targeting: Targeting = .everyone) -> Oplog {
+    static func oplog(
+        _ id: Int64, payload: Int = 1, targeting: Targeting = .everyone, persistent: Bool = true
+    ) -> Oplog {
         Oplog(
             id: OplogID(id), thirdMessageID: ThirdMessageID("m\(id)"), payload: Array(repeating: 120, count: payload),
             isBinary: false, targeting: targeting, validUntil: WallTime(milliseconds: 2_000),
-            createdAt: WallTime(milliseconds: 0), isPersistent: true)
+            createdAt: WallTime(milliseconds: 0), isPersistent: persistent)
     }
 
     static func page(after: Int64, ids: [Int64], more: Bool = false) -> Mss_Bus_V1_FetchReply {
@@ -278,6 +281,33 @@ struct SessionStateMachineTests {
         #expect(refused.pushed.isEmpty && refused.fetches.isEmpty)
         bench.now += .seconds(1)
         #expect(bench.machine.ticked(in: bench.world).fetches.isEmpty)
+    }
+
+    @Test("D6: live data that is stored nowhere waits until what lies before it was read, and goes out in order")
+    func liveDataWaitsForTheBacklog() {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 4)])
+        let live = Bench.notice("B", channel: 3, after: 10, ids: [11], persistent: false)
+        let early = bench.machine.noticed(live, in: bench.world)
+        #expect(early.pushed.isEmpty && bench.machine.holds(live, after: early) == [11])
+        #expect(
+            bench.machine.fetched(Bench.page(after: 4, ids: [5, 8]), channelID: 3, in: bench.world).pushed == [5, 8])
+        var last = Bench.page(after: 8, ids: [10])
+        last.upto = 11
+        #expect(bench.machine.fetched(last, channelID: 3, in: bench.world).pushed == [10, 11])
+        let next = Bench.notice("B", channel: 3, after: 11, ids: [12], persistent: false)
+        let sent = bench.machine.noticed(next, in: bench.world)
+        #expect(sent.pushed == [12] && bench.machine.holds(next, after: sent) == [12])
+        let again = bench.machine.noticed(next, in: bench.world)
+        #expect(again.pushed.isEmpty)
+    }
+
+    @Test("H4: a session that may not have it does not take it") func withheldIsNotTaken() {
+        var bench = Bench([Bench.configuration("B", checks: true)])
+        bench.open([("B", 3, 10, 10)])
+        let live = Bench.notice("B", channel: 3, after: 10, ids: [11], persistent: false)
+        let actions = bench.machine.noticed(live, in: bench.world)
+        #expect(actions.pushed.isEmpty && bench.machine.holds(live, after: actions).isEmpty)
     }
 
     @Test("a notice that overtakes the registration's answer is not lost")

@@ -117,6 +117,9 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
 
   /// No enabled instance has an online configuration for it.
   case noConfiguration // = 4
+
+  /// Numbered, not persistent, and no gateway said whether a device took it.
+  case uncertain // = 5
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -130,6 +133,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case 2: self = .duplicate
     case 3: self = .refused
     case 4: self = .noConfiguration
+    case 5: self = .uncertain
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -141,6 +145,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case .duplicate: return 2
     case .refused: return 3
     case .noConfiguration: return 4
+    case .uncertain: return 5
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -152,6 +157,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     .duplicate,
     .refused,
     .noConfiguration,
+    .uncertain,
   ]
 
 }
@@ -1112,6 +1118,14 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .failure(newValue)}
   }
 
+  package var taken: Mss_Bus_V1_TakenReply {
+    get {
+      if case .taken(let v)? = body {return v}
+      return Mss_Bus_V1_TakenReply()
+    }
+    set {body = .taken(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1126,8 +1140,22 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case validate(Mss_Bus_V1_ValidateReply)
     /// The command was understood and could not be done; the caller may repeat it.
     case failure(Mss_Bus_V1_Failure)
+    case taken(Mss_Bus_V1_TakenReply)
 
   }
+
+  package init() {}
+}
+
+/// From a gateway: the entries of a notice that are not persistent and that it took for at least one live session.
+package nonisolated struct Mss_Bus_V1_TakenReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var oplogIds: [Int64] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -1222,6 +1250,9 @@ package nonisolated struct Mss_Bus_V1_OplogNotice: Sendable {
 
   /// Single-device channels: the entries are for this device alone.
   package var ownerDeviceID: String = String()
+
+  /// Not 0: a TakenReply is waited for, since some entries are not persistent.
+  package var correlation: UInt64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1398,7 +1429,7 @@ nonisolated extension Mss_Bus_V1_OperatingSystem: SwiftProtobuf._ProtoNameProvid
 }
 
 nonisolated extension Mss_Bus_V1_AppendOutcome: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0\u{1}APPEND_OUTCOME_UNCERTAIN\0")
 }
 
 nonisolated extension Mss_Bus_V1_Verdict: SwiftProtobuf._ProtoNameProviding {
@@ -3215,7 +3246,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3354,6 +3385,19 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .failure(v)
         }
       }()
+      case 12: try {
+        var v: Mss_Bus_V1_TakenReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .taken(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .taken(v)
+        }
+      }()
       default: break
       }
     }
@@ -3408,6 +3452,10 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
       guard case .failure(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
     }()
+    case .taken?: try {
+      guard case .taken(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3416,6 +3464,36 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
   package static func ==(lhs: Mss_Bus_V1_Reply, rhs: Mss_Bus_V1_Reply) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".TakenReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_ids\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedInt64Field(value: &self.oplogIds) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.oplogIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.oplogIds, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_TakenReply, rhs: Mss_Bus_V1_TakenReply) -> Bool {
+    if lhs.oplogIds != rhs.oplogIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3560,7 +3638,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OplogNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0\u{1}correlation\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3575,6 +3653,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      case 8: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
       default: break
       }
     }
@@ -3606,6 +3685,9 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if !self.ownerDeviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 7)
     }
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3617,6 +3699,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if lhs.upto != rhs.upto {return false}
     if lhs.entries != rhs.entries {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.correlation != rhs.correlation {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
