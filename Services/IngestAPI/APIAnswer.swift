@@ -9,6 +9,8 @@ struct APIAnswer: Hashable, Sendable {
     var oplogID: OplogID?
     /// A sentence for the caller; nil when the code says it all.
     var detail: String?
+    /// Of a batch: the answers to its items, in their order.
+    var results: [APIAnswer]?
     /// Seconds after which a repeat makes sense.
     var retryAfterSeconds: Int?
     /// The methods that the path has; only with 405.
@@ -42,16 +44,30 @@ struct APIAnswer: Hashable, Sendable {
 
     /// The JSON text of spec H1.
     func body(requestID: String) -> String {
+        var text = "{"
+        appendMembers(to: &text)
+        if let results {
+            text += ",\"results\":["
+            for (index, result) in results.enumerated() {
+                text += index == 0 ? "{" : ",{"
+                result.appendMembers(to: &text)
+                text += "}"
+            }
+            text += "]"
+        }
+        text += ",\"requestId\":"
+        text.appendJSONString(requestID)
+        return text + "}"
+    }
+
+    private func appendMembers(to text: inout String) {
         let isSuccess = status == .ok && code.isSuccess
-        var text = "{\"success\":\(isSuccess),\"msg\":\"\(code.rawValue)\""
+        text += "\"success\":\(isSuccess),\"msg\":\"\(code.rawValue)\""
         if status != .ok { text += ",\"attempted\":false" }
         if let oplogID { text += ",\"oplogId\":\(oplogID.value)" }
         if let detail {
             text += ",\"detail\":"
             text.appendJSONString(detail)
         }
-        text += ",\"requestId\":"
-        text.appendJSONString(requestID)
-        return text + "}"
     }
 }

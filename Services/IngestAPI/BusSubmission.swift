@@ -3,14 +3,13 @@ import Foundation
 import ServiceKit
 import SyncModel
 
-/// Submits a push to the oplog writers over the bus, and once more when the first answer leaves doubt.
+/// Submits pushes to the oplog writers over the bus, and once more those whose first answer leaves doubt.
 ///
 /// The repeat is safe because the writer finds the first by its thirdMsgId; what is still in doubt then stays unknown.
 struct BusSubmission: PushSubmitting {
-    /// Sends one command and waits for its reply, at most the queue's time-out.
+    /// Sends commands in one body, which keeps their order, and waits for each reply at most the queue's time-out.
     typealias Send =
-        @Sendable (_ build: @escaping @Sendable (UInt64) -> Mss_Bus_V1_AppendCommand) async throws(BusError)
-        -> Mss_Bus_V1_Reply
+        @Sendable (_ commands: [Mss_Bus_V1_AppendCommand]) async -> [Result<Mss_Bus_V1_Reply, BusError>]
 
     /// How often a push is sent at most.
     static let attempts = 2
@@ -22,32 +21,39 @@ struct BusSubmission: PushSubmitting {
 
     /// Submits through the bus.
     init(bus: MessageBus) {
-        send = { build throws(BusError) in
-            try await bus.request(.append, as: Mss_Bus_V1_AppendCommands.self, build)
+        send = { commands in
+            await bus.requests(.append, as: Mss_Bus_V1_AppendCommands.self, count: commands.count) { index, number in
+                var command = commands[index]
+                command.correlation = number
+                return command
+            }
         }
     }
 
-    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome {
-        let command = Self.command(push, configuration)
-        var mayBeStored = false
+    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+        let commands = pushes.map { Self.command($0, configuration) }
+        var outcomes = [PushOutcome?](repeating: nil, count: pushes.count)
+        var mayBeStored = [Bool](repeating: false, count: pushes.count)
         for _ in 0..<Self.attempts {
-            do throws(BusError) {
-                let reply = try await send { correlation in
-                    var numbered = command
-                    numbered.correlation = correlation
-                    return numbered
-                }
-                if let outcome = Self.outcome(of: reply) { return outcome }
-                mayBeStored = true
-            } catch {
-                switch error.code {
-                case .unavailable: return mayBeStored ? .unknown : .notAttempted
-                case .unanswered: mayBeStored = true
-                case .failed(let notAttempted): mayBeStored = mayBeStored || !notAttempted
+            let open = outcomes.indices.filter { outcomes[$0] == nil }
+            if open.isEmpty { break }
+            for (index, result) in zip(open, await send(open.map { commands[$0] })) {
+                switch result {
+                case .success(let reply):
+                    outcomes[index] = Self.outcome(of: reply)
+                    mayBeStored[index] = true
+                case .failure(let error):
+                    switch error.code {
+                    case .unavailable: outcomes[index] = mayBeStored[index] ? .unknown : .notAttempted
+                    case .unanswered: mayBeStored[index] = true
+                    case .failed(let notAttempted): mayBeStored[index] = mayBeStored[index] || !notAttempted
+                    }
                 }
             }
         }
-        return mayBeStored ? .unknown : .notAttempted
+        return zip(outcomes, mayBeStored).map { outcome, mayBeStored in
+            outcome ?? (mayBeStored ? .unknown : .notAttempted)
+        }
     }
 
     /// The command that stores a push as its configuration wants; its correlation is given when it is sent.

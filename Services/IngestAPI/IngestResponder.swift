@@ -30,24 +30,29 @@ struct IngestResponder: HTTPResponder {
 
     private func answer(to request: Request) async throws -> APIAnswer {
         do throws(HeadRefusal) {
-            let scope = try RequestRules.scope(of: request.head)
+            let call = try RequestRules.call(of: request.head)
             guard !health.isDraining else {
                 throw HeadRefusal(answer: .unavailable("This process is about to stop; repeat the call."))
             }
-            guard let body = await read(request) else { return RequestRules.bodyTooLong }
-            return await intake.answer(
-                scope: scope, instanceID: RequestRules.instanceID(in: request.head), body: body)
+            guard let body = await read(request, atMost: call.bodyBytes) else {
+                return RequestRules.bodyTooLong(of: call)
+            }
+            let instanceID = RequestRules.instanceID(in: request.head)
+            switch call {
+            case .push(let scope): return await intake.answer(scope: scope, instanceID: instanceID, body: body)
+            case .batch: return await intake.answerBatch(instanceID: instanceID, body: body)
+            }
         } catch {
             return error.answer
         }
     }
 
     /// The body, nil when it is longer than allowed.
-    private func read(_ request: Request) async -> [UInt8]? {
+    private func read(_ request: Request, atMost bytes: Int) async -> [UInt8]? {
         var body: [UInt8] = []
         do {
             for try await part in request.body {
-                guard body.count + part.readableBytes <= RequestRules.bodyBytes else { return nil }
+                guard body.count + part.readableBytes <= bytes else { return nil }
                 body.append(contentsOf: part.readableBytesView)
             }
         } catch {

@@ -6,17 +6,30 @@ struct JSONObjectReader {
     static let maximumDepth = 16
 
     private let bytes: [UInt8]
+    private let levels: Int
     private var position = 0
     /// Gets every token as spelt while a nested structure is read; nil outside of one.
     private var compact: [UInt8]?
 
-    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+    private init(_ bytes: [UInt8], levels: Int) {
+        self.bytes = bytes
+        self.levels = levels
+    }
+
+    /// The elements of an array that `members` has found and checked.
+    static func elements(of bytes: [UInt8], levels: Int) throws(JSONFault) -> [JSONValue] {
+        var reader = JSONObjectReader(bytes, levels: levels)
+        guard reader.take("[") else { throw .notAnObject }
+        return try reader.elementsAfterBracket(depth: 1)
+    }
 
     /// The members of the object by name, or what makes it unreadable.
-    static func members(of bytes: [UInt8]) throws(JSONFault) -> [String: JSONValue] {
+    ///
+    /// - Parameter levels: of objects and arrays, at most.
+    static func members(of bytes: [UInt8], levels: Int = maximumDepth) throws(JSONFault) -> [String: JSONValue] {
         // Checked once for the whole text, so that every part of it may be decoded without a check.
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .invalidUTF8 }
-        var reader = JSONObjectReader(bytes)
+        var reader = JSONObjectReader(bytes, levels: levels)
         reader.skipWhiteSpace()
         guard reader.take("{") else { throw .notAnObject }
         let members = try reader.membersAfterBrace(depth: 1)
@@ -43,13 +56,14 @@ struct JSONObjectReader {
         }
     }
 
-    private mutating func elementsAfterBracket(depth: Int) throws(JSONFault) {
+    private mutating func elementsAfterBracket(depth: Int) throws(JSONFault) -> [JSONValue] {
+        var elements: [JSONValue] = []
         skipWhiteSpace()
-        if take("]") { return }
+        if take("]") { return elements }
         while true {
-            _ = try value(depth: depth)
+            elements.append(try value(depth: depth))
             skipWhiteSpace()
-            if take("]") { return }
+            if take("]") { return elements }
             guard take(",") else { throw .malformed(at: position) }
         }
     }
@@ -68,7 +82,7 @@ struct JSONObjectReader {
     }
 
     private mutating func structure(depth: Int) throws(JSONFault) -> JSONValue {
-        guard depth <= Self.maximumDepth else { throw .tooDeep }
+        guard depth <= levels else { throw .tooDeep }
         // The outermost nested structure collects the text for all below it.
         let isOutermost = compact == nil
         if isOutermost { compact = [] }
@@ -76,7 +90,7 @@ struct JSONObjectReader {
             _ = try membersAfterBrace(depth: depth)
         } else {
             _ = take("[")
-            try elementsAfterBracket(depth: depth)
+            _ = try elementsAfterBracket(depth: depth)
         }
         guard isOutermost else { return .structure([]) }
         defer { compact = nil }

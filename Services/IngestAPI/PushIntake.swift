@@ -1,7 +1,7 @@
 import SyncModel
 import Synchronization
 
-/// Takes one push from its text to its answer: reading, the rules that need control data, submission.
+/// Takes pushes from their text to their answer: reading, the rules that need control data, submission.
 final class PushIntake: Sendable {
     private let directory: any ConfigurationLookup
     private let submission: any PushSubmitting
@@ -24,18 +24,97 @@ final class PushIntake: Sendable {
         self.now = now
     }
 
+    /// Items of one batch (spec H6).
+    static let batchItems = 500
+
     /// The answer to one push; takes as long as its submission.
     func answer(scope: PushScope, instanceID: String?, body: [UInt8]) async -> APIAnswer {
+        guard directory.isLoaded else { return Self.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
-            guard directory.isLoaded else {
-                return .unavailable(
-                    "The service is starting and does not know its configurations yet; repeat the call.")
-            }
-            let configuration = try acceptingConfiguration(of: push)
-            return await submit(push, configuration)
+            return await submit([push], try acceptingConfiguration(of: push))[0]
         } catch {
             return .result(error.code, detail: error.detail)
+        }
+    }
+
+    /// The answer to a batch of single pushes: one result for each item, in order. Items to one target are stored in
+    /// their order; one that is refused does not hold up the others (spec H6).
+    func answerBatch(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+        guard directory.isLoaded else { return Self.starting }
+        let items: [JSONValue]
+        do throws(PushRefusal) {
+            items = try Self.items(of: body)
+        } catch {
+            return .result(error.code, detail: error.detail)
+        }
+        var results = [APIAnswer](repeating: .result(.argsIsNull), count: items.count)
+        var order: [TargetKey] = []
+        var groups: [TargetKey: Group] = [:]
+        for (index, item) in items.enumerated() {
+            do throws(PushRefusal) {
+                guard case .structure(let text) = item else {
+                    throw PushRefusal(.argsIsNull, "This item is not a JSON object; send what /single takes.")
+                }
+                let push = try PushRequest(scope: .single, instanceID: instanceID, body: text)
+                let configuration = try acceptingConfiguration(of: push)
+                let key = TargetKey(bizType: push.bizType, linkToken: push.linkToken)
+                if groups[key] == nil { order.append(key) }
+                groups[key, default: Group(configuration: configuration)].add(push, at: index)
+            } catch {
+                results[index] = .result(error.code, detail: error.detail)
+            }
+        }
+        await withTaskGroup(of: [(Int, APIAnswer)].self) { tasks in
+            for group in order.compactMap({ groups[$0] }) {
+                tasks.addTask {
+                    Array(zip(group.indices, await self.submit(group.pushes, group.configuration)))
+                }
+            }
+            for await answers in tasks { for (index, answer) in answers { results[index] = answer } }
+        }
+        var answer = APIAnswer.result(.success)
+        answer.results = results
+        return answer
+    }
+
+    /// What is ordered among itself within a batch.
+    private struct TargetKey: Hashable {
+        let bizType: BizType
+        let linkToken: String
+    }
+
+    private struct Group {
+        let configuration: SyncConfiguration
+        private(set) var pushes: [PushRequest] = []
+        private(set) var indices: [Int] = []
+
+        init(configuration: SyncConfiguration) { self.configuration = configuration }
+
+        mutating func add(_ push: PushRequest, at index: Int) {
+            pushes.append(push)
+            indices.append(index)
+        }
+    }
+
+    private static let starting = APIAnswer.unavailable(
+        "The service is starting and does not know its configurations yet; repeat the call.")
+
+    private static func items(of body: [UInt8]) throws(PushRefusal) -> [JSONValue] {
+        do throws(JSONFault) {
+            // Items are two levels further down than the body of a single push.
+            let levels = JSONObjectReader.maximumDepth + 2
+            guard case .structure(let text)? = try JSONObjectReader.members(of: body, levels: levels)["items"] else {
+                throw .notAnObject
+            }
+            let items = try JSONObjectReader.elements(of: text, levels: levels)
+            guard (1...batchItems).contains(items.count) else { throw .notAnObject }
+            return items
+        } catch .notAnObject {
+            throw PushRefusal(
+                .argsIsNull, "items is missing or does not hold 1 to \(batchItems) items; send {\"items\":[{…}]}.")
+        } catch {
+            throw PushRefusal(.argsIsNull, error.detail)
         }
     }
 
@@ -58,14 +137,23 @@ final class PushIntake: Sendable {
     private static let noConfiguration = PushRefusal(
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
-    private func submit(_ push: PushRequest, _ configuration: SyncConfiguration) async -> APIAnswer {
-        let count = inFlight.add(1, ordering: .relaxed).newValue
-        defer { metrics.inFlight(inFlight.subtract(1, ordering: .relaxed).newValue) }
+    private func submit(_ pushes: [PushRequest], _ configuration: SyncConfiguration) async -> [APIAnswer] {
+        let count = inFlight.add(pushes.count, ordering: .relaxed).newValue
+        defer { metrics.inFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
         guard count <= inFlightMaximum else {
-            return .unavailable("Too many pushes are in work here; repeat the call after the time in Retry-After.")
+            let answer = APIAnswer.unavailable(
+                "Too many pushes are in work here; repeat the call after the time in Retry-After.")
+            return Array(repeating: answer, count: pushes.count)
         }
         metrics.inFlight(count)
-        switch await submission.submit(push, configuration: configuration) {
+        let outcomes = await submission.submit(pushes, configuration: configuration)
+        return zip(pushes, outcomes).map { answer(to: $0, configuration, $1) }
+    }
+
+    private func answer(
+        to push: PushRequest, _ configuration: SyncConfiguration, _ outcome: PushOutcome
+    ) -> APIAnswer {
+        switch outcome {
         case .stored(let id, let online): return stored(push, configuration, id, online: online)
         case .duplicate(let id):
             return .result(

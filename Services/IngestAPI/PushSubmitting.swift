@@ -1,7 +1,9 @@
 import SyncModel
 
-/// Hands a checked push to the store and waits for what became of it.
+/// Hands checked pushes to the store and waits for what became of them.
 protocol PushSubmitting: Sendable {
     /// Answers within a bounded time; never throws, because every failure is one of the outcomes.
-    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome
+    ///
+    /// - Parameter pushes: to one target, stored in this order.
+    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome]
 }

@@ -198,7 +198,7 @@ final class RequestGuard: ChannelDuplexHandler {
     private func continueIfExpected(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard head.headers["Expect"].contains(where: { $0.lowercased() == "100-continue" }),
             let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }),
-            length <= RequestRules.bodyBytes
+            let call = APICall(path: Substring(head.uri.prefix { $0 != "?" })), length <= call.bodyBytes
         else { return }
         let answer = HTTPResponseHead(version: .http1_1, status: .continue)
         context.writeAndFlush(Self.wrapOutboundOut(.head(answer)), promise: nil)

@@ -3,29 +3,24 @@ import NIOHTTP1
 
 /// What the HTTP head alone decides (spec H1); pure.
 enum RequestRules {
-    /// Bytes of a body (spec H1).
-    static let bodyBytes = 65_536
     /// Bytes of path and query together (reliability SEC8).
     static let uriBytes = 8_192
 
     /// The call that a head asks for, or why there is none.
-    static func scope(of head: HTTPRequest) throws(HeadRefusal) -> PushScope {
+    static func call(of head: HTTPRequest) throws(HeadRefusal) -> APICall {
         let target = head.path ?? ""
         guard target.utf8.count <= uriBytes else {
             throw refused(.uriTooLong, "The URI has more than \(uriBytes) bytes; send parameters in the body.")
         }
-        let scope: PushScope
-        switch target.prefix(while: { $0 != "?" }) {
-        case "/webapi/sync/single": scope = .single
-        case "/webapi/sync/global": scope = .global
-        default: throw refused(.notFound, "There is no such path; call /webapi/sync/single or /webapi/sync/global.")
+        guard let call = APICall(path: target.prefix { $0 != "?" }) else {
+            throw refused(.notFound, "There is no such path; call /webapi/sync/single, /global or /batch.")
         }
         guard head.method == .post else {
             throw HeadRefusal(
                 answer: .refusal(.methodNotAllowed, "This path takes POST only; call it with POST.", allow: "POST"))
         }
-        try checkContent(head.headerFields)
-        return scope
+        try checkContent(head.headerFields, of: call)
+        return call
     }
 
     /// The one value of instanceId in the query; nil when it is absent, given twice or wrongly encoded.
@@ -44,7 +39,7 @@ enum RequestRules {
         HeadRefusal(answer: .refusal(status, detail))
     }
 
-    private static func checkContent(_ headers: HTTPFields) throws(HeadRefusal) {
+    private static func checkContent(_ headers: HTTPFields, of call: APICall) throws(HeadRefusal) {
         guard let type = headers[.contentType], isJSON(type) else {
             throw refused(.unsupportedMediaType, "Content-Type is not JSON; send application/json in UTF-8.")
         }
@@ -53,15 +48,17 @@ enum RequestRules {
             throw refused(.unsupportedMediaType, "Content-Encoding is not accepted; send the body uncompressed.")
         }
         if let length = headers[.contentLength] {
-            guard let bytes = Int(length), bytes <= bodyBytes else { throw HeadRefusal(answer: bodyTooLong) }
+            guard let bytes = Int(length), bytes <= call.bodyBytes else {
+                throw HeadRefusal(answer: bodyTooLong(of: call))
+            }
         } else if headers[.transferEncoding] == nil {
             throw refused(.lengthRequired, "Content-Length is missing; send it.")
         }
     }
 
     /// Also the answer when a chunked body turns out too long.
-    static var bodyTooLong: APIAnswer {
-        .refusal(.payloadTooLarge, "The body has more than \(bodyBytes) bytes; send less.")
+    static func bodyTooLong(of call: APICall) -> APIAnswer {
+        .refusal(.payloadTooLarge, "The body has more than \(call.bodyBytes) bytes; send less.")
     }
 
     /// `application/json`, alone or with charset utf-8, in any case.

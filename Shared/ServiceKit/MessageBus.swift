@@ -91,6 +91,26 @@ package final class MessageBus: Service, Sendable {
         return try result.get()
     }
 
+    /// Sends commands in one body, so that one consumer does them in this order, and waits for all replies.
+    ///
+    /// - Parameter build: makes the command of an index that carries the given correlation.
+    package func requests<E: Envelope>(
+        _ queue: CommandQueue, as _: E.Type, count: Int, _ build: (Int, UInt64) -> E.Element
+    ) async -> [Result<Mss_Bus_V1_Reply, BusError>] {
+        await withCheckedContinuation { continuation in
+            let replies = ReplyCollection(count: count) { continuation.resume(returning: $0) }
+            let deadline = ContinuousClock.now + queue.timeout
+            let numbers = (0..<count).map { index in ledger.open(deadline: deadline) { replies.add($0, at: index) } }
+            do throws(AMQPError) {
+                try client.send(
+                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: .command(queue))
+            } catch {
+                let failure = BusError(.unavailable, error.message)
+                for number in numbers { ledger.close(number, with: .failure(failure)) }
+            }
+        }
+    }
+
     /// Answers a command; dropped when the broker is away, since the caller's deadline covers that.
     package func reply(_ reply: Mss_Bus_V1_Reply, to queue: String) {
         let route = AMQPRoute(

@@ -40,6 +40,22 @@ struct Caller: Sendable {
         return try? JSONDecoder().decode(Answer.self, from: Data(bytes.readableBytesView))
     }
 
+    /// One batch of (Sync ID, target, id), each with its id as the payload; the items' answers.
+    func batch(_ items: [(bizType: String, target: String, id: String)], api: Int = 0) async throws -> [Answer] {
+        struct Batch: Decodable { let results: [Answer] }
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/batch?instanceId=\(Stack.instance)"
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        let members = items.map {
+            ["bizType": $0.bizType, "linkToken": $0.target, "thirdMsgId": $0.id, "payload": $0.id]
+        }
+        request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(["items": members])))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        return try JSONDecoder().decode(Batch.self, from: Data(bytes.readableBytesView)).results
+    }
+
     /// Repeats with the same thirdMsgId until the push is stored (spec H5), on the next API each time.
     func push(_ bizType: String, to target: String, id: String, payload: String, first: Int = 0) async throws -> Answer
     {

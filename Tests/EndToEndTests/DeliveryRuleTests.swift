@@ -74,6 +74,25 @@ extension RunningSystem {
             }
         }
 
+        @Test("H6: a batch keeps the order of its items to each target, and a repeat stores nothing")
+        func batch() async throws {
+            let users = ["h6-a", "h6-b"]
+            let devices = users.map { TestDevice(stack, user: $0, device: "\($0)-d") }
+            let items = (0..<500).map { ("UCHAT", users[$0 % 2], "h6-\($0)") }
+            try await devices[0].connected {
+                let answers = try await caller.batch(items)
+                let half = answers.indices.map { $0.isMultiple(of: 2) ? "SUCCESS" : "NOT_ONLINE" }
+                #expect(answers.map(\.msg) == half)
+                let again = try await caller.batch(items, api: 1)
+                #expect(again.allSatisfy { $0.msg == "DUPLICATED_BIZ_ID" })
+                #expect(again.map(\.oplogId) == answers.map(\.oplogId))
+                try await shows(devices[0], "UCHAT", items.map(\.2).enumerated().filter { $0.0 % 2 == 0 }.map(\.1))
+            }
+            try await devices[1].connected {
+                try await shows(devices[1], "UCHAT", items.map(\.2).enumerated().filter { $0.0 % 2 == 1 }.map(\.1))
+            }
+        }
+
         @Test("D7: every device of the user has everything; a new one and a re-installed one begin at the start")
         func multiDevice() async throws {
             let first = TestDevice(stack, user: "d7-u", device: "d7-a")

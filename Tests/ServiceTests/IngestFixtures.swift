@@ -53,9 +53,9 @@ final class StubSubmission: PushSubmitting {
 
     var pushes: [PushRequest] { submitted.withLock { $0 } }
 
-    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome {
-        submitted.withLock { $0.append(push) }
-        return outcome
+    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+        submitted.withLock { $0 += pushes }
+        return pushes.map { _ in outcome }
     }
 }
 

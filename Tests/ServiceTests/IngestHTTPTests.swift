@@ -22,7 +22,7 @@ struct IngestHTTPTests {
 
     private func refusal(_ head: HTTPRequest) -> APIAnswer? {
         do throws(HeadRefusal) {
-            _ = try RequestRules.scope(of: head)
+            _ = try RequestRules.call(of: head)
             return nil
         } catch {
             return error.answer
@@ -31,8 +31,8 @@ struct IngestHTTPTests {
 
     @Test("both calls are found by their path, whatever the query")
     func scopes() throws {
-        #expect(try RequestRules.scope(of: head()) == .single)
-        #expect(try RequestRules.scope(of: head(.post, "/webapi/sync/global?x=/y")) == .global)
+        #expect(try RequestRules.call(of: head()) == .push(.single))
+        #expect(try RequestRules.call(of: head(.post, "/webapi/sync/global?x=/y")) == .push(.global))
     }
 
     @Test("a head that cannot be served has its status and closes the connection")

@@ -1,6 +1,7 @@
 import BusMessages
 import NIOHTTP1
 import ServiceKit
+import SwiftProtobuf
 import SyncModel
 import Synchronization
 import Testing
@@ -104,6 +105,57 @@ struct IngestIntakeTests {
     }
 }
 
+@Suite("H6: batches")
+struct IngestBatchTests {
+    private func answer(_ items: String, submission: StubSubmission = StubSubmission()) async -> APIAnswer {
+        await PushIntake.stub(submission, inFlightMaximum: 1_000).answerBatch(
+            instanceID: "w_app", body: Array("{\"items\":\(items)}".utf8))
+    }
+
+    private static func item(_ id: Int, to target: String = "u", bizType: String = "orders") -> String {
+        "{\"bizType\":\"\(bizType)\",\"linkToken\":\"\(target)\",\"thirdMsgId\":\"\(id)\",\"payload\":{\"n\":\(id)}}"
+    }
+
+    @Test("every item has its own answer, in order; a bad one does not hold up the others") func items() async {
+        let submission = StubSubmission()
+        let items = [Self.item(1), "7", Self.item(2, bizType: "absent"), "{\"bizType\":\"orders\"}", Self.item(3)]
+        let answer = await answer("[\(items.joined(separator: ", "))]", submission: submission)
+        #expect(answer.status == .ok && answer.code == .success)
+        #expect(
+            answer.results?.map(\.code) == [
+                .success, .argsIsNull, .bizNotOnline, .thirdMessageIDIsNull, .success,
+            ])
+        #expect(submission.pushes.map(\.thirdMessageID.text) == ["1", "3"])
+        #expect(submission.pushes.map(\.payload) == ["{\"n\":1}", "{\"n\":3}"].map { Array($0.utf8) })
+        #expect(answer.body(requestID: "r").contains(#""results":[{"success":true,"msg":"SUCCESS","oplogId":7},"#))
+    }
+
+    @Test("items to one target are handed on together and in order") func order() async {
+        let submission = StubSubmission()
+        let items = (0..<60).map { Self.item($0, to: "u\($0 % 3)") }
+        _ = await answer("[\(items.joined(separator: ","))]", submission: submission)
+        for target in 0..<3 {
+            let ids = submission.pushes.filter { $0.linkToken == "u\(target)" }.compactMap {
+                Int($0.thirdMessageID.text)
+            }
+            #expect(ids == ids.sorted() && ids.count == 20)
+        }
+    }
+
+    @Test("none, more than 500, or no array: ARGS_IS_NULL with words, and nothing is submitted") func bounds() async {
+        for (count, isTaken) in [(0, false), (1, true), (500, true), (501, false)] {
+            let submission = StubSubmission()
+            let items = "[" + (0..<count).map { Self.item($0) }.joined(separator: ",") + "]"
+            let answer = await answer(items, submission: submission)
+            #expect((answer.results?.count == count) == isTaken && submission.pushes.count == (isTaken ? count : 0))
+            #expect(isTaken || (answer.code == .argsIsNull && answer.detail?.contains("500") == true))
+        }
+        for items in ["{}", "null", "\"\"", "[1", "[{},]"] {
+            #expect(await answer(items).code == .argsIsNull, "\(items)")
+        }
+    }
+}
+
 @Suite("Ingest: submission over the bus")
 struct IngestSubmissionTests {
     private static let push = PushRequest(
@@ -115,17 +167,16 @@ struct IngestSubmissionTests {
     /// What a push comes to when the bus answers these in turn, and how often it was sent.
     private func outcome(_ steps: [Step]) async -> (PushOutcome, Int) {
         let script = Mutex((steps: steps, sent: 0))
-        let submission = BusSubmission { build throws(BusError) in
-            let step = script.withLock { script in
-                script.sent += 1
-                return script.steps.removeFirst()
+        let submission = BusSubmission { commands in
+            commands.map { _ in
+                let step = script.withLock { script in
+                    script.sent += 1
+                    return script.steps.removeFirst()
+                }
+                return step.map { append in .with { $0.append = append } }
             }
-            var reply = Mss_Bus_V1_Reply()
-            reply.correlation = build(5).correlation
-            reply.append = try step.get()
-            return reply
         }
-        let outcome = await submission.submit(Self.push, configuration: .stub("orders", .user))
+        let outcome = await submission.submit([Self.push], configuration: .stub("orders", .user))[0]
         return (outcome, script.withLock { $0.sent })
     }
 
@@ -185,7 +236,7 @@ final class HeldSubmission: PushSubmitting {
 
     private let state = Mutex(State())
 
-    func submit(_ push: PushRequest, configuration: SyncConfiguration) async -> PushOutcome {
+    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
         await withCheckedContinuation { continuation in
             let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
                 if state.isReleased {
@@ -197,7 +248,7 @@ final class HeldSubmission: PushSubmitting {
             }
             waiter?.resume()
         }
-        return .stored(OplogID(1), online: true)
+        return pushes.map { _ in .stored(OplogID(1), online: true) }
     }
 
     /// Returns when that many pushes are held.
