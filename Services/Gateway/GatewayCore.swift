@@ -32,8 +32,8 @@ final class GatewayCore: Sendable {
     /// The lease service of this gateway; a new lease makes every session announce itself.
     func makeLease() -> GatewayLease {
         let made = GatewayLease(
-            gatewayID: gatewayID, bus: bus, logger: logger, controlVersion: { [directory] in directory.version }
-        ) { [self] in announceAll() }
+            gatewayID: gatewayID, bus: bus, logger: logger, controlVersion: { [directory] in directory.version },
+            onTaken: { [self] in announceAll() })
         lease.withLock { $0 = made }
         return made
     }

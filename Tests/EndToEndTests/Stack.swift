@@ -33,6 +33,9 @@ final class Stack: Sendable {
         try requireValue(processes.first { $0.name == name }, "no process \(name)")
     }
 
+    /// The service's database, to look into.
+    func database() -> TestDatabase { TestDatabase("mss", port: plan.postgresPort) }
+
     /// Runs `mssctl` against this stack.
     func tool(_ arguments: [String]) async throws -> (status: Int32, output: String) {
         try await plan.tool(arguments)

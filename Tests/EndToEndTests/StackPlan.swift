@@ -11,7 +11,7 @@ struct StackPlan: Sendable {
     let certificateAuthority: String
     private let root: URL
     private let folder: URL
-    private let postgresPort: Int
+    let postgresPort: Int
     private let rabbitPort: Int
     private let toolEnvironment: [String: String]
 

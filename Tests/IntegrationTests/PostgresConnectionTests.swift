@@ -1,4 +1,5 @@
 import PostgreSQL
+import TestSupport
 import Testing
 
 @Suite("PostgreSQL driver", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))

@@ -1,6 +1,7 @@
 import PostgreSQL
 import SyncModel
 import SyncStore
+import TestSupport
 import Testing
 
 @Suite("Statistics in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))

@@ -1,30 +1,28 @@
 import ConnectionThread
 import Foundation
 import Logging
-import PostgreSQL
+package import PostgreSQL
 import SyncModel
-import SyncStore
-import TestSupport
+package import SyncStore
 
 /// A connection to the test server, on a thread of its own.
-actor TestDatabase {
+package actor TestDatabase {
     /// The server's port, `MSS_TEST_POSTGRES_PORT`; without it there is no server to test with.
-    static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
+    package static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
 
     private let thread = ConnectionThread(name: "test")
     private let connection: PostgresConnection
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     /// - Parameter database: one of the server's databases; it is not checked.
-    init(_ database: String) {
-        let configuration = PostgresConfiguration(
-            host: "127.0.0.1", port: Self.port ?? 0, database: database, user: "mss")
+    package init(_ database: String, port: Int? = port) {
+        let configuration = PostgresConfiguration(host: "127.0.0.1", port: port ?? 0, database: database, user: "mss")
         connection = PostgresConnection(configuration: configuration, logger: Logger(label: "test"))
     }
 
     /// Runs the body with a database of its own and `count` connections to it.
-    static func with(
+    package static func with(
         connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
@@ -39,30 +37,30 @@ actor TestDatabase {
         try result.get()
     }
 
-    func execute(_ script: String) throws { try connection.execute(script: script, within: .seconds(30)) }
+    package func execute(_ script: String) throws { try connection.execute(script: script, within: .seconds(30)) }
 
     /// Returns the names of the migrations applied.
-    func migrate() throws -> [String] { try MigrationRunner.migrate(connection) }
+    package func migrate() throws -> [String] { try MigrationRunner.migrate(connection) }
 
-    func fold(_ batch: StatisticsBatch) throws(PostgresError) { try run(StatisticsStore.fold(batch)) }
+    package func fold(_ batch: StatisticsBatch) throws(PostgresError) { try run(StatisticsStore.fold(batch)) }
 
-    func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+    package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try connection.run(query, within: .seconds(10))
     }
 
-    func run(
+    package func run(
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
     ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
         try connection.run(statements, within: limit)
     }
 
     /// Stores pushes that all have a configuration.
-    func append(_ pushes: [OplogStore.Append]) throws -> [OplogStore.Appended] {
+    package func append(_ pushes: [OplogStore.Append]) throws -> [OplogStore.Appended] {
         try run(OplogStore.append(pushes)).map { try requireValue($0, "no configuration took the push") }
     }
 
     /// Makes instance "app" with an online configuration "B" for every device of a user.
-    func configure(isMultiDevice: Bool = true) throws {
+    package func configure(isMultiDevice: Bool = true) throws {
         let instance = Instance(
             id: InstanceID("app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
         _ = try run(ControlStore.put(instance, by: "test"))
@@ -72,23 +70,23 @@ actor TestDatabase {
         _ = try run(ControlStore.put(configuration, by: "test"))
     }
 
-    func verify() throws { try MigrationRunner.verify(connection) }
+    package func verify() throws { try MigrationRunner.verify(connection) }
 
     /// The rows of a query whose columns are all text.
-    func rows(_ sql: String, columns: Int) throws -> [[String?]] {
+    package func rows(_ sql: String, columns: Int) throws -> [[String?]] {
         try connection.run(PostgresStatement(sql), within: .seconds(10)).map { row in
             (0..<columns).map { row.isNull($0) ? nil : row.text($0) }
         }
     }
 
-    func close() {
+    package func close() {
         connection.close()
         thread.stop()
     }
 }
 
 /// What the database said no with; nil when it did not.
-func refusal<Output: Sendable>(_ body: () async throws -> Output) async -> PostgresError? {
+package func refusal<Output: Sendable>(_ body: () async throws -> Output) async -> PostgresError? {
     do {
         _ = try await body()
         return nil

@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    @Suite("The rule book and the running system agree")
+    struct ModelTests {
+        @Test("D6 to D10, D12, D17, D18, H1: over 20,000 random operations of 16 worlds")
+        func agreement() async throws {
+            let stack = try RunningSystem.stack
+            let database = stack.database()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for seed in 1...16 {
+                    group.addTask {
+                        try await ModelWorld(stack, database: database, seed: UInt64(seed)).run(operations: 1_300)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            await database.close()
+        }
+    }
+}
