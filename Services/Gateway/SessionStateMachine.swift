@@ -35,10 +35,7 @@ struct SessionStateMachine {
     /// Heads told before the registration's answer, which may not know them yet.
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
     private var reportedPoints: [ChannelKey: OplogID] = [:]
-    private var verdict = SessionVerdict.unknown
-    private var isValidating = false
-    private var validateAt: ContinuousClock.Instant?
-    private var failedValidations = 0
+    private var check = SessionCheck()
     private var retryAt: ContinuousClock.Instant?
     /// The last word of the store on whether this device owns the bound user (spec D8).
     private var ownsUser = false
@@ -151,7 +148,7 @@ struct SessionStateMachine {
         guard phase == .open, let identity else { return [] }
         // Global oplogs are not pushed to an app in the foreground; they are read when it comes there (spec D15).
         if foreground, !isRegistering { return register(takesOwnership: false, in: world) }
-        return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictRemaining(at: world.now))]
+        return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now))]
     }
 
     private mutating func received(
@@ -210,7 +207,7 @@ struct SessionStateMachine {
             .listen(identity.targets),
             .open(
                 identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership,
-                verdictFor: verdictRemaining(at: world.now)),
+                verdictFor: check.remaining(at: world.now)),
         ]
     }
 
@@ -378,8 +375,8 @@ struct SessionStateMachine {
     private enum Withholding {
         /// This gateway may be wrong about its sessions; nothing about the device has changed.
         case noLease
-        /// Configuration offline, no valid verdict, or not the owner: what comes meanwhile is a backlog (spec D10).
-        case notEligible
+        /// What comes meanwhile is a backlog (spec D10).
+        case notEligible(Obstacle)
     }
 
     /// The rule of hand-out, asked at every batch (design §1; spec §1, Eligible). Nil: it may go out.
@@ -387,13 +384,13 @@ struct SessionStateMachine {
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Withholding? {
         guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
-        guard
-            world.instance(identity.instanceID)?.isEnabled == true,
-            let configuration = world.configuration(identity.instanceID, key.bizType), configuration.isOnline,
-            configuration.kind == key.kind
-        else { return .notEligible }
-        if configuration.isSingleDevice, !ownsUser { return .notEligible }
-        return !configuration.checksSession || verdict.allowsDelivery(at: world.now) ? nil : .notEligible
+        let found = world.configuration(identity.instanceID, key.bizType)
+        let configuration = found?.kind == key.kind ? found : nil
+        let obstacle =
+            Obstacle(instance: world.instance(identity.instanceID), configuration: configuration)
+            ?? configuration?.rules.obstacle(
+                isOwner: ownsUser, hasValidVerdict: check.verdict.allowsDelivery(at: world.now))
+        return obstacle.map { .notEligible($0) }
     }
 
     private func isSingleDevice(
@@ -418,7 +415,7 @@ struct SessionStateMachine {
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
             if let reason = withholding(key, of: identity, in: world) {
-                if reason == .notEligible {
+                if case .notEligible = reason {
                     cursors[key]?.opensBacklog = true
                     cursors[key]?.holdsCaughtUp = false
                 }
@@ -477,10 +474,7 @@ struct SessionStateMachine {
         reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
         earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
         ownsUser = false
-        verdict = .unknown
-        isValidating = false
-        validateAt = nil
-        failedValidations = 0
+        check = SessionCheck()
     }
 
     private mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
@@ -495,11 +489,9 @@ struct SessionStateMachine {
 
     private mutating func validate(in world: SessionSurroundings) -> [SessionAction] {
         guard
-            !isValidating, let identity, let userID = identity.userID,
-            let instance = world.instance(identity.instanceID), !instance.validatorURL.isEmpty
+            let identity, let userID = identity.userID, let instance = world.instance(identity.instanceID),
+            !instance.validatorURL.isEmpty, check.ask()
         else { return [] }
-        isValidating = true
-        validateAt = nil
         return [
             .validate(
                 instanceID: identity.instanceID, userID: userID, sessionID: identity.sessionID,
@@ -513,48 +505,22 @@ struct SessionStateMachine {
         in world: SessionSurroundings
     ) -> [SessionAction] {
         guard phase == .open || phase == .opening, let identity, bindNumber == identity.bindNumber else { return [] }
-        isValidating = false
-        let message: Mss_Device_V1_SessionState
-        switch reply?.verdict {
-        case .valid?:
-            let lifetime = Duration.milliseconds(reply?.validForMs ?? 0)
-            failedValidations = 0
-            // The lifetime counts from the question: that is when the tenant's word was true.
-            verdict = .valid(until: askedAt + lifetime)
-            validateAt = askedAt + lifetime * (0.7 + 0.2 * world.random)
-            message = .with { $0.validity = .valid }
-        case .invalid?:
-            verdict = .invalid
-            validateAt = nil
-            let reason = reply?.reason ?? ""
-            message = .with {
-                $0.validity = .invalid
-                $0.reason = reason
-            }
-        default:
-            // Unknown is not invalid: a verdict that stands goes on until its lifetime ends (spec V4).
-            failedValidations += 1
-            let delay = min(Duration.seconds(60), .seconds(1 << min(failedValidations - 1, 6)))
-            validateAt = world.now + delay * (0.5 + world.random)
-            return []
-        }
+        guard check.answered(reply, askedAt: askedAt, now: world.now, random: world.random) else { return [] }
+        let isValid = check.verdict != .invalid
+        let reason = isValid ? "" : reply?.reason ?? ""
         var actions: [SessionAction] = [
             .send(
                 .with {
-                    $0.sessionState = message
                     $0.sessionState.bindNumber = identity.bindNumber
+                    $0.sessionState.validity = isValid ? .valid : .invalid
+                    $0.sessionState.reason = reason
                 })
         ]
         if connectionEpoch > 0, !isRegistering {
             actions.append(
-                .update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictRemaining(at: world.now)))
+                .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))
         }
         return actions + readOn(in: world)
-    }
-
-    private func verdictRemaining(at now: ContinuousClock.Instant) -> Duration {
-        if case .valid(let until) = verdict { return max(.zero, now.duration(to: until)) }
-        return .zero
     }
 
     // MARK: Time and end
@@ -568,7 +534,7 @@ struct SessionStateMachine {
         }
         if silence >= limits.idleLimit { return close(.idle, "nothing heard for \(limits.idleLimit)") }
         var actions: [SessionAction] = []
-        if let due = validateAt, due <= world.now { actions += validate(in: world) }
+        if check.isDue(at: world.now) { actions += validate(in: world) }
         if let due = retryAt, due <= world.now {
             retryAt = nil
             if needsOpen, !isRegistering {

@@ -16,15 +16,15 @@ enum NoticePlan {
 
         /// Handed towards at least one eligible device (spec H4).
         var isOnline: Bool {
-            receivers.contains { session in
-                if appended.checksSession, !session.hasValidVerdict { return false }
-                return row.append.oplog.targeting.exclusion(of: session.traits) == nil
+            sessions.contains { session in
+                appended.rules.obstacle(isOwner: session.isOwner, hasValidVerdict: session.hasValidVerdict) == nil
+                    && row.append.oplog.targeting.exclusion(of: session.traits) == nil
             }
         }
 
-        /// Of a single-device channel only the owner's session (spec D8).
+        /// Who is told; of a single-device channel only the owner's session. The gateway asks every rule anew.
         var receivers: [DeviceSessionStore.Presence] {
-            appended.isSingleDevice ? sessions.filter(\.isOwner) : sessions
+            appended.rules.isSingleDevice ? sessions.filter(\.isOwner) : sessions
         }
     }
 
@@ -49,7 +49,7 @@ enum NoticePlan {
             let receivers = members.flatMap(\.receivers)
             guard !receivers.isEmpty else { return nil }
             var notice = notice(channelID, members)
-            if members.contains(where: \.appended.isSingleDevice) {
+            if members.contains(where: \.appended.rules.isSingleDevice) {
                 notice.oplogs.ownerDeviceID = receivers.first(where: \.isOwner)?.deviceID.text ?? ""
             }
             return ChannelStep(

@@ -30,8 +30,7 @@ package enum OplogStore {
         package var createdAt: WallTime
         /// The rules of the configuration in force when it was stored.
         package var isPersistent: Bool
-        package var isSingleDevice: Bool
-        package var checksSession: Bool
+        package var rules: ChannelRules
     }
 
     /// Stores a batch in one transaction; one answer per push, in order, nil where no enabled instance has an online
@@ -64,7 +63,7 @@ package enum OplogStore {
                     channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
                     headBefore: OplogID(row.int64(3)), validUntil: WallTime(milliseconds: row.int64(4)),
                     createdAt: WallTime(milliseconds: row.int64(5)), isPersistent: row.bool(6),
-                    isSingleDevice: row.bool(7), checksSession: row.bool(8))
+                    rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)))
             }
             return answers
         }

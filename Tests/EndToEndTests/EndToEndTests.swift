@@ -20,16 +20,22 @@ extension RunningSystem {
 
             let listener = try Listener(stack, user: "main-u1", device: "main-d1")
             defer { listener.stop() }
-            try await eventually("the stored push is printed", within: .seconds(15)) { listener.lines.count == 1 }
+            try await eventually("the stored push is printed", within: .seconds(15)) {
+                listener.lines("UCHAT").count == 1
+            }
             let online = try #require(await caller.call("UCHAT", to: "main-u1", id: "m2", payload: payload, api: 1))
             #expect(online.msg == "SUCCESS")
-            try await eventually("the live push is printed", within: .seconds(5)) { listener.lines.count == 2 }
+            try await eventually("the live push is printed", within: .seconds(5)) {
+                listener.lines("UCHAT").count == 2
+            }
             let repeated = try #require(await caller.call("UCHAT", to: "main-u1", id: "m2", payload: "other"))
             #expect(repeated.success)
             #expect(repeated.msg == "DUPLICATED_BIZ_ID")
             #expect(repeated.oplogId == online.oplogId)
 
-            let printed = try listener.lines.map { try JSONDecoder().decode(Listener.Line.self, from: Data($0.utf8)) }
+            let printed = try listener.lines("UCHAT").map {
+                try JSONDecoder().decode(Listener.Line.self, from: Data($0.utf8))
+            }
             #expect(printed.map(\.payload) == [payload, payload])
             #expect(printed.map(\.thirdMsgId) == ["m1", "m2"])
             #expect(printed.map(\.bizType) == ["UCHAT", "UCHAT"])

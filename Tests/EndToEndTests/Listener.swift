@@ -27,8 +27,10 @@ final class Listener: Sendable {
         try process.start()
     }
 
-    var lines: [String] {
+    /// Lines of one Sync ID; global pushes of other tests come to every device.
+    func lines(_ bizType: String) -> [String] {
         ((try? String(contentsOf: output, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+            .filter { $0.contains("\"bizType\":\"\(bizType)\"") }
     }
 
     func stop() { process.stop() }

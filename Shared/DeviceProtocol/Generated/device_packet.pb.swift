@@ -287,6 +287,9 @@ package nonisolated struct Mss_Device_V1_Connect: Sendable {
   /// Clears the value of `bind`. Subsequent reads from it will return its default value.
   package mutating func clearBind() {self._bind = nil}
 
+  /// This device does not tell stored from confirmed: its StoredAck means both, and the gateway runs the resend ladder.
+  package var simple: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -322,6 +325,9 @@ package nonisolated struct Mss_Device_V1_Connected: Sendable {
   package var maxFrameBytes: UInt32 = 0
 
   package var serverTimeMs: Int64 = 0
+
+  /// The first wait of the resend ladder; each later one is twice as long. 0: 10 s.
+  package var firstResendMs: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -395,6 +401,9 @@ package nonisolated struct Mss_Device_V1_ChannelBatch: Sendable {
 
   package var entries: [Mss_Device_V1_Entry] = []
 
+  /// Not 0: a re-read of what may lie below the sync point, which does not move; acknowledged by this number.
+  package var reread: UInt64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -418,6 +427,9 @@ package nonisolated struct Mss_Device_V1_Entry: Sendable {
   /// Hand-out attempt; absent or 0 means the first.
   package var attempt: UInt32 = 0
 
+  /// Not 0: a tombstone. The backend has recalled this oplog of the same channel; there is no payload.
+  package var recalls: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -430,6 +442,9 @@ package nonisolated struct Mss_Device_V1_StoredAck: Sendable {
   // methods supported on all messages.
 
   package var channels: [Mss_Device_V1_StoredUpto] = []
+
+  /// Numbers of re-reads that are on the device's disk.
+  package var rereads: [UInt64] = []
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -454,7 +469,7 @@ package nonisolated struct Mss_Device_V1_StoredUpto: Sendable {
   package init() {}
 }
 
-/// The app has processed these oplogs. Repeated with a new report_id until ConfirmRecorded answers it.
+/// What the app did with oplogs. Repeated with a new report_id until ConfirmRecorded answers it.
 package nonisolated struct Mss_Device_V1_ConfirmReport: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -462,7 +477,36 @@ package nonisolated struct Mss_Device_V1_ConfirmReport: Sendable {
 
   package var reportID: UInt64 = 0
 
+  /// It has processed these.
   package var channels: [Mss_Device_V1_ConfirmedOplogs] = []
+
+  /// These were handed out again, or given up.
+  package var resent: [Mss_Device_V1_ResentOplog] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// An oplog that the app did not confirm in time.
+package nonisolated struct Mss_Device_V1_ResentOplog: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var kind: Mss_Device_V1_ChannelKind = .user
+
+  package var bizType: String = String()
+
+  package var bindNumber: UInt32 = 0
+
+  package var oplogID: Int64 = 0
+
+  /// How often it has been handed to the app, the first time included.
+  package var attempts: UInt32 = 0
+
+  /// It is not handed out any more.
+  package var dead: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -866,7 +910,7 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -885,6 +929,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       case 9: try { try decoder.decodeSingularBoolField(value: &self.background) }()
       case 10: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
       case 11: try { try decoder.decodeSingularMessageField(value: &self._bind) }()
+      case 12: try { try decoder.decodeSingularBoolField(value: &self.simple) }()
       default: break
       }
     }
@@ -928,6 +973,9 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     try { if let v = self._bind {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
     } }()
+    if self.simple != false {
+      try visitor.visitSingularBoolField(value: self.simple, fieldNumber: 12)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -943,6 +991,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     if lhs.background != rhs.background {return false}
     if lhs.syncPoints != rhs.syncPoints {return false}
     if lhs._bind != rhs._bind {return false}
+    if lhs.simple != rhs.simple {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -990,7 +1039,7 @@ nonisolated extension Mss_Device_V1_SyncPoint: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connected"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_id\0\u{3}heartbeat_seconds\0\u{3}max_frame_bytes\0\u{3}server_time_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_id\0\u{3}heartbeat_seconds\0\u{3}max_frame_bytes\0\u{3}server_time_ms\0\u{3}first_resend_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1002,6 +1051,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
       case 2: try { try decoder.decodeSingularUInt32Field(value: &self.heartbeatSeconds) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.maxFrameBytes) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.serverTimeMs) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.firstResendMs) }()
       default: break
       }
     }
@@ -1020,6 +1070,9 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
     if self.serverTimeMs != 0 {
       try visitor.visitSingularInt64Field(value: self.serverTimeMs, fieldNumber: 4)
     }
+    if self.firstResendMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.firstResendMs, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1028,6 +1081,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
     if lhs.heartbeatSeconds != rhs.heartbeatSeconds {return false}
     if lhs.maxFrameBytes != rhs.maxFrameBytes {return false}
     if lhs.serverTimeMs != rhs.serverTimeMs {return false}
+    if lhs.firstResendMs != rhs.firstResendMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1150,7 +1204,7 @@ nonisolated extension Mss_Device_V1_Push: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelBatch"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1164,6 +1218,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
+      case 7: try { try decoder.decodeSingularUInt64Field(value: &self.reread) }()
       default: break
       }
     }
@@ -1188,6 +1243,9 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if !self.entries.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.entries, fieldNumber: 6)
     }
+    if self.reread != 0 {
+      try visitor.visitSingularUInt64Field(value: self.reread, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1198,6 +1256,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if lhs.after != rhs.after {return false}
     if lhs.upto != rhs.upto {return false}
     if lhs.entries != rhs.entries {return false}
+    if lhs.reread != rhs.reread {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1205,7 +1264,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Entry"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0\u{1}recalls\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1219,6 +1278,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
       case 4: try { try decoder.decodeSingularStringField(value: &self.thirdMessageID) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.attempt) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
       default: break
       }
     }
@@ -1243,6 +1303,9 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if self.attempt != 0 {
       try visitor.visitSingularUInt32Field(value: self.attempt, fieldNumber: 6)
     }
+    if self.recalls != 0 {
+      try visitor.visitSingularInt64Field(value: self.recalls, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1253,6 +1316,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.thirdMessageID != rhs.thirdMessageID {return false}
     if lhs.createdAtMs != rhs.createdAtMs {return false}
     if lhs.attempt != rhs.attempt {return false}
+    if lhs.recalls != rhs.recalls {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1260,7 +1324,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Device_V1_StoredAck: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".StoredAck"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{1}rereads\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1269,6 +1333,7 @@ nonisolated extension Mss_Device_V1_StoredAck: SwiftProtobuf.Message, SwiftProto
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 2: try { try decoder.decodeRepeatedUInt64Field(value: &self.rereads) }()
       default: break
       }
     }
@@ -1278,11 +1343,15 @@ nonisolated extension Mss_Device_V1_StoredAck: SwiftProtobuf.Message, SwiftProto
     if !self.channels.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
     }
+    if !self.rereads.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.rereads, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Device_V1_StoredAck, rhs: Mss_Device_V1_StoredAck) -> Bool {
     if lhs.channels != rhs.channels {return false}
+    if lhs.rereads != rhs.rereads {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1335,7 +1404,7 @@ nonisolated extension Mss_Device_V1_StoredUpto: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Device_V1_ConfirmReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ConfirmReport"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}report_id\0\u{1}channels\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}report_id\0\u{1}channels\0\u{1}resent\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1345,6 +1414,7 @@ nonisolated extension Mss_Device_V1_ConfirmReport: SwiftProtobuf.Message, SwiftP
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt64Field(value: &self.reportID) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.resent) }()
       default: break
       }
     }
@@ -1357,12 +1427,71 @@ nonisolated extension Mss_Device_V1_ConfirmReport: SwiftProtobuf.Message, SwiftP
     if !self.channels.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 2)
     }
+    if !self.resent.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.resent, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Device_V1_ConfirmReport, rhs: Mss_Device_V1_ConfirmReport) -> Bool {
     if lhs.reportID != rhs.reportID {return false}
     if lhs.channels != rhs.channels {return false}
+    if lhs.resent != rhs.resent {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_ResentOplog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ResentOplog"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{3}oplog_id\0\u{1}attempts\0\u{1}dead\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.dead) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .user {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 3)
+    }
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 4)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularUInt32Field(value: self.attempts, fieldNumber: 5)
+    }
+    if self.dead != false {
+      try visitor.visitSingularBoolField(value: self.dead, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_ResentOplog, rhs: Mss_Device_V1_ResentOplog) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.dead != rhs.dead {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
