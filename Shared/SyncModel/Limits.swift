@@ -24,4 +24,14 @@ package enum Limits {
     package static let gatewayLease = Duration.seconds(6)
     /// How often a gateway renews its lease (design §4).
     package static let gatewayLeaseRenewal = Duration.seconds(2)
+    /// The first wait of the resend ladder when nobody names another: an app that works has confirmed by then (spec D14).
+    package static let firstResend = Duration.seconds(10)
+    /// The shortest first wait of the resend ladder: below it repeats only race with the confirmation.
+    package static let shortestFirstResend = Duration.milliseconds(1)
+    /// The longest first wait of the resend ladder: the whole ladder then takes four days of connected time.
+    package static let longestFirstResend = Duration.seconds(3_600)
+    /// Repeats on the resend ladder after the first hand-out (spec D14).
+    package static let resendRepeats = 6
+    /// Hand-outs of one oplog of any cause; one more would be another turn of a crash loop (DeviceProtocol.md).
+    package static let resendHandOuts = 50
 }
