@@ -6,12 +6,12 @@ enum ClientAction: Hashable, Sendable {
     case send(Mss_Device_V1_Packet)
     /// Store the batches in one transaction, then tell the machine what is stored. User channels are this user's.
     case store([Mss_Device_V1_ChannelBatch], userID: String?, bindNumber: UInt32)
-    /// Look for confirmations that the gateway has not recorded: of device channels, and of this user.
-    case collectConfirmed(userID: String?, bindNumber: UInt32)
-    /// The gateway has recorded these: forget them.
-    case forget([Mss_Device_V1_ConfirmedOplogs], userID: String?)
-    /// The gateway has greeted.
-    case connected
+    /// Look for what the gateway has not recorded of the app's doing: in device channels, and in those of this user.
+    case collectReport(userID: String?, bindNumber: UInt32)
+    /// The gateway has recorded this: do not tell it again.
+    case recorded(OplogReport, userID: String?)
+    /// The gateway has greeted, and may have named the first wait of the resend ladder.
+    case connected(firstResend: Duration?)
     /// Tell the app.
     case notify(SyncEvent)
     /// The connection is over.

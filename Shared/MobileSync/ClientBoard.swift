@@ -8,6 +8,8 @@ final class ClientBoard: Sendable {
         var needsSignIn = false
         var status = SyncStatus.notAvailable
         var isRunning = false
+        /// Iterators by the Sync ID that they take; nil takes all.
+        var readers: [String?: Int] = [:]
     }
 
     private let state = Mutex(State())
@@ -15,8 +17,10 @@ final class ClientBoard: Sendable {
     let events = Broadcast<SyncEvent>(buffer: 64)
     /// Something that the app waits for may be there: look again.
     let wakes = Broadcast<Void>(buffer: 1)
-    /// The bound user has changed.
-    let userChanges = Broadcast<Void>(buffer: 1)
+    /// The bound user, or what the app reads, has changed.
+    let changes = Broadcast<Void>(buffer: 1)
+    /// Something has to be done sooner than the engine last said.
+    let alarms = Broadcast<Void>(buffer: 1)
 
     /// The user whose data the app may see now.
     var user: BoundUser? { state.withLock { $0.user } }
@@ -31,7 +35,7 @@ final class ClientBoard: Sendable {
             $0.user = user
             $0.needsSignIn = false
         }
-        userChanges.send(())
+        changes.send(())
         wakes.send(())
     }
 
@@ -45,6 +49,26 @@ final class ClientBoard: Sendable {
             return state.status != status
         }
         if isNews { events.send(.status(status)) }
+    }
+
+    /// The app takes data of a Sync ID, nil for all, until it ends that as often as it began it.
+    func beginReading(_ bizType: String?) {
+        state.withLock { $0.readers[bizType, default: 0] += 1 }
+        changes.send(())
+    }
+
+    /// One of those that took this Sync ID has ended.
+    func endReading(_ bizType: String?) {
+        state.withLock { state in
+            let left = (state.readers[bizType] ?? 1) - 1
+            state.readers[bizType] = left > 0 ? left : nil
+        }
+        changes.send(())
+    }
+
+    /// Whether the app takes data of this Sync ID now.
+    func isRead(_ bizType: String) -> Bool {
+        state.withLock { $0.readers[bizType] != nil || $0.readers[nil as String?] != nil }
     }
 
     /// False when a run is at work already.

@@ -68,12 +68,12 @@ struct ClientConnection: Sendable {
             }
     }
 
-    /// Three things at once, until one says that the connection is over: frames, user changes, time.
+    /// Three things at once, until one says that the connection is over: frames, what the app changes, time.
     private func serve(
         _ engine: ClientEngine, _ channel: any Channel, _ inbound: NIOAsyncChannelInboundStream<Mss_Device_V1_Packet>
     ) async -> ConnectionEnd {
         // From before Connect, so that no change falls between the two.
-        let userChanges = board.userChanges.listen()
+        let changes = board.changes.listen()
         if let end = await engine.opened(channel) { return end }
         return await withTaskGroup(of: ConnectionEnd?.self) { group in
             group.addTask {
@@ -87,21 +87,12 @@ struct ClientConnection: Sendable {
                 }
             }
             group.addTask {
-                for await _ in userChanges {
-                    if let end = await engine.userChanged() { return end }
+                for await _ in changes {
+                    if let end = await engine.boardChanged() { return end }
                 }
                 return nil
             }
-            group.addTask {
-                while !Task.isCancelled {
-                    let (end, next) = await engine.ticked()
-                    if let end { return end }
-                    // The greeting brings the first ping's time, so until then this looks again every second.
-                    let longest = ContinuousClock.now + (await engine.connectedAt == nil ? .seconds(1) : .seconds(30))
-                    try? await Task.sleep(until: min(next ?? longest, longest), clock: .continuous)
-                }
-                return nil
-            }
+            group.addTask { await keepTime(engine) }
             var result = ConnectionEnd.lost(reason: "cancelled")
             for await end in group {
                 guard let end else { continue }
@@ -111,6 +102,25 @@ struct ClientConnection: Sendable {
             group.cancelAll()
             return result
         }
+    }
+
+    /// Calls the engine whenever it has asked for it, until the connection is over or the task is cancelled.
+    private func keepTime(_ engine: ClientEngine) async -> ConnectionEnd? {
+        while !Task.isCancelled {
+            // From before the look, so that no alarm falls between the two.
+            let alarms = board.alarms.listen()
+            let (end, next) = await engine.ticked()
+            if let end { return end }
+            // The greeting brings the first ping's time, so until then this looks again every second.
+            let longest = ContinuousClock.now + (await engine.connectedAt == nil ? .seconds(1) : .seconds(30))
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await Task.sleep(until: min(next ?? longest, longest), clock: .continuous) }
+                group.addTask { for await _ in alarms { return } }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+        return nil
     }
 }
 

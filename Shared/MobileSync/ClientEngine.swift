@@ -2,6 +2,7 @@ import DeviceProtocol
 import Logging
 import NIOCore
 import SwiftProtobuf
+import SyncModel
 
 /// Owns a client's local store and performs what the rules of its connection want done, one event at a time.
 ///
@@ -17,6 +18,9 @@ actor ClientEngine {
     private let logger: Logger
     private let store: LocalStore
     private var handOut: HandOut
+    private var schedule = ResendSchedule()
+    /// When `ticked` is called next at the latest, as far as it asked for it.
+    private var alarm: ContinuousClock.Instant?
     private var machine = ClientStateMachine()
     private var channel: (any Channel)?
     private var connectionEnd: ConnectionEnd?
@@ -32,8 +36,9 @@ actor ClientEngine {
         self.logger = logger
         let store = try LocalStore(
             path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID)
-        handOut = HandOut(channels: try store.channelsToHandOut())
+        handOut = HandOut(channels: try store.startOver())
         self.store = store
+        schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? Limits.firstResend)
     }
 
     // MARK: Connection
@@ -70,17 +75,20 @@ actor ClientEngine {
         return connectionEnd
     }
 
-    /// The app has bound another user; the connection follows.
-    func userChanged() -> ConnectionEnd? {
+    /// The app has bound another user, which the connection follows, or reads something else.
+    func boardChanged() -> ConnectionEnd? {
         let user = board.userToBind
         perform(machine.userChanged(to: user, points: points(of: user), now: .now))
+        keepTime()
         return connectionEnd
     }
 
     /// Some time has passed; returns when to call again.
     func ticked() -> (end: ConnectionEnd?, next: ContinuousClock.Instant?) {
         perform(machine.ticked(now: .now))
-        return (connectionEnd, machine.deadline)
+        climbLadder()
+        alarm = [machine.deadline, schedule.nextDue(after: .now)].compactMap { $0 }.min()
+        return (connectionEnd, alarm)
     }
 
     /// The transport is gone, or about to go.
@@ -90,19 +98,69 @@ actor ClientEngine {
         if saysGoodbye { send(.with { $0.close.code = CloseCode.normal.rawValue }) }
         channel = nil
         machine = ClientStateMachine()
+        keepTime()
     }
 
     // MARK: App
 
     /// The next oplog for the app, nil when there is none now.
     func nextOplog(of bizType: String?) throws(SyncError) -> SyncOplog? {
-        try handOut.next(of: bizType, userID: board.user?.userID, from: store)
+        guard let oplog = try handOut.next(of: bizType, userID: board.user?.userID, from: store) else { return nil }
+        let wait = ResendSchedule.Wait(channelRow: oplog.channelRow, oplogID: oplog.oplogID, state: oplog.state)
+        schedule.start(wait, isCounted: isCounted(oplog.channelRow), at: .now)
+        // A repeat is reported.
+        if oplog.state.repeats > 0 { perform(machine.hasNews()) }
+        setAlarm()
+        return oplog
     }
 
     /// Notes durably that the app has processed these, and reports it when there is a connection.
     func confirm(_ oplogs: [SyncOplog]) throws(SyncError) {
         try store.confirm(oplogs)
-        perform(machine.confirmed())
+        for oplog in oplogs { schedule.stop(channelRow: oplog.channelRow, oplogID: oplog.oplogID) }
+        perform(machine.hasNews())
+    }
+
+    // MARK: Resend ladder
+
+    /// Whether time counts for a channel now: a connection is open, the app reads it, and its user is bound.
+    private func isCounted(_ channelRow: Int64) -> Bool {
+        guard machine.phase == .open, let channel = store.channel(row: channelRow) else { return false }
+        return channel.isVisible(to: board.user?.userID) && board.isRead(channel.key.bizType)
+    }
+
+    /// To be called when what `isCounted` looks at may have changed.
+    private func keepTime() {
+        schedule.keepTime(at: .now) { isCounted($0) }
+        setAlarm()
+    }
+
+    /// Asks for `ticked` when the ladder needs it sooner than it will be called.
+    private func setAlarm() {
+        guard let next = schedule.nextDue(after: .now), alarm.map({ next < $0 }) ?? true else { return }
+        alarm = next
+        board.alarms.send(())
+    }
+
+    /// What has waited long enough is given to the app again, or given up.
+    private func climbLadder() {
+        let due = schedule.takeDue(at: .now)
+        var dead: [ResendSchedule.Wait] = []
+        for wait in due {
+            switch schedule.ladder.next(after: wait.state).step {
+            case .handOut: handOut.repeatOplog(wait)
+            case .dead: dead.append(wait)
+            }
+        }
+        if dead.count < due.count { board.wakes.send(()) }
+        guard !dead.isEmpty else { return }
+        do throws(SyncError) {
+            try store.giveUp(dead)
+            perform(machine.hasNews())
+        } catch {
+            for wait in dead { schedule.start(wait, isCounted: isCounted(wait.channelRow), at: .now) }
+            storeFailed(error)
+        }
     }
 
     // MARK: Actions
@@ -113,11 +171,15 @@ actor ClientEngine {
                 try perform(action)
             } catch {
                 // Nothing was acknowledged that is not stored: the gateway sends it again on the next connection.
-                logger.error("local store failed", metadata: ["error": "\(error)"])
-                connectionEnd = .lost(reason: error.description)
+                storeFailed(error)
                 return
             }
         }
+    }
+
+    private func storeFailed(_ error: SyncError) {
+        logger.error("local store failed", metadata: ["error": "\(error)"])
+        connectionEnd = .lost(reason: error.description)
     }
 
     private func perform(_ action: ClientAction) throws(SyncError) {
@@ -126,21 +188,25 @@ actor ClientEngine {
             send(packet)
         case .store(let batches, let userID, let bindNumber):
             let outcome = try store.store(batches, userID: userID, bindNumber: bindNumber)
-            perform(machine.stored(outcome.acknowledgements, foundGap: outcome.foundGap))
+            perform(
+                machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
             guard !outcome.filledChannels.isEmpty else { return }
             handOut.filled(outcome.filledChannels)
             board.wakes.send(())
-        case .collectConfirmed(let userID, let bindNumber):
-            perform(machine.collected(try store.confirmed(ofUser: userID, bindNumber: bindNumber), now: .now))
-        case .forget(let reported, let userID):
-            try store.forget(reported, ofUser: userID)
-        case .connected:
+        case .collectReport(let userID, let bindNumber):
+            perform(machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: .now))
+        case .recorded(let report, let userID):
+            try store.recorded(report, ofUser: userID)
+        case .connected(let firstResend):
             connectedAt = .now
+            schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
+            keepTime()
             board.setStatus(.connected)
         case .notify(let event):
             board.events.send(event)
         case .end(let end):
             connectionEnd = end
+            keepTime()
         }
     }
 

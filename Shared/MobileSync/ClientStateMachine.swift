@@ -23,10 +23,10 @@ struct ClientStateMachine {
         var isAccepted = false
     }
 
-    /// Confirmations on their way to the gateway; one report at a time.
+    /// What the app did, on its way to the gateway; one report at a time.
     private struct Report {
         let id: UInt64
-        let channels: [Mss_Device_V1_ConfirmedOplogs]
+        let content: OplogReport
         let userID: String?
         let sentAt: ContinuousClock.Instant
     }
@@ -115,7 +115,8 @@ struct ClientStateMachine {
         answerDeadline = nil
         if connected.heartbeatSeconds > 0 { heartbeat = .seconds(Int64(min(connected.heartbeatSeconds, 3_600))) }
         nextPing = now + heartbeat
-        return [.connected, collect]
+        let firstResend = Duration.milliseconds(Int64(connected.firstResendMs))
+        return [.connected(firstResend: firstResend > .zero ? firstResend : nil), collect]
     }
 
     private mutating func received(_ result: Mss_Device_V1_BindResult) -> [ClientAction] {
@@ -141,16 +142,27 @@ struct ClientStateMachine {
     private mutating func received(_ recorded: Mss_Device_V1_ConfirmRecorded) -> [ClientAction] {
         guard let sent = report, sent.id == recorded.reportID else { return [] }
         report = nil
-        return [.forget(sent.channels, userID: sent.userID), collect]
+        return [.recorded(sent.content, userID: sent.userID), collect]
     }
 
     // MARK: Events of the client
 
     /// The batches are on disk as far as they applied.
-    mutating func stored(_ channels: [Mss_Device_V1_StoredUpto], foundGap: Bool) -> [ClientAction] {
+    ///
+    /// - Parameter rereads: numbers of the re-reads among them.
+    mutating func stored(
+        _ channels: [Mss_Device_V1_StoredUpto], rereads: [UInt64], foundGap: Bool
+    ) -> [ClientAction] {
         guard phase == .open else { return [] }
         var actions: [ClientAction] = []
-        if !channels.isEmpty { actions.append(.send(.with { $0.storedAck.channels = channels })) }
+        if !channels.isEmpty || !rereads.isEmpty {
+            actions.append(
+                .send(
+                    .with {
+                        $0.storedAck.channels = channels
+                        $0.storedAck.rereads = rereads
+                    }))
+        }
         return foundGap ? actions + end(.gap) : actions
     }
 
@@ -166,24 +178,23 @@ struct ClientStateMachine {
         return [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
     }
 
-    /// The app has confirmed something.
-    func confirmed() -> [ClientAction] {
+    /// The app has confirmed something, was given something again, or something was given up.
+    func hasNews() -> [ClientAction] {
         phase == .open && report == nil ? [collect] : []
     }
 
-    /// What `collectConfirmed` found.
-    mutating func collected(
-        _ channels: [Mss_Device_V1_ConfirmedOplogs], now: ContinuousClock.Instant
-    ) -> [ClientAction] {
-        guard phase == .open, report == nil, !channels.isEmpty else { return [] }
+    /// What `collectReport` found.
+    mutating func collected(_ content: OplogReport, now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .open, report == nil, !content.isEmpty else { return [] }
         lastReportID += 1
-        let sent = Report(id: lastReportID, channels: channels, userID: acceptedUserID, sentAt: now)
+        let sent = Report(id: lastReportID, content: content, userID: acceptedUserID, sentAt: now)
         report = sent
         return [
             .send(
                 .with {
                     $0.confirmReport.reportID = sent.id
-                    $0.confirmReport.channels = channels
+                    $0.confirmReport.channels = content.confirmed
+                    $0.confirmReport.resent = content.resent
                 })
         ]
     }
@@ -208,7 +219,7 @@ struct ClientStateMachine {
 
     // MARK: Parts
 
-    private var collect: ClientAction { .collectConfirmed(userID: acceptedUserID, bindNumber: binding.number) }
+    private var collect: ClientAction { .collectReport(userID: acceptedUserID, bindNumber: binding.number) }
 
     private func bindFrame(_ points: [Mss_Device_V1_SyncPoint]) -> Mss_Device_V1_Bind {
         .with {

@@ -6,13 +6,11 @@ import SyncModel
 
 /// What a client has received, in one SQLite file: oplogs and sync points change in one transaction (spec K8).
 ///
-/// An oplog is stored, confirmed by the app, and gone once the gateway has recorded that; its channel's sync point
-/// stays. `synchronous=FULL`: a stored oplog is acknowledged and never sent again, so it must survive a power cut, and
-/// the cost is one flush per push frame, not per oplog. Not thread-safe; it belongs to the engine.
+/// An oplog is stored, handed out, confirmed by the app, and gone once the gateway has recorded that; its channel's sync
+/// point stays. `synchronous=FULL`: a stored oplog is acknowledged and never sent again, so it must survive a power cut,
+/// and the cost is one flush per push frame, not per oplog. Not thread-safe; it belongs to the engine.
 final class LocalStore {
     private static let schema = 1
-    /// Confirmations in one report.
-    static let reportOplogs = 500
 
     private let database: DatabaseQueue
     private var channels: [LocalChannel.Key: LocalChannel] = [:]
@@ -91,9 +89,22 @@ final class LocalStore {
                     is_binary INTEGER NOT NULL,
                     third_message_id TEXT NOT NULL,
                     created_at_ms INTEGER NOT NULL,
-                    is_confirmed INTEGER NOT NULL DEFAULT 0,
+                    -- The oplog that this one takes back; 0 for data.
+                    recalls INTEGER NOT NULL,
+                    -- It came by a re-read.
+                    is_replay INTEGER NOT NULL,
+                    -- The app has had it, or may have had it before it was deleted and read again.
+                    was_shown INTEGER NOT NULL,
+                    -- OplogState.
+                    state INTEGER NOT NULL DEFAULT 0,
+                    -- ResendLadder.State; counted before the app is given the oplog.
+                    hand_outs INTEGER NOT NULL DEFAULT 0,
+                    repeats INTEGER NOT NULL DEFAULT 0,
+                    -- The gateway has not recorded that it was confirmed, repeated or given up.
+                    needs_report INTEGER NOT NULL DEFAULT 0,
                     PRIMARY KEY (channel_id, oplog_id)) WITHOUT ROWID;
-                CREATE INDEX oplog_confirmed ON oplog (channel_id, oplog_id) WHERE is_confirmed;
+                CREATE INDEX oplog_state ON oplog (state, channel_id, oplog_id);
+                CREATE INDEX oplog_to_report ON oplog (channel_id, oplog_id) WHERE needs_report;
                 PRAGMA user_version = \(schema);
                 """)
         var generator = SystemRandomNumberGenerator()
@@ -131,28 +142,28 @@ final class LocalStore {
     func store(
         _ batches: [Mss_Device_V1_ChannelBatch], userID: String?, bindNumber: UInt32
     ) throws(SyncError) -> StoreOutcome {
-        do {
-            let (outcome, changed) = try database.inDatabase { db in
-                var outcome = StoreOutcome()
-                var changed: [LocalChannel.Key: LocalChannel] = [:]
-                try db.inTransaction(.immediate) {
-                    for batch in batches {
-                        guard let kind = ChannelKind(wire: batch.kind) else { continue }
-                        let key = LocalChannel.Key(
-                            kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: batch.bizType)
-                        var channel = try changed[key] ?? channels[key] ?? Self.insertChannel(key, in: db)
+        let (outcome, changed) = try access("storing a push") { db in
+            var outcome = StoreOutcome()
+            var changed: [LocalChannel.Key: LocalChannel] = [:]
+            try db.inTransaction(.immediate) {
+                for batch in batches {
+                    guard let kind = ChannelKind(wire: batch.kind) else { continue }
+                    let key = LocalChannel.Key(
+                        kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: batch.bizType)
+                    var channel = try changed[key] ?? channels[key] ?? Self.insertChannel(key, in: db)
+                    if batch.reread != 0 {
+                        try Self.applyReread(batch, to: channel, outcome: &outcome, in: db)
+                    } else {
                         try Self.apply(batch, to: &channel, bindNumber: bindNumber, outcome: &outcome, in: db)
-                        changed[key] = channel
                     }
-                    return .commit
+                    changed[key] = channel
                 }
-                return (outcome, changed)
+                return .commit
             }
-            for channel in changed.values { remember(channel) }
-            return outcome
-        } catch {
-            throw Self.failure(error, "storing a push")
+            return (outcome, changed)
         }
+        for channel in changed.values { remember(channel) }
+        return outcome
     }
 
     private static func insertChannel(_ key: LocalChannel.Key, in db: Database) throws -> LocalChannel {
@@ -173,23 +184,75 @@ final class LocalStore {
         case .known:
             break
         case .applies:
-            let statement = try db.cachedStatement(
-                sql: """
-                    INSERT OR IGNORE INTO oplog
-                    (channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms) VALUES (?, ?, ?, ?, ?, ?)
-                    """)
             for entry in batch.entries
             where entry.oplogID > channel.position.value && entry.oplogID <= batch.upto {
-                try statement.execute(arguments: [
-                    channel.row, entry.oplogID, entry.payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
-                ])
+                guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
+                // A re-read may have brought it already, and the app may have confirmed it since.
+                try insert(entry, into: channel, isReplay: false, orIfKnown: "NOTHING", in: db)
                 outcome.filledChannels.insert(channel.row)
             }
+            try db.cachedStatement(
+                sql: """
+                    DELETE FROM oplog WHERE channel_id = ? AND oplog_id > ? AND oplog_id <= ? AND state = ?
+                    AND NOT needs_report
+                    """
+            ).execute(arguments: [
+                channel.row, channel.position.value, batch.upto, OplogState.confirmed.rawValue,
+            ])
             channel.position = OplogID(batch.upto)
             try db.cachedStatement(sql: "UPDATE channel SET sync_point = ? WHERE id = ?")
                 .execute(arguments: [batch.upto, channel.row])
         }
         outcome.acknowledge(channel, bindNumber: bindNumber)
+    }
+
+    /// Stores entries of a re-read as never handed out, but for those that the app has confirmed; no sync point moves.
+    private static func applyReread(
+        _ batch: Mss_Device_V1_ChannelBatch, to channel: LocalChannel, outcome: inout StoreOutcome, in db: Database
+    ) throws {
+        for entry in batch.entries {
+            guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
+            try insert(
+                entry, into: channel, isReplay: true,
+                orIfKnown: """
+                    UPDATE SET state = \(OplogState.waiting.rawValue), hand_outs = 0, repeats = 0, needs_report = 0,
+                    is_replay = 1 WHERE state <> \(OplogState.confirmed.rawValue)
+                    """, in: db)
+            outcome.filledChannels.insert(channel.row)
+        }
+        outcome.rereads.append(batch.reread)
+    }
+
+    private static func insert(
+        _ entry: Mss_Device_V1_Entry, into channel: LocalChannel, isReplay: Bool, orIfKnown: String, in db: Database
+    ) throws {
+        // A replay of what is not here any more was confirmed and forgotten: the app has had it.
+        let wasShown = isReplay && entry.oplogID <= channel.position.value
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO oplog
+                (channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, was_shown)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(orIfKnown)
+                """
+        ).execute(arguments: [
+            channel.row, entry.oplogID, entry.payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
+            entry.recalls, isReplay, wasShown,
+        ])
+    }
+
+    /// Deletes what a tombstone recalls, unless the app has confirmed it; anything else recalls nothing.
+    ///
+    /// - Returns: whether the entry is for the app: false for a tombstone of what the app has never seen.
+    private static func dropRecalled(
+        by entry: Mss_Device_V1_Entry, of channel: LocalChannel, in db: Database
+    ) throws -> Bool {
+        guard entry.recalls != 0 else { return true }
+        let wasShown = try Bool.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    DELETE FROM oplog WHERE channel_id = ? AND oplog_id = ? AND state <> ? RETURNING was_shown
+                    """), arguments: [channel.row, entry.recalls, OplogState.confirmed.rawValue])
+        return wasShown.first ?? true
     }
 
     /// Sync points for Connect (`userID` nil) or Bind, of channels that have one, as many as fit the bytes given.
@@ -211,120 +274,36 @@ final class LocalStore {
         return points
     }
 
-    // MARK: Handing out
+    // MARK: Access
 
     /// The channel of a row.
     func channel(row: Int64) -> LocalChannel? { channelsByRow[row].flatMap { channels[$0] } }
 
-    /// Rows of the channels that hold unconfirmed oplogs.
-    func channelsToHandOut() throws(SyncError) -> [Int64] {
+    /// The channel of a kind and business type, for users' kinds of this user.
+    func channel(kind: Mss_Device_V1_ChannelKind, bizType: String, userID: String?) -> LocalChannel? {
+        guard let kind = ChannelKind(wire: kind) else { return nil }
+        return channels[LocalChannel.Key(kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: bizType)]
+    }
+
+    /// Performs a step on the database.
+    ///
+    /// - Throws: `SyncError.store` with the step's name.
+    func access<Value>(_ step: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
         do {
-            return try database.inDatabase { db in
-                try Int64.fetchAll(
-                    db,
-                    sql: """
-                        SELECT id FROM channel
-                        WHERE EXISTS (SELECT 1 FROM oplog WHERE channel_id = channel.id AND NOT is_confirmed)
-                        """)
-            }
+            return try database.inDatabase(body)
         } catch {
-            throw Self.failure(error, "reading the channels")
+            throw error as? SyncError
+                ?? SyncError(.store, "\(step) failed (\(error)); check space and rights of the store")
         }
     }
 
-    /// Unconfirmed oplogs of a channel above a position, in ascending id.
-    func page(of channel: LocalChannel, after oplogID: Int64, limit: Int) throws(SyncError) -> [SyncOplog] {
-        do {
-            return try database.inDatabase { db in
-                try Row.fetchAll(
-                    db.cachedStatement(
-                        sql: """
-                            SELECT oplog_id, payload, is_binary, third_message_id, created_at_ms FROM oplog
-                            WHERE channel_id = ? AND oplog_id > ? AND NOT is_confirmed ORDER BY oplog_id LIMIT ?
-                            """), arguments: [channel.row, oplogID, limit]
-                ).map { row in
-                    let payload: Data = row[1]
-                    let thirdMessageID: String = row[3]
-                    return SyncOplog(
-                        bizType: channel.key.bizType, oplogID: row[0], payload: [UInt8](payload), isBinary: row[2],
-                        thirdMessageID: thirdMessageID.isEmpty ? nil : thirdMessageID, createdAt: row[4],
-                        userID: channel.key.userID.isEmpty ? nil : channel.key.userID, channelRow: channel.row)
-                }
+    /// The same, in one transaction.
+    func change(_ step: String, _ body: (Database) throws -> Void) throws(SyncError) {
+        try access(step) { db in
+            try db.inTransaction(.immediate) {
+                try body(db)
+                return .commit
             }
-        } catch {
-            throw Self.failure(error, "reading oplogs")
         }
-    }
-
-    /// Notes durably that the app has processed these; what is unknown or was confirmed before changes nothing.
-    func confirm(_ oplogs: [SyncOplog]) throws(SyncError) {
-        do {
-            try database.inDatabase { db in
-                try db.inTransaction(.immediate) {
-                    let statement = try db.cachedStatement(
-                        sql: "UPDATE oplog SET is_confirmed = 1 WHERE channel_id = ? AND oplog_id = ?")
-                    for oplog in oplogs { try statement.execute(arguments: [oplog.channelRow, oplog.oplogID]) }
-                    return .commit
-                }
-            }
-        } catch {
-            throw Self.failure(error, "confirming oplogs")
-        }
-    }
-
-    // MARK: Reporting
-
-    /// Confirmed oplogs that the gateway has not recorded, of the device's channels and this user's.
-    func confirmed(ofUser userID: String?, bindNumber: UInt32) throws(SyncError) -> [Mss_Device_V1_ConfirmedOplogs] {
-        do {
-            var found: [Int64: [Int64]] = [:]
-            try database.inDatabase { db in
-                let rows = try Row.fetchCursor(
-                    db.cachedStatement(
-                        sql: """
-                            SELECT channel_id, oplog_id FROM oplog JOIN channel ON channel.id = channel_id
-                            WHERE is_confirmed AND user_id IN ('', ?) ORDER BY channel_id, oplog_id LIMIT ?
-                            """), arguments: [userID ?? "", Self.reportOplogs])
-                while let row = try rows.next() { found[row[0], default: []].append(row[1]) }
-            }
-            return found.keys.sorted().compactMap { row in
-                channel(row: row).map { channel in
-                    .with {
-                        $0.kind = channel.key.kind.wire
-                        $0.bizType = channel.key.bizType
-                        $0.bindNumber = channel.key.kind.needsUser ? bindNumber : 0
-                        $0.oplogIds = found[row] ?? []
-                    }
-                }
-            }
-        } catch {
-            throw Self.failure(error, "reading confirmations")
-        }
-    }
-
-    /// Deletes oplogs whose confirmation the gateway has recorded; the sync points keep them from coming again.
-    func forget(_ reported: [Mss_Device_V1_ConfirmedOplogs], ofUser userID: String?) throws(SyncError) {
-        do {
-            try database.inDatabase { db in
-                try db.inTransaction(.immediate) {
-                    let statement = try db.cachedStatement(
-                        sql: "DELETE FROM oplog WHERE channel_id = ? AND oplog_id = ? AND is_confirmed")
-                    for item in reported {
-                        guard let kind = ChannelKind(wire: item.kind) else { continue }
-                        let key = LocalChannel.Key(
-                            kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: item.bizType)
-                        guard let channel = channels[key] else { continue }
-                        for id in item.oplogIds { try statement.execute(arguments: [channel.row, id]) }
-                    }
-                    return .commit
-                }
-            }
-        } catch {
-            throw Self.failure(error, "forgetting reported oplogs")
-        }
-    }
-
-    private static func failure(_ error: any Error, _ step: String) -> SyncError {
-        error as? SyncError ?? SyncError(.store, "\(step) failed (\(error)); check space and rights of the store")
     }
 }

@@ -6,6 +6,8 @@ import SyncModel
 struct StoreOutcome {
     /// What may be acknowledged, as one position per channel.
     private(set) var acknowledgements: [Mss_Device_V1_StoredUpto] = []
+    /// Numbers of re-reads, which may be acknowledged too.
+    var rereads: [UInt64] = []
     /// Rows of the channels that have something new for the app.
     var filledChannels: Set<Int64> = []
     /// A batch began above its channel's position and was left out.

@@ -98,9 +98,9 @@ public final class SyncClient: Sendable {
     /// Data of every Sync ID; for tools, and apps with one handler.
     public func allOplogs() -> SyncOplogs { SyncOplogs(engine: engine, board: board, bizType: nil) }
 
-    /// Notes that the app has processed an oplog: it never comes again. Durable when this returns.
+    /// Notes that the app has processed an oplog: it never comes again, but as a replay. Durable when this returns.
     ///
-    /// - Throws: `SyncError.store`; the oplog will come again after a restart.
+    /// - Throws: `SyncError.store`; the oplog will come again.
     public func confirm(_ oplog: SyncOplog) async throws(SyncError) { try await confirm([oplog]) }
 
     /// Confirms several at once, which costs the disk no more than one.

@@ -20,12 +20,15 @@ public struct SyncClientConfiguration: Sendable {
     public var appVersion: String
     /// How long a connection attempt may take, TLS and the first answer included; 10 s by default.
     public var connectTimeout: Duration
+    /// How long after an oplog was handed out it is handed out again when it was not confirmed; later waits are twice
+    /// as long each. From 1 ms to 1 h; nil, the default, is what the gateway says, or else 10 s.
+    public var firstResend: Duration?
 
     /// A configuration with the defaults of everything that is optional.
     public init(
         host: String, port: Int, instanceID: String, deviceID: String, storePath: String, trust: SyncTrust = .system,
         operatingSystemName: String = "", operatingSystemVersion: String = "", appVersion: String = "",
-        connectTimeout: Duration = .seconds(10)
+        connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil
     ) {
         self.host = host
         self.port = port
@@ -37,5 +40,6 @@ public struct SyncClientConfiguration: Sendable {
         self.operatingSystemVersion = operatingSystemVersion
         self.appVersion = appVersion
         self.connectTimeout = connectTimeout
+        self.firstResend = firstResend
     }
 }

@@ -1,4 +1,5 @@
 import DeviceProtocol
+import Foundation
 import NIOCore
 import NIOPosix
 import SwiftProtobuf
@@ -27,13 +28,32 @@ final class FakeGateway: Sendable {
         }
 
         /// The next frame that carries a stored position; others are skipped.
-        func nextStored() async throws -> [Mss_Device_V1_StoredUpto] {
-            while true { if case .storedAck(let ack)? = try await next().body { return ack.channels } }
+        func nextStored() async throws -> [Mss_Device_V1_StoredUpto] { try await nextAck().channels }
+
+        /// The next acknowledgement of positions, or of re-reads; others are skipped.
+        func nextAck() async throws -> Mss_Device_V1_StoredAck {
+            while true { if case .storedAck(let ack)? = try await next().body { return ack } }
         }
 
         /// The next report of confirmations; others are skipped.
         func nextReport() async throws -> Mss_Device_V1_ConfirmReport {
             while true { if case .confirmReport(let report)? = try await next().body { return report } }
+        }
+
+        /// The next bind after the Connect; other frames are skipped.
+        func nextBind() async throws -> Mss_Device_V1_Bind {
+            while true { if case .bind(let bind)? = try await next().body { return bind } }
+        }
+
+        /// Records reports until one tells of a death; returns all repeats that they told of.
+        func recordResends() async throws -> [Mss_Device_V1_ResentOplog] {
+            var resent: [Mss_Device_V1_ResentOplog] = []
+            while !resent.contains(where: \.dead) {
+                let report = try await nextReport()
+                resent += report.resent
+                send(.with { $0.confirmRecorded.reportID = report.reportID })
+            }
+            return resent
         }
 
         /// Waits until the client has hung up.
@@ -51,9 +71,13 @@ final class FakeGateway: Sendable {
         func sendRaw(_ bytes: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
         /// Takes the Connect, greets, accepts the bind, and returns the Connect.
-        func greet() async throws -> Mss_Device_V1_Connect {
+        func greet(firstResend: UInt32 = 0) async throws -> Mss_Device_V1_Connect {
             guard case .connect(let connect)? = try await next().body else { throw Failure("no Connect") }
-            send(.with { $0.connected.heartbeatSeconds = 60 })
+            send(
+                .with {
+                    $0.connected.heartbeatSeconds = 60
+                    $0.connected.firstResendMs = firstResend
+                })
             if connect.hasBind { accept(connect.bind.bindNumber) }
             return connect
         }
@@ -66,17 +90,24 @@ final class FakeGateway: Sendable {
                 })
         }
 
-        /// Pushes ids of the user channel "B"; the payload of each is its id.
-        func push(_ ids: [Int64], after: Int64, upto: Int64, bind: UInt32 = 1) {
+        /// Pushes ids of a user channel; the payload of each is its id.
+        ///
+        /// - Parameter recalling: which of them are tombstones, and of what.
+        func push(
+            _ ids: [Int64], after: Int64, upto: Int64, bind: UInt32 = 1, bizType: String = "B",
+            recalling: [Int64: Int64] = [:], reread: UInt64 = 0
+        ) {
             let batch = Mss_Device_V1_ChannelBatch.with {
-                $0.bizType = "B"
+                $0.bizType = bizType
                 $0.bindNumber = bind
                 $0.after = after
                 $0.upto = upto
+                $0.reread = reread
                 $0.entries = ids.map { id in
                     .with {
                         $0.oplogID = id
-                        $0.payload = .init("\(id)".utf8)
+                        $0.recalls = recalling[id] ?? 0
+                        if $0.recalls == 0 { $0.payload = .init("\(id)".utf8) }
                     }
                 }
             }
@@ -96,6 +127,15 @@ final class FakeGateway: Sendable {
     }
 
     var port: Int { listener.localAddress?.port ?? 0 }
+
+    /// Gives the body a gateway, and a path for a client's store.
+    static func withStore(_ body: (FakeGateway, URL) async throws -> Void) async throws {
+        let store = URL(filePath: NSTemporaryDirectory()).appending(path: "client-\(UUID().uuidString).sqlite")
+        defer {
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.path + suffix) }
+        }
+        try await with { try await body($0, store) }
+    }
 
     /// Listens while the body runs.
     static func with(_ body: (FakeGateway) async throws -> Void) async throws {

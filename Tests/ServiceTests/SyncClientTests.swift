@@ -3,78 +3,15 @@ import Foundation
 import Logging
 import MobileSync
 import SwiftProtobuf
-import Synchronization
 import TestSupport
 import Testing
 
 @Suite("Client library against a gateway that the test plays", .timeLimit(.minutes(1)))
 struct SyncClientTests {
-    /// A client at work, and what its app has been given.
-    private final class App: Sendable {
-        let client: SyncClient
-        private let shown = Mutex<[SyncOplog]>([])
-        private let news = Mutex<[SyncEvent]>([])
-
-        var oplogs: [SyncOplog] { shown.withLock { $0 } }
-        var ids: [Int64] { oplogs.map(\.oplogID) }
-        var events: [SyncEvent] { news.withLock { $0 } }
-
-        init(port: Int, store: URL, user: String? = "u") throws {
-            client = try SyncClient(
-                configuration: SyncClientConfiguration(
-                    host: "127.0.0.1", port: port, instanceID: "app", deviceID: "d", storePath: store.path,
-                    trust: .plaintext),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-            if let user { try client.bind(userID: user, sessionID: "s") }
-        }
-
-        /// Runs the client and its app while the body runs.
-        ///
-        /// - Returns: why `run()` ended by itself, when it did.
-        @discardableResult
-        func running(_ body: () async throws -> Void) async throws -> SyncError? {
-            let events = client.events
-            return try await withThrowingTaskGroup(of: SyncError?.self) { group in
-                group.addTask { [client] in
-                    do throws(SyncError) {
-                        try await client.run()
-                        return nil
-                    } catch {
-                        return error
-                    }
-                }
-                group.addTask { [self] in
-                    for await event in events { news.withLock { $0.append(event) } }
-                    return nil
-                }
-                group.addTask { [self] in
-                    for try await oplog in client.allOplogs() { shown.withLock { $0.append(oplog) } }
-                    return nil
-                }
-                try await body()
-                group.cancelAll()
-                return try await group.reduce(nil) { $0 ?? $1 }
-            }
-        }
-
-        func shows(_ ids: [Int64]) async throws {
-            try await eventually("the app has \(ids), it has \(self.ids)", within: .seconds(10)) { self.ids == ids }
-        }
-    }
-
-    /// Gives the body a gateway and a path for a store.
-    private func scene(_ body: (FakeGateway, URL) async throws -> Void) async throws {
-        let store = URL(filePath: NSTemporaryDirectory()).appending(path: "client-\(UUID().uuidString).sqlite")
-        defer {
-            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.path + suffix) }
-        }
-        try await FakeGateway.with { try await body($0, store) }
-    }
-
     @Test("what is pushed is shown once and in order, and acknowledged; repeats and overlaps are dropped")
     func duplicates() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let session = try await gateway.accept()
                 let connect = try await session.greet()
@@ -93,8 +30,8 @@ struct SyncClientTests {
     }
 
     @Test("a gap is not stored: the client comes back and tells its positions") func gap() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
@@ -113,8 +50,8 @@ struct SyncClientTests {
 
     @Test("cut off between storing and acknowledging: the gateway repeats, the app sees it once")
     func lostAcknowledgement() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
@@ -133,8 +70,8 @@ struct SyncClientTests {
 
     @Test("a new process on the same store: what was confirmed never comes again, the rest once more")
     func newProcess() async throws {
-        try await scene { gateway, store in
-            let first = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let first = try ClientApp(port: gateway.port, store: store)
             try await first.running {
                 let session = try await gateway.accept()
                 _ = try await session.greet()
@@ -142,7 +79,7 @@ struct SyncClientTests {
                 try await first.shows([1, 2, 3])
                 try await first.client.confirm(Array(first.oplogs.prefix(2)))
             }
-            let second = try App(port: gateway.port, store: store)
+            let second = try ClientApp(port: gateway.port, store: store)
             try await second.running {
                 let session = try await gateway.accept()
                 let connect = try await session.greet()
@@ -155,8 +92,8 @@ struct SyncClientTests {
 
     @Test("confirmations are reported until the gateway has recorded them, over connections and processes")
     func reports() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
@@ -182,15 +119,15 @@ struct SyncClientTests {
 
     @Test("another user: late frames of the former are dropped, its data waits, and comes with the bind back")
     func users() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store, user: "a")
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store, user: "a")
             try await app.running {
                 let session = try await gateway.accept()
                 _ = try await session.greet()
                 session.push([1], after: 0, upto: 1)
                 try await app.shows([1])
                 try app.client.bind(userID: "b", sessionID: "s")
-                let bind = try await nextBind(session)
+                let bind = try await session.nextBind()
                 #expect(bind.userID == "b" && bind.bindNumber == 2 && bind.syncPoints == [])
                 session.push([2], after: 1, upto: 2, bind: 1)
                 session.accept(2)
@@ -198,7 +135,7 @@ struct SyncClientTests {
                 try await app.shows([1, 8])
                 #expect(app.oplogs.map(\.userID) == ["a", "b"])
                 try app.client.bind(userID: "a", sessionID: "s")
-                let back = try await nextBind(session)
+                let back = try await session.nextBind()
                 #expect(back.bindNumber == 3 && back.syncPoints.map(\.oplogID) == [1])
                 session.accept(3)
                 session.push([2], after: 1, upto: 2, bind: 3)
@@ -209,8 +146,8 @@ struct SyncClientTests {
 
     @Test("codes say what a client does: stay away, come back later, come back without its user")
     func closeCodes() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             let end = try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
@@ -225,7 +162,7 @@ struct SyncClientTests {
                 let third = try await gateway.accept()
                 #expect(!(try await third.greet().hasBind))
                 try app.client.bind(userID: "u", sessionID: "new")
-                #expect(try await nextBind(third).sessionID == "new")
+                #expect(try await third.nextBind().sessionID == "new")
                 third.send(.with { $0.close.code = CloseCode.unknownInstance.rawValue })
                 try await eventually("run() ends", within: .seconds(5)) {
                     app.client.status == .notAvailable && app.events.contains(.closed(code: 5_001, reason: ""))
@@ -237,8 +174,8 @@ struct SyncClientTests {
 
     @Test("a session that is called invalid is told to the app, and the connection goes on") func invalid() async throws
     {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let session = try await gateway.accept()
                 _ = try await session.greet()
@@ -258,8 +195,8 @@ struct SyncClientTests {
     }
 
     @Test("bytes that are no frame end the connection, and the client comes back") func garbage() async throws {
-        try await scene { gateway, store in
-            let app = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
             try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()
@@ -274,8 +211,8 @@ struct SyncClientTests {
     }
 
     @Test("a store of another device is refused with words") func foreignStore() async throws {
-        try await scene { gateway, store in
-            _ = try App(port: gateway.port, store: store)
+        try await FakeGateway.withStore { gateway, store in
+            _ = try ClientApp(port: gateway.port, store: store)
             let configuration = SyncClientConfiguration(
                 host: "127.0.0.1", port: gateway.port, instanceID: "app", deviceID: "other", storePath: store.path)
             let error = #expect(throws: SyncError.self) {
@@ -283,9 +220,5 @@ struct SyncClientTests {
             }
             #expect(error?.code == .foreignStore)
         }
-    }
-
-    private func nextBind(_ session: FakeGateway.Session) async throws -> Mss_Device_V1_Bind {
-        while true { if case .bind(let bind)? = try await session.next().body { return bind } }
     }
 }

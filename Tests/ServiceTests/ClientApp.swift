@@ -1,0 +1,63 @@
+import Foundation
+import Logging
+import MobileSync
+import Synchronization
+import TestSupport
+
+/// A client at work, and what its app has been given.
+final class ClientApp: Sendable {
+    let client: SyncClient
+    private let shown = Mutex<[SyncOplog]>([])
+    private let news = Mutex<[SyncEvent]>([])
+
+    var oplogs: [SyncOplog] { shown.withLock { $0 } }
+    var ids: [Int64] { oplogs.map(\.oplogID) }
+    /// The attempts at one oplog, in order.
+    func attempts(_ id: Int64) -> [Int] { oplogs.filter { $0.oplogID == id }.map(\.attempt) }
+    var events: [SyncEvent] { news.withLock { $0 } }
+
+    /// - Parameter firstResend: nil leaves it to the gateway.
+    init(port: Int, store: URL, user: String? = "u", firstResend: Duration? = nil) throws {
+        client = try SyncClient(
+            configuration: SyncClientConfiguration(
+                host: "127.0.0.1", port: port, instanceID: "app", deviceID: "d", storePath: store.path,
+                trust: .plaintext, firstResend: firstResend),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        if let user { try client.bind(userID: user, sessionID: "s") }
+    }
+
+    /// Runs the client and its app while the body runs.
+    ///
+    /// - Parameter reads: its app takes all data; otherwise the body reads.
+    /// - Returns: why `run()` ended by itself, when it did.
+    @discardableResult
+    func running(reads: Bool = true, _ body: () async throws -> Void) async throws -> SyncError? {
+        let events = client.events
+        return try await withThrowingTaskGroup(of: SyncError?.self) { group in
+            group.addTask { [client] in
+                do throws(SyncError) {
+                    try await client.run()
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            group.addTask { [self] in
+                for await event in events { news.withLock { $0.append(event) } }
+                return nil
+            }
+            group.addTask { [self] in
+                guard reads else { return nil }
+                for try await oplog in client.allOplogs() { shown.withLock { $0.append(oplog) } }
+                return nil
+            }
+            try await body()
+            group.cancelAll()
+            return try await group.reduce(nil) { $0 ?? $1 }
+        }
+    }
+
+    func shows(_ ids: [Int64]) async throws {
+        try await eventually("the app has \(ids), it has \(self.ids)", within: .seconds(10)) { self.ids == ids }
+    }
+}
