@@ -6,14 +6,16 @@ struct OplogLine: Sendable {
     let isJSON: Bool
 
     /// One line with its end. The JSON members: bizType, oplogId (number), payload, binary (only when true; the payload
-    /// is Base64 then), thirdMsgId (absent when unknown), createdAt (ms since 1970).
+    /// is Base64 then), thirdMsgId (absent when unknown), createdAt (ms since 1970), attempt (only above 1), replay (only
+    /// when true), recalls (the id of a recalled oplog, only then).
     func text(of oplog: SyncOplog) -> String {
         let payload = oplog.text ?? Data(oplog.payload).base64EncodedString()
         guard isJSON else {
             let time = Date(timeIntervalSince1970: Double(oplog.createdAt) / 1_000).formatted(.iso8601)
             // One line per oplog, whatever is in the payload.
             let line = payload.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\r", with: "\\r")
-            return "\(time) \(oplog.bizType) \(oplog.oplogID) \(line)\n"
+            let words = ["\(time)", oplog.bizType, "\(oplog.oplogID)"] + Self.remarks(oplog) + [line]
+            return words.filter { !$0.isEmpty }.joined(separator: " ") + "\n"
         }
         var members = [
             "\"bizType\":\(Self.quoted(oplog.bizType))", "\"oplogId\":\(oplog.oplogID)",
@@ -22,7 +24,18 @@ struct OplogLine: Sendable {
         if oplog.isBinary { members.append("\"binary\":true") }
         if let id = oplog.thirdMessageID { members.append("\"thirdMsgId\":\(Self.quoted(id))") }
         members.append("\"createdAt\":\(oplog.createdAt)")
+        if oplog.attempt > 1 { members.append("\"attempt\":\(oplog.attempt)") }
+        if oplog.isReplay { members.append("\"replay\":true") }
+        if let recalls = oplog.recalls { members.append("\"recalls\":\(recalls)") }
         return "{\(members.joined(separator: ","))}\n"
+    }
+
+    /// What is unusual about an oplog, for people.
+    private static func remarks(_ oplog: SyncOplog) -> [String] {
+        [
+            oplog.recalls.map { "(recalled \($0))" }, oplog.isReplay ? "(replay)" : nil,
+            oplog.attempt > 1 ? "(attempt \(oplog.attempt))" : nil,
+        ].compactMap { $0 }
     }
 
     /// A JSON string (RFC 8259 §7).
