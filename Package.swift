@@ -87,7 +87,7 @@ let services: [Target] = [
             "ServiceKit", "BusMessages", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics,
             lifecycle,
         ],
-        path: "Services/IngestAPI", swiftSettings: strict),
+        path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(
         name: "OplogWriter",
         dependencies: [
@@ -157,7 +157,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, logging,
+            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, asyncHTTPClient, nioCore, nioHTTP1,
+            nioPosix, nioSSL, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

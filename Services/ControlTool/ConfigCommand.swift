@@ -37,6 +37,8 @@ struct ConfigCommand: AsyncParsableCommand {
         var repush: Repush?
         @Flag(inversion: .prefixedNo, help: "Only to sessions that the tenant calls valid.")
         var checkSession: Bool?
+        @Flag(inversion: .prefixedNo, help: "Global data goes to connected devices at once, paced.")
+        var immediate: Bool?
 
         func apply(to configuration: inout SyncConfiguration) {
             if let description { configuration.description = description }
@@ -44,6 +46,7 @@ struct ConfigCommand: AsyncParsableCommand {
             if let persistent { configuration.isPersistent = persistent }
             if let repush { configuration.repush = repush.mode }
             if let checkSession { configuration.checksSession = checkSession }
+            if let immediate { configuration.isImmediate = immediate }
         }
     }
 
@@ -100,7 +103,7 @@ struct ConfigCommand: AsyncParsableCommand {
         func run() async throws {
             let entry = ControlFile.ConfigurationEntry(
                 instanceId: name.instance, bizType: name.bizType, description: "", scope: scope, target: target,
-                multiDevice: nil, persistent: nil, repush: nil, checkSession: nil, online: true)
+                multiDevice: nil, persistent: nil, repush: nil, checkSession: nil, immediate: nil, online: true)
             var configuration = SyncConfiguration(entry)
             rules.apply(to: &configuration)
             let message = configuration.bus
@@ -186,6 +189,7 @@ extension SyncConfiguration {
         words.append(isPersistent ? "persistent" : "non-persistent")
         words.append("repush=\(backlog)")
         if checksSession { words.append("check-session") }
+        if isImmediate { words.append("immediate") }
         words.append(isOnline ? "online" : "offline")
         return "\(instanceID)\t\(bizType)\t\(words.joined(separator: " "))\t\(description)"
     }
@@ -196,7 +200,8 @@ extension SyncConfiguration {
             ("instance", instanceID.text), ("Sync ID", bizType.text), ("description", description), ("scope", scope),
             ("target", target), ("multi-device", isMultiDevice ? "yes" : "no"),
             ("persistent", isPersistent ? "yes" : "no"), ("re-push", backlog),
-            ("session check", checksSession ? "yes" : "no"), ("online", isOnline ? "yes" : "no"),
+            ("session check", checksSession ? "yes" : "no"), ("immediate", isImmediate ? "yes" : "no"),
+            ("online", isOnline ? "yes" : "no"),
             ("revision", "\(revision)"),
         ].map { "\($0.0): \($0.1)" }.joined(separator: "\n")
     }

@@ -49,7 +49,7 @@ struct ControlClient: Sendable {
 
     /// Makes one change and says so once it is in force on every gateway (spec D17).
     func change(_ what: String, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws {
-        let actor = "mssctl:\(NSUserName())"
+        let actor = Self.actor
         let reply = try await ask { command in
             command.actor = actor
             fill(&command)
@@ -70,16 +70,39 @@ struct ControlClient: Sendable {
         print("\(what): in force, version \(version)")
     }
 
+    /// Asks about pushes and devices.
+    func operate(
+        _ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void
+    ) async throws -> Mss_Bus_V1_Reply {
+        let actor = Self.actor
+        return try await ask(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
+            var command = Mss_Bus_V1_OperationCommand()
+            command.correlation = correlation
+            command.actor = actor
+            fill(&command)
+            return command
+        }
+    }
+
     private func ask(_ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws -> Mss_Bus_V1_Reply {
+        try await ask(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+            var command = Mss_Bus_V1_ControlCommand()
+            command.correlation = correlation
+            fill(&command)
+            return command
+        }
+    }
+
+    /// Who the records name.
+    private static var actor: String { "mssctl:\(NSUserName())" }
+
+    private func ask<E: Envelope>(
+        _ queue: CommandQueue, as envelope: E.Type, _ build: @Sendable (UInt64) -> E.Element
+    ) async throws -> Mss_Bus_V1_Reply {
         let deadline = ContinuousClock.now + Self.patience
         while true {
             do throws(BusError) {
-                return try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
-                    var command = Mss_Bus_V1_ControlCommand()
-                    command.correlation = correlation
-                    fill(&command)
-                    return command
-                }
+                return try await bus.request(queue, as: envelope, build)
             } catch {
                 guard error.code == .unavailable || error.code == .unanswered, .now < deadline else {
                     throw ValidationError("no oplog writer answered: \(error); are broker and writers running?")

@@ -8,6 +8,7 @@ struct ControlFile: Decodable {
         let name: String?
         let validatorUrl: String?
         let verdictLifetimeSeconds: Int?
+        let retentionDays: Int?
     }
 
     struct ConfigurationEntry: Decodable {
@@ -23,6 +24,7 @@ struct ControlFile: Decodable {
         let persistent: Bool?
         let repush: Repush?
         let checkSession: Bool?
+        let immediate: Bool?
         let online: Bool?
     }
 
@@ -52,7 +54,8 @@ extension Instance {
     init(_ entry: ControlFile.InstanceEntry) {
         self.init(
             id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId, isEnabled: true,
-            validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600))
+            validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
+            retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention)
     }
 }
 
@@ -76,6 +79,7 @@ extension SyncConfiguration {
             instanceID: InstanceID(entry.instanceId), bizType: BizType(entry.bizType),
             description: entry.description, kind: kind, isMultiDevice: kind.needsUser && (entry.multiDevice ?? true),
             isPersistent: kind.isGlobal || (entry.persistent ?? true), repush: repush,
-            checksSession: kind.needsUser && (entry.checkSession ?? false), isOnline: entry.online ?? true)
+            checksSession: kind.needsUser && (entry.checkSession ?? false), isOnline: entry.online ?? true,
+            isImmediate: entry.immediate ?? false)
     }
 }

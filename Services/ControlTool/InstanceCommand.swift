@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusMessages
+import Foundation
 import SwiftProtobuf
 import SyncModel
 
@@ -7,7 +8,7 @@ import SyncModel
 struct InstanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "instance", abstract: "Lists and changes instances.", discussion: ToolSettings.amqpHint,
-        subcommands: [List.self, Create.self, Enable.self, Disable.self])
+        subcommands: [List.self, Create.self, Enable.self, Disable.self, MetaConfig.self])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "One line for each instance.")
@@ -32,10 +33,13 @@ struct InstanceCommand: AsyncParsableCommand {
         var validatorURL: String?
         @Option(help: "How long a valid verdict stands.")
         var verdictLifetimeSeconds = 600
+        @Option(help: "How long data is kept at the most, 1 to 30 days.")
+        var retentionDays = 30
 
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
-                instanceId: id, name: name, validatorUrl: validatorURL, verdictLifetimeSeconds: verdictLifetimeSeconds)
+                instanceId: id, name: name, validatorUrl: validatorURL, verdictLifetimeSeconds: verdictLifetimeSeconds,
+                retentionDays: retentionDays)
             let instance = Instance(entry)
             try await ControlClient.with { client in
                 guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
@@ -59,6 +63,44 @@ struct InstanceCommand: AsyncParsableCommand {
         @Argument(help: "Its id.")
         var id: String
         func run() async throws { try await InstanceCommand.setEnabled(false, id) }
+    }
+
+    /// The file that an app is built with (spec K7, C12).
+    struct MetaConfig: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints the meta.config that an app of the instance is built with.")
+        @Argument(help: "Its id.")
+        var id: String
+        @Option(help: "The gateway's name or address, as devices reach it.")
+        var server = "127.0.0.1"
+        @Option(help: "The gateway's port.")
+        var port = 7443
+
+        /// The members that apps read. The service takes the id as a whole; its parts are for the guide's readers.
+        private struct File: Encodable {
+            let instanceId: String
+            let workspaceId: String
+            let appId: String
+            let syncserver: String
+            let syncport: String
+        }
+
+        func run() async throws {
+            let (id, server, port) = (id, server, port)
+            try await ControlClient.with { client in
+                guard try await client.snapshot().instances.contains(where: { $0.id.text == id }) else {
+                    throw ValidationError("there is no instance \(id); see mssctl instance list")
+                }
+                let parts = id.split(separator: "_", maxSplits: 1).map(String.init)
+                let file = File(
+                    instanceId: id, workspaceId: parts.count == 2 ? parts[0] : "", appId: parts.last ?? id,
+                    syncserver: server,
+                    syncport: "\(port)")
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+                print(String(decoding: try encoder.encode(file), as: UTF8.self))
+            }
+        }
     }
 
     private static func setEnabled(_ isEnabled: Bool, _ id: String) async throws {

@@ -7,6 +7,7 @@ struct ControlTool: AsyncParsableCommand {
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, ApplyCommand.self, PushCommand.self,
-            ListenCommand.self, LoadCommand.self,
+            PushGlobalCommand.self, RecallCommand.self, ExplainCommand.self, DevicesCommand.self,
+            DeadLettersCommand.self, ListenCommand.self, LoadCommand.self,
         ])
 }

@@ -21,6 +21,10 @@ struct ChannelCursor {
     var holdsCaughtUp: Bool
     /// Entries above `sent` that are stored nowhere: they wait here until what lies before them has been read.
     private(set) var live: [Oplog] = []
+    /// Oplogs above `sent` that were recalled: a page or notice from before the recall may still bring them.
+    private var recalled: Set<OplogID> = []
+    /// Of a simple device; nil: the device's library has a ladder of its own.
+    var resends: BatchResends?
     /// Bytes of batches sent and not yet stored, by the batch's end.
     private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
 
@@ -44,6 +48,11 @@ struct ChannelCursor {
     /// Notes that the channel reaches at least this far.
     mutating func learn(head: OplogID) { self.head = max(self.head, head) }
 
+    /// Notes what tombstones say, before they come in order.
+    mutating func learnRecalls(of entries: [Oplog]) {
+        for case let id? in entries.map(\.recalls) where id > sent { recalled.insert(id) }
+    }
+
     /// Room for live entries; a session that is further behind loses those that come on top, as if it were offline.
     private static let liveMax = 64
 
@@ -55,23 +64,38 @@ struct ChannelCursor {
         live += new.prefix(max(0, Self.liveMax - live.count))
     }
 
-    /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire; nil
-    /// when nothing of it goes out.
-    mutating func take(
-        upto: OplogID, entries: [Oplog], device: DeviceTraits, now: WallTime
-    ) -> (after: OplogID, upto: OplogID, entries: [Oplog])? {
+    /// What of a batch goes out, and what a rule passes over.
+    struct Taken {
+        /// Nil when nothing goes out.
+        var batch: (after: OplogID, upto: OplogID, entries: [Oplog])?
+        var skipped: [SkipReason: [OplogID]] = [:]
+    }
+
+    /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire.
+    mutating func take(upto: OplogID, entries: [Oplog], device: DeviceTraits, now: WallTime) -> Taken {
         let waited = live.filter { $0.id <= upto }
         live.removeAll { $0.id <= upto }
         let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
-        let new = all.filter { $0.id > sent && $0.skipReason(for: device, now: now) == nil }
+        var taken = Taken()
+        var new: [Oplog] = []
+        for entry in all where entry.id > sent && !recalled.contains(entry.id) {
+            if let reason = entry.skipReason(for: device, now: now) {
+                taken.skipped[reason, default: []].append(entry.id)
+            } else if entry.recalls.map({ $0 <= announced }) ?? true {
+                // Of a tombstone: only a device that was sent the original learns that it is gone (spec H7).
+                new.append(entry)
+            }
+        }
         sent = max(sent, upto)
         head = max(head, sent)
-        guard !new.isEmpty else { return nil }
+        if !recalled.isEmpty { recalled = recalled.filter { $0 > sent } }
+        guard !new.isEmpty else { return taken }
         let after = announced
         announced = max(announced, sent)
         let bytes = new.reduce(0) { $0 + $1.payload.count }
         unacknowledged.append((announced, bytes))
-        return (after, announced, new)
+        taken.batch = (after, announced, new)
+        return taken
     }
 
     /// The sync point to record, nil when it has not risen: with nothing under way to the device, all that was sent or

@@ -87,18 +87,24 @@ final class DeviceHandler: ChannelInboundHandler {
                 for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
             gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
-        case .fetch(let channelID, let after, let newest, let traits, let onlyOwner):
-            gateway.fetch(
-                channelID: channelID, after: after, newest: newest, traits: traits, onlyOwner: onlyOwner,
-                for: handle(on: context))
+        case .fetch(let request):
+            gateway.fetch(request, for: handle(on: context))
         case .validate(let instanceID, let userID, let sessionID, let bindNumber):
             gateway.validate(
                 instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,
                 for: handle(on: context))
         case .record(let channelID, let deviceID, let storeID, let upto):
             gateway.reporter.record(channelID: channelID, deviceID: deviceID, storeID: storeID, upto: upto)
-        case .confirm(let reportID, let deviceID, let oplogs):
-            gateway.confirm(reportID: reportID, deviceID: deviceID, oplogs: oplogs, for: handle(on: context))
+        case .confirm(let report):
+            gateway.confirm(report, for: handle(on: context))
+        case .recordResend(let channelID, let deviceID, let storeID, let oplogID, let repeats):
+            gateway.recordResend(
+                channelID: channelID, deviceID: deviceID, storeID: storeID, oplogID: oplogID, repeats: repeats,
+                for: handle(on: context))
+        case .skipped, .discarded, .gaveUp:
+            if let deviceID = machine.identity?.deviceID { gateway.reporter.passedOver(action, deviceID: deviceID) }
+        case .finishReread(let id):
+            gateway.finishReread(id)
         case .close(let code, let reason):
             close(code, reason, context)
         }

@@ -18,7 +18,9 @@ final class GatewayCore: Sendable {
     let logger: Logger
     private let bus: MessageBus
     private let directory: ControlDirectory
+    private let tails: GlobalTails
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
+    private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
 
     init(gatewayID: String, limits: SessionLimits, control: ControlConnection, logger: Logger) {
         self.gatewayID = gatewayID
@@ -27,6 +29,24 @@ final class GatewayCore: Sendable {
         bus = control.bus
         directory = control.directory
         reporter = Reporter(bus: control.bus)
+        tails = GlobalTails { [bus] channelID, after, newest, answer in
+            bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
+                .with {
+                    $0.correlation = number
+                    $0.channelID = channelID
+                    $0.after = after.value
+                    $0.limit = UInt32(Limits.fetchPageOplogs)
+                    $0.newest = UInt32(newest)
+                    $0.anyDevice = true
+                }
+            } completion: { result in
+                if case .success(let reply) = result, case .fetch(let page)? = reply.body {
+                    answer(page)
+                } else {
+                    answer(nil)
+                }
+            }
+        }
     }
 
     /// The lease service of this gateway; a new lease makes every session announce itself.
@@ -35,6 +55,15 @@ final class GatewayCore: Sendable {
             gatewayID: gatewayID, bus: bus, logger: logger, controlVersion: { [directory] in directory.version },
             onTaken: { [self] in announceAll() })
         lease.withLock { $0 = made }
+        return made
+    }
+
+    /// The service that spreads immediate global pushes over time.
+    func makePacer(sessionsPerSecond: Int) -> GlobalPacer {
+        let made = GlobalPacer(
+            sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.all },
+            tell: { [self] sessions, notice in tell(sessions) { $0.noticed(notice, in: $1) } })
+        pacer.withLock { $0 = made }
         return made
     }
 
@@ -72,6 +101,7 @@ final class GatewayCore: Sendable {
 
     /// Configurations have changed: what was withheld may go out.
     func surroundingsChanged() {
+        tails.forgetAll()
         tell(registry.all) { $0.surroundingsChanged(in: $1) }
         currentLease?.controlDataChanged()
     }
@@ -96,13 +126,23 @@ final class GatewayCore: Sendable {
                 instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
             let epoch = message.connectionEpoch
             tell(registry.sessions(listeningTo: target)) { machine, _ in machine.superseded(by: epoch) }
+        case .rereadWaiting(let message):
+            let target = TargetAddress(
+                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
+            tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
         case nil:
             break
         }
     }
 
     private func received(_ notice: ChannelNotice, replyTo: String? = nil) {
-        let sessions = registry.sessions(listeningTo: notice.address.target)
+        let isGlobal = notice.address.target.kind.isGlobal
+        if isGlobal { tails.recalled(Set(notice.entries.compactMap(\.recalls)), channelID: notice.channelID) }
+        if isGlobal, notice.correlation == 0 {
+            pacer.withLock { $0 }?.add(notice)
+            return
+        }
+        let sessions = isGlobal ? registry.all : registry.sessions(listeningTo: notice.address.target)
         guard notice.correlation > 0, let replyTo else {
             if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
             return
@@ -203,27 +243,33 @@ final class GatewayCore: Sendable {
         }
     }
 
-    func fetch(
-        channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, onlyOwner: DeviceID?,
-        for session: SessionHandle
-    ) {
+    /// Reads a page, of a global channel from memory where that can be.
+    func fetch(_ request: PageRequest, for session: SessionHandle) {
+        guard request.isGlobal else { return read(request, for: session) }
+        tails.page(for: request, now: .now) { [self] page in
+            guard let page else { return read(request, for: session) }
+            tell([session]) { machine, world in machine.fetched(page, channelID: request.channelID, in: world) }
+        }
+    }
+
+    private func read(_ request: PageRequest, for session: SessionHandle) {
         bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
             .with {
                 $0.correlation = number
-                $0.channelID = channelID
-                $0.after = after.value
+                $0.channelID = request.channelID
+                $0.after = request.after.value
                 $0.limit = UInt32(Limits.fetchPageOplogs)
-                $0.newest = UInt32(newest)
-                $0.operatingSystem = Mss_Bus_V1_OperatingSystem(traits.operatingSystem)
-                $0.appVersion = traits.appVersion
-                $0.ownerDeviceID = onlyOwner?.text ?? ""
+                $0.newest = UInt32(request.newest)
+                $0.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
+                $0.appVersion = request.traits.appVersion
+                $0.ownerDeviceID = request.onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
             tell([session]) { machine, world in
                 guard case .success(let reply) = result, case .fetch(let page)? = reply.body else {
-                    return machine.fetchFailed(channelID: channelID, in: world)
+                    return machine.fetchFailed(channelID: request.channelID, in: world)
                 }
-                return machine.fetched(page, channelID: channelID, in: world)
+                return machine.fetched(page, channelID: request.channelID, in: world)
             }
         }
     }
@@ -248,10 +294,44 @@ final class GatewayCore: Sendable {
         }
     }
 
-    /// Confirmations are answered once they are durable; a report without an answer is repeated by the device.
-    func confirm(reportID: UInt64, deviceID: DeviceID, oplogs: [Int64: [Int64]], for session: SessionHandle) {
-        reporter.confirmed(oplogs, deviceID: deviceID) { [self] in
-            tell([session]) { _, _ in [.send(.with { $0.confirmRecorded.reportID = reportID })] }
+    /// Reports are answered once they are durable; one without an answer is repeated by the device.
+    func confirm(_ report: ConfirmedReport, for session: SessionHandle) {
+        reporter.confirmed(report) { [self] in
+            guard let id = report.id else { return }
+            tell([session]) { _, _ in [.send(.with { $0.confirmRecorded.reportID = id })] }
+        }
+    }
+
+    /// Counts a repeat durably before it goes out; what is not counted is asked for again (reliability R7).
+    func recordResend(
+        channelID: Int64, deviceID: DeviceID, storeID: StoreID?, oplogID: OplogID, repeats: Int,
+        for session: SessionHandle
+    ) {
+        bus.request(.ack, as: Mss_Bus_V1_AckCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.channelID = channelID
+                $0.deviceID = storeID == nil ? "" : deviceID.text
+                $0.storeID = storeID?.text ?? ""
+                $0.resentID = oplogID.value
+                $0.repeats = UInt32(repeats)
+            }
+        } completion: { [self] result in
+            guard case .success = result else { return }
+            tell([session]) {
+                $0.resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats, in: $1)
+            }
+        }
+    }
+
+    /// A re-read that is not noted as done comes again with the next connection, and is acknowledged again.
+    func finishReread(_ id: Int64) {
+        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.finishReread.rereadID = id
+            }
+        } completion: { _ in
         }
     }
 }

@@ -15,7 +15,7 @@ struct GatewayRhythm: Service {
         var second = Int.random(in: 0..<Self.sweepEvery)
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
-            core.tell(core.registry.all) { $0.ticked(in: $1) }
+            core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) }
             connected.record(core.registry.count)
             second += 1
             if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }

@@ -13,8 +13,14 @@ enum GatewaySettings {
         "MSS_GATEWAY_PRIVATE_KEY_FILE", "a PEM file with the private key", example: "server.key", default: nil)
     /// How often devices are to ping; a device silent for two and a half times this is closed.
     static let heartbeat = SettingKey<Duration>.seconds("MSS_GATEWAY_HEARTBEAT_SECONDS", in: 1...3_600, default: 60)
+    /// The first wait of the resend ladder; each later one is twice as long (spec D14).
+    static let firstResend = SettingKey<Duration>.seconds("MSS_GATEWAY_FIRST_RESEND_SECONDS", in: 1...600, default: 10)
+    /// Devices that an immediate global push goes to in a second.
+    static let globalPace = SettingKey<Int>.integer(
+        "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 2_000)
 
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, heartbeat.erased,
+        firstResend.erased, globalPace.erased,
     ]
 }

@@ -17,9 +17,9 @@ struct Main {
             let control = ControlConnection(
                 context, extra: .notices(gatewayID: gatewayID), consumptions: [notices]
             ) { link.core?.surroundingsChanged() }
-            let core = GatewayCore(
-                gatewayID: gatewayID, limits: SessionLimits(heartbeat: settings[GatewaySettings.heartbeat]),
-                control: control, logger: context.logger)
+            let limits = SessionLimits(
+                heartbeat: settings[GatewaySettings.heartbeat], firstResend: settings[GatewaySettings.firstResend])
+            let core = GatewayCore(gatewayID: gatewayID, limits: limits, control: control, logger: context.logger)
             link.set(core)
             control.bus.onConnectionChange { isConnected in
                 if isConnected { core.announceAll() }
@@ -29,7 +29,9 @@ struct Main {
                 certificateFile: settings[GatewaySettings.certificateFile],
                 privateKeyFile: settings[GatewaySettings.privateKeyFile], core: core, health: health)
             return [
-                control.bus, control.directory, core.makeLease(), core.reporter, GatewayRhythm(core: core), listener,
+                control.bus, control.directory, core.makeLease(), core.reporter,
+                core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]), GatewayRhythm(core: core),
+                listener,
             ]
         }
     }

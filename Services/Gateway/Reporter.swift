@@ -65,19 +65,60 @@ final class Reporter: Service, Sendable {
         state.withLock { $0.facts.append(fact) }
     }
 
-    /// Notes that an app has processed oplogs.
+    /// Notes that a rule or a threshold has passed oplogs over for a device; other actions are no such thing.
+    func passedOver(_ action: SessionAction, deviceID: DeviceID) {
+        var fact = Mss_Bus_V1_Fact()
+        fact.atMs = WallTime.now.milliseconds
+        switch action {
+        case .skipped(let ids, let reason, let channelID):
+            fact.channelID = channelID
+            fact.skipped.deviceID = deviceID.text
+            fact.skipped.oplogIds = ids.map(\.value)
+            fact.skipped.reason = Mss_Bus_V1_SkipReason(rawValue: Int(reason.rawValue)) ?? .unknown
+        case .discarded(let channelID, let after, let upto):
+            fact.channelID = channelID
+            fact.discarded.deviceID = deviceID.text
+            fact.discarded.after = after.value
+            fact.discarded.upto = upto.value
+        case .gaveUp(let ids, let attempts, let channelID):
+            let facts = ids.map { id in
+                Mss_Bus_V1_Fact.with {
+                    $0.atMs = fact.atMs
+                    $0.channelID = channelID
+                    $0.resent.deviceID = deviceID.text
+                    $0.resent.oplogID = id.value
+                    $0.resent.attempts = UInt32(clamping: attempts)
+                    $0.resent.dead = true
+                }
+            }
+            return state.withLock { $0.facts += facts }
+        default:
+            return
+        }
+        state.withLock { [fact] in $0.facts.append(fact) }
+    }
+
+    /// Notes what an app did with oplogs.
     ///
     /// - Parameter whenRecorded: called once that is durable; never when it is not, as the device then repeats it.
-    func confirmed(
-        _ oplogs: [Int64: [Int64]], deviceID: DeviceID, whenRecorded: @escaping @Sendable () -> Void
-    ) {
+    func confirmed(_ report: ConfirmedReport, whenRecorded: @escaping @Sendable () -> Void) {
         let now = WallTime.now.milliseconds
-        let facts = oplogs.map { channelID, ids in
+        var facts = report.confirmed.map { channelID, ids in
             Mss_Bus_V1_Fact.with {
                 $0.atMs = now
                 $0.channelID = channelID
-                $0.confirmed.deviceID = deviceID.text
+                $0.confirmed.deviceID = report.deviceID.text
                 $0.confirmed.oplogIds = ids
+            }
+        }
+        facts += report.resent.map { resent in
+            .with {
+                $0.atMs = now
+                $0.channelID = resent.channelID
+                $0.resent.deviceID = report.deviceID.text
+                $0.resent.oplogID = resent.oplogID.value
+                $0.resent.attempts = UInt32(clamping: resent.attempts)
+                $0.resent.dead = resent.isDead
             }
         }
         state.withLock { state in

@@ -14,15 +14,57 @@ enum SessionAction {
     /// Note foreground state and verdict.
     case update(SessionIdentity, connectionEpoch: Int64, verdictFor: Duration)
     /// Read a page.
-    case fetch(channelID: Int64, after: OplogID, newest: Int, traits: DeviceTraits, onlyOwner: DeviceID?)
+    case fetch(PageRequest)
     /// Ask the tenant; the answer comes back with the bind it was asked for.
     case validate(instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32)
     /// Record a sync point.
     case record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID)
-    /// Make confirmations durable, then answer the report.
-    case confirm(reportID: UInt64, deviceID: DeviceID, oplogs: [Int64: [Int64]])
+    /// Make what the app did durable, then answer the report.
+    case confirm(ConfirmedReport)
+    /// Rules have passed these over for the device.
+    case skipped([OplogID], because: SkipReason, channelID: Int64)
+    /// A threshold has passed over a range.
+    case discarded(channelID: Int64, after: OplogID, upto: OplogID)
+    /// Record how often a batch of a simple device goes out again; it does when that is answered.
+    case recordResend(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, oplogID: OplogID, repeats: Int)
+    /// A simple device did not take these however often they came.
+    case gaveUp([OplogID], attempts: Int, channelID: Int64)
+    /// The device has a re-read on its disk.
+    case finishReread(Int64)
     /// Tell the device why and close.
     case close(CloseCode, String)
+}
+
+/// A page of a channel that a session wants to read.
+struct PageRequest: Hashable, Sendable {
+    var channelID: Int64
+    /// Everybody's channel: its newest entries are read once for all sessions.
+    var isGlobal: Bool
+    var after: OplogID
+    /// The channel reaches at least this far.
+    var head: OplogID
+    /// Of a backlog only the newest so many that are valid and match; 0: all.
+    var newest: Int
+    var traits: DeviceTraits
+    /// Of a single-device channel: only while this device is the owner.
+    var onlyOwner: DeviceID?
+}
+
+/// What an app did with oplogs, by channel.
+struct ConfirmedReport: Sendable {
+    /// An oplog that was given to the app more than once, or is given up.
+    struct Resent: Sendable {
+        var channelID: Int64
+        var oplogID: OplogID
+        var attempts: Int
+        var isDead: Bool
+    }
+
+    /// What the device waits for the answer to; nil: it does not wait.
+    var id: UInt64?
+    var deviceID: DeviceID
+    var confirmed: [Int64: [Int64]] = [:]
+    var resent: [Resent] = []
 }
 
 /// Who is on the other side of a connection.
@@ -32,6 +74,8 @@ struct SessionIdentity: Sendable {
     var storeID: StoreID
     var traits: DeviceTraits
     var isForeground: Bool
+    /// It does not tell stored from confirmed (spec D13).
+    var isSimple: Bool
     /// Nil: no user bound.
     var userID: UserID?
     var sessionID: String

@@ -31,7 +31,7 @@ struct SessionStateMachine {
     private(set) var identity: SessionIdentity?
     private(set) var connectionEpoch: Int64 = 0
     var cursors: [ChannelKey: ChannelCursor] = [:]
-    private var keysByChannelID: [Int64: ChannelKey] = [:]
+    private(set) var keysByChannelID: [Int64: ChannelKey] = [:]
     /// Heads told before the registration's answer, which may not know them yet.
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
     private var reportedPoints: [ChannelKey: OplogID] = [:]
@@ -39,11 +39,13 @@ struct SessionStateMachine {
     private var retryAt: ContinuousClock.Instant?
     /// The last word of the store on whether this device owns the bound user (spec D8).
     private var ownsUser = false
+    /// Re-reads that were sent and not acknowledged.
+    var rereads: Set<UInt64> = []
     private var needsOpen = false
     private var isRegistering = false
     private var opensBind = false
     private var announcesCaughtUp = false
-    private var windowUsed = 0
+    var windowUsed = 0
     private var lastHeard: ContinuousClock.Instant
     private let limits: SessionLimits
 
@@ -99,7 +101,7 @@ struct SessionStateMachine {
             instanceID: instanceID, deviceID: DeviceID(connect.deviceID), storeID: StoreID(connect.storeID),
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
-            isForeground: !connect.background, userID: nil, sessionID: "", bindNumber: 0)
+            isForeground: !connect.background, isSimple: connect.simple, userID: nil, sessionID: "", bindNumber: 0)
         note(connect.syncPoints, needingUser: false)
         phase = .opening
         if connect.hasBind {
@@ -133,13 +135,7 @@ struct SessionStateMachine {
 
     private func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
         let reason = "user_id and session_id take at most \(Limits.sessionUnits) characters, without NUL in user_id"
-        return [
-            .send(
-                .with {
-                    $0.bindResult.bindNumber = bind.bindNumber
-                    $0.bindResult.reason = reason
-                }), .close(.protocolViolation, reason),
-        ]
+        return [.send(.bindResult(bind.bindNumber, refusedBecause: reason)), .close(.protocolViolation, reason)]
     }
 
     private mutating func received(foreground: Bool, in world: SessionSurroundings) -> [SessionAction] {
@@ -163,36 +159,57 @@ struct SessionStateMachine {
             let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
             guard var cursor = cursors[key] else { continue }
             let (upto, freed) = cursor.acknowledge(upto: OplogID(item.upto))
+            actions += confirmed(cursor.resends?.acknowledged(upto: OplogID(item.upto), now: world.now), in: cursor)
             cursors[key] = cursor
             windowUsed -= freed
             if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
         }
+        actions += ack.rereads.compactMap { number in
+            rereads.remove(number).map { _ in .finishReread(Int64(bitPattern: number)) }
+        }
         return actions + readOn(in: world)
     }
 
-    private func record(
+    func record(
         _ upto: OplogID, of key: ChannelKey, _ cursor: ChannelCursor, for identity: SessionIdentity,
         in world: SessionSurroundings
     ) -> SessionAction {
-        let perStore =
-            world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
+        let perStore = hasReceiverPerStore(key, of: identity, in: world)
         return .record(
             channelID: cursor.channelID, deviceID: identity.deviceID, storeID: perStore ? identity.storeID : nil,
             upto: upto)
     }
 
+    func hasReceiverPerStore(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Bool {
+        world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
+    }
+
     private func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
         guard let identity else { return [] }
-        var oplogs: [Int64: [Int64]] = [:]
+        var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID)
         for item in report.channels {
-            guard
-                let kind = SyncModel.ChannelKind(wire: item.kind),
-                let cursor = cursors[ChannelKey(kind: kind, bizType: BizType(item.bizType))],
-                !kind.needsUser || item.bindNumber == identity.bindNumber
-            else { continue }
-            oplogs[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
+            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber) else { continue }
+            found.confirmed[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
         }
-        return [.confirm(reportID: report.reportID, deviceID: identity.deviceID, oplogs: oplogs)]
+        for item in report.resent {
+            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber), item.oplogID <= cursor.head.value
+            else { continue }
+            found.resent.append(
+                ConfirmedReport.Resent(
+                    channelID: cursor.channelID, oplogID: OplogID(item.oplogID), attempts: Int(item.attempts),
+                    isDead: item.dead))
+        }
+        return [.confirm(found)]
+    }
+
+    /// The channel that a frame names; nil for an unknown one, and for one of an earlier bind.
+    private func cursor(_ kind: Mss_Device_V1_ChannelKind, _ bizType: String, bind: UInt32) -> ChannelCursor? {
+        guard let kind = SyncModel.ChannelKind(wire: kind), !kind.needsUser || bind == identity?.bindNumber else {
+            return nil
+        }
+        return cursors[ChannelKey(kind: kind, bizType: BizType(bizType))]
     }
 
     // MARK: Registration
@@ -238,26 +255,15 @@ struct SessionStateMachine {
         var actions = settleAll(in: world)
         if phase == .opening {
             phase = .open
-            actions.append(
-                .send(
-                    .with {
-                        $0.connected.connectionID = String(reply.connectionEpoch)
-                        $0.connected.heartbeatSeconds = UInt32(limits.heartbeat.components.seconds)
-                        $0.connected.maxFrameBytes = UInt32(DeviceProtocolLimits.toGatewayBytes)
-                        $0.connected.serverTimeMs = world.wallTime.milliseconds
-                    }))
+            actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.wallTime)))
             announcesCaughtUp = true
         }
         if opensBind {
             opensBind = false
             announcesCaughtUp = true
-            actions.append(
-                .send(
-                    .with {
-                        $0.bindResult.bindNumber = identity.bindNumber
-                        $0.bindResult.accepted = true
-                    }))
+            actions.append(.send(.bindResult(identity.bindNumber)))
         }
+        actions += reply.rereads.compactMap { sendAgain($0, to: identity, in: world) }
         return actions + readOn(in: world)
     }
 
@@ -292,6 +298,9 @@ struct SessionStateMachine {
             earlyHeads[notice.address] = (notice.channelID, max(known, notice.upto))
             return []
         }
+        cursors[key]?.learnRecalls(of: notice.entries)
+        // Global data waits for the next connect, or for the app to come to the foreground (spec D15).
+        if key.kind.isGlobal, world.configuration(identity.instanceID, key.bizType)?.isImmediate != true { return [] }
         if cursors[key] == nil { learn(notice.address, channelID: notice.channelID, head: .zero) }
         guard var cursor = cursors[key] else { return [] }
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
@@ -340,7 +349,14 @@ struct SessionStateMachine {
         else { return readOn(in: world) }
         cursors[key]?.opensBacklog = false
         let entries = reply.entries.map(Oplog.init(bus:))
-        return handOut(entries, upto: OplogID(reply.upto), of: key, to: identity, in: world) + readOn(in: world)
+        var actions: [SessionAction] = []
+        if reply.discardedUpto > reply.after {
+            actions.append(
+                .discarded(
+                    channelID: channelID, after: OplogID(reply.after), upto: OplogID(reply.discardedUpto)))
+        }
+        actions += handOut(entries, upto: OplogID(reply.upto), of: key, to: identity, in: world)
+        return actions + readOn(in: world)
     }
 
     /// A page did not come; it is asked for again after a moment.
@@ -357,22 +373,24 @@ struct SessionStateMachine {
     ) -> [SessionAction] {
         guard var cursor = cursors[key] else { return [] }
         defer { cursors[key] = cursor }
-        guard let batch = cursor.take(upto: upto, entries: entries, device: identity.traits, now: world.wallTime)
-        else { return cursor.settle().map { [record($0, of: key, cursor, for: identity, in: world)] } ?? [] }
-        windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
-        let message = Mss_Device_V1_ChannelBatch.with {
-            $0.kind = key.kind.wire
-            $0.bizType = key.bizType.text
-            $0.bindNumber = key.kind.needsUser ? identity.bindNumber : 0
-            $0.after = batch.after.value
-            $0.upto = batch.upto.value
-            $0.entries = batch.entries.map(\.wire)
+        let taken = cursor.take(upto: upto, entries: entries, device: identity.traits, now: world.wallTime)
+        var actions: [SessionAction] = taken.skipped.map { reason, ids in
+            .skipped(ids, because: reason, channelID: cursor.channelID)
         }
-        return [.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID)]
+        guard let batch = taken.batch else {
+            if let upto = cursor.settle() { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
+            return actions
+        }
+        windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
+        var message = Mss_Device_V1_ChannelBatch(
+            key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries)
+        if let numbered = cursor.resends?.sent(message, now: world.now) { message = numbered }
+        actions.append(.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID))
+        return actions
     }
 
     /// Why a channel's data may not go out now.
-    private enum Withholding {
+    enum Withholding {
         /// This gateway may be wrong about its sessions; nothing about the device has changed.
         case noLease
         /// What comes meanwhile is a backlog (spec D10).
@@ -380,7 +398,7 @@ struct SessionStateMachine {
     }
 
     /// The rule of hand-out, asked at every batch (design §1; spec §1, Eligible). Nil: it may go out.
-    private func withholding(
+    func withholding(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Withholding? {
         guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
@@ -433,8 +451,10 @@ struct SessionStateMachine {
             cursors[key]?.isFetching = true
             actions.append(
                 .fetch(
-                    channelID: cursor.channelID, after: cursor.sent, newest: newest, traits: identity.traits,
-                    onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil))
+                    PageRequest(
+                        channelID: cursor.channelID, isGlobal: key.kind.isGlobal, after: cursor.sent, head: cursor.head,
+                        newest: newest, traits: identity.traits,
+                        onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil)))
         }
         if announcesCaughtUp, !isCatchingUp {
             announcesCaughtUp = false
@@ -448,19 +468,25 @@ struct SessionStateMachine {
         guard let target = TargetAddress(bus: state.target) else { return }
         let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
         learn(
-            address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint))
+            address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint),
+            resent: (OplogID(state.resentID), Int(state.repeats)))
     }
 
     private mutating func learn(
-        _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero
+        _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero,
+        resent: (OplogID, Int) = (.zero, 0)
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
         if cursors[key] != nil {
             cursors[key]?.learn(head: head)
         } else {
-            cursors[key] = ChannelCursor(
+            var cursor = ChannelCursor(
                 channelID: channelID, head: head, recorded: recorded, reported: reportedPoints[key])
+            if identity.isSimple {
+                cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
+            }
+            cursors[key] = cursor
             keysByChannelID[channelID] = key
         }
     }
@@ -509,12 +535,7 @@ struct SessionStateMachine {
         let isValid = check.verdict != .invalid
         let reason = isValid ? "" : reply?.reason ?? ""
         var actions: [SessionAction] = [
-            .send(
-                .with {
-                    $0.sessionState.bindNumber = identity.bindNumber
-                    $0.sessionState.validity = isValid ? .valid : .invalid
-                    $0.sessionState.reason = reason
-                })
+            .send(.sessionState(isValid: isValid, reason: reason, bindNumber: identity.bindNumber))
         ]
         if connectionEpoch > 0, !isRegistering {
             actions.append(
@@ -564,18 +585,5 @@ struct SessionStateMachine {
 
     private static func isIdentifier(_ text: String) -> Bool {
         !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
-    }
-}
-
-extension Oplog {
-    /// The oplog as a device gets it.
-    var wire: Mss_Device_V1_Entry {
-        .with {
-            $0.oplogID = id.value
-            $0.payload = .init(payload)
-            $0.binary = isBinary
-            $0.thirdMessageID = thirdMessageID.text
-            $0.createdAtMs = createdAt.milliseconds
-        }
     }
 }

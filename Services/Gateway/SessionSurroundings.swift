@@ -20,6 +20,8 @@ struct SessionLimits: Sendable {
     var heartbeat = Duration.seconds(60)
     /// Unstored bytes of payload on one connection; a slow device's backlog waits in the database (reliability R9).
     var windowBytes = 256 * 1_024
+    /// The first wait of the resend ladder, told to every device (spec D14).
+    var firstResend = Limits.firstResend
     /// Before a failed request to another process is repeated.
     var retryDelay = Duration.milliseconds(500)
 

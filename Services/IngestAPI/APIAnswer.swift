@@ -11,6 +11,8 @@ struct APIAnswer: Hashable, Sendable {
     var detail: String?
     /// Of a batch: the answers to its items, in their order.
     var results: [APIAnswer]?
+    /// Of a trace or a dry run: how it stands with its receivers.
+    var trace: TraceAnswer?
     /// Seconds after which a repeat makes sense.
     var retryAfterSeconds: Int?
     /// The methods that the path has; only with 405.
@@ -69,5 +71,6 @@ struct APIAnswer: Hashable, Sendable {
             text += ",\"detail\":"
             text.appendJSONString(detail)
         }
+        if let trace { text += trace.json }
     }
 }

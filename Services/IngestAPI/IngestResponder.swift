@@ -10,6 +10,7 @@ struct IngestResponder: HTTPResponder {
     typealias Context = BasicRequestContext
 
     let intake: PushIntake
+    let operations: OperationIntake
     let health: HealthState
     let metrics: IngestMetrics
     let logger: Logger
@@ -17,6 +18,9 @@ struct IngestResponder: HTTPResponder {
     func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
         let requestID = RequestName.make()
+        if APICall(path: (request.head.path ?? "").prefix { $0 != "?" }) == .description, request.head.method == .get {
+            return Self.description
+        }
         var answer = try await answer(to: request)
         // A caller that goes on over this connection would meet a closed one.
         if health.isDraining { answer.closesConnection = true }
@@ -37,15 +41,31 @@ struct IngestResponder: HTTPResponder {
             guard let body = await read(request, atMost: call.bodyBytes) else {
                 return RequestRules.bodyTooLong(of: call)
             }
-            let instanceID = RequestRules.instanceID(in: request.head)
-            switch call {
-            case .push(let scope): return await intake.answer(scope: scope, instanceID: instanceID, body: body)
-            case .batch: return await intake.answerBatch(instanceID: instanceID, body: body)
-            }
+            return await answer(call, RequestQuery(request.head), body)
         } catch {
             return error.answer
         }
     }
+
+    private func answer(_ call: APICall, _ query: RequestQuery, _ body: [UInt8]) async -> APIAnswer {
+        let instanceID = query["instanceId"]
+        do throws(PushRefusal) {
+            let isDryRun = try query.isDryRun
+            switch call {
+            case .push(let scope):
+                return await intake.answer(scope: scope, instanceID: instanceID, body: body, isDryRun: isDryRun)
+            case .batch: return await intake.answerBatch(instanceID: instanceID, body: body, isDryRun: isDryRun)
+            case .recall: return await operations.recall(instanceID: instanceID, body: body)
+            case .trace, .description: return await operations.trace(query)
+            }
+        } catch {
+            return .result(error.code, detail: error.detail)
+        }
+    }
+
+    private static let description = Response(
+        status: .ok, headers: [.contentType: "application/json;charset=UTF-8"],
+        body: .init(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
 
     /// The body, nil when it is longer than allowed.
     private func read(_ request: Request, atMost bytes: Int) async -> [UInt8]? {

@@ -9,10 +9,12 @@ struct Main {
             let (settings, health) = (context.settings, context.health)
             let control = ControlConnection(context)
             let metrics = IngestMetrics()
+            let operations = OperationIntake(directory: control.directory, bus: control.bus)
             let intake = PushIntake(
-                directory: control.directory, submission: BusSubmission(bus: control.bus),
+                directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
                 inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
-            let responder = IngestResponder(intake: intake, health: health, metrics: metrics, logger: context.logger)
+            let responder = IngestResponder(
+                intake: intake, operations: operations, health: health, metrics: metrics, logger: context.logger)
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder)
             return [control.bus, control.directory, server]

@@ -5,6 +5,7 @@ import Synchronization
 final class PushIntake: Sendable {
     private let directory: any ConfigurationLookup
     private let submission: any PushSubmitting
+    private let operations: OperationIntake
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
     private let metrics: IngestMetrics
@@ -14,11 +15,12 @@ final class PushIntake: Sendable {
     ///   - inFlightMaximum: submissions at one time; more are answered 503 at once.
     ///   - now: the civil time that validity is compared with.
     init(
-        directory: any ConfigurationLookup, submission: any PushSubmitting, inFlightMaximum: Int,
-        metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
+        directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
+        inFlightMaximum: Int, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
     ) {
         self.directory = directory
         self.submission = submission
+        self.operations = operations
         self.inFlightMaximum = inFlightMaximum
         self.metrics = metrics
         self.now = now
@@ -28,11 +30,15 @@ final class PushIntake: Sendable {
     static let batchItems = 500
 
     /// The answer to one push; takes as long as its submission.
-    func answer(scope: PushScope, instanceID: String?, body: [UInt8]) async -> APIAnswer {
+    ///
+    /// - Parameter isDryRun: only say what it would meet (spec H7).
+    func answer(scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
-            return await submit([push], try acceptingConfiguration(of: push))[0]
+            let configuration = try acceptingConfiguration(of: push)
+            if isDryRun { return await operations.dryRun(push, configuration) }
+            return await submit([push], configuration)[0]
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -40,10 +46,11 @@ final class PushIntake: Sendable {
 
     /// The answer to a batch of single pushes: one result for each item, in order. Items to one target are stored in
     /// their order; one that is refused does not hold up the others (spec H6).
-    func answerBatch(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+    func answerBatch(instanceID: String?, body: [UInt8], isDryRun: Bool = false) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         let items: [JSONValue]
         do throws(PushRefusal) {
+            guard let instanceID, !instanceID.isEmpty else { throw PushRequest.noInstance }
             items = try Self.items(of: body)
         } catch {
             return .result(error.code, detail: error.detail)
@@ -68,7 +75,14 @@ final class PushIntake: Sendable {
         await withTaskGroup(of: [(Int, APIAnswer)].self) { tasks in
             for group in order.compactMap({ groups[$0] }) {
                 tasks.addTask {
-                    Array(zip(group.indices, await self.submit(group.pushes, group.configuration)))
+                    guard isDryRun else {
+                        return Array(zip(group.indices, await self.submit(group.pushes, group.configuration)))
+                    }
+                    var answers: [(Int, APIAnswer)] = []
+                    for (index, push) in zip(group.indices, group.pushes) {
+                        answers.append((index, await self.operations.dryRun(push, group.configuration)))
+                    }
+                    return answers
                 }
             }
             for await answers in tasks { for (index, answer) in answers { results[index] = answer } }

@@ -37,6 +37,9 @@ extension PushRequest {
         case binaryPayload
     }
 
+    static let noInstance = PushRefusal(
+        .argsIsNull, "instanceId is missing, given twice or not readable; send ?instanceId=<workspaceId>_<appId> once.")
+
     private static func refused(_ detail: String) -> PushRefusal { PushRefusal(.argsIsNull, detail) }
 
     private static func checkIdentifier(_ text: String, _ name: String) throws(PushRefusal) {
@@ -55,8 +58,7 @@ extension PushRequest {
                 throw refused(error.detail)
             }
             guard let instanceID, !instanceID.isEmpty else {
-                throw refused(
-                    "instanceId is missing, given twice or not readable; send ?instanceId=<workspaceId>_<appId> once.")
+                throw noInstance
             }
             self.instanceID = instanceID
         }

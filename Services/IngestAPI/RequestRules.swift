@@ -13,26 +13,15 @@ enum RequestRules {
             throw refused(.uriTooLong, "The URI has more than \(uriBytes) bytes; send parameters in the body.")
         }
         guard let call = APICall(path: target.prefix { $0 != "?" }) else {
-            throw refused(.notFound, "There is no such path; call /webapi/sync/single, /global or /batch.")
+            throw refused(.notFound, "There is no such path; /openapi.json describes those that there are.")
         }
-        guard head.method == .post else {
-            throw HeadRefusal(
-                answer: .refusal(.methodNotAllowed, "This path takes POST only; call it with POST.", allow: "POST"))
+        let method = call.method.rawValue
+        guard head.method.rawValue == method else {
+            let detail = "This path takes \(method) only; call it with \(method)."
+            throw HeadRefusal(answer: .refusal(.methodNotAllowed, detail, allow: method))
         }
-        try checkContent(head.headerFields, of: call)
+        if call.bodyBytes > 0 { try checkContent(head.headerFields, of: call) }
         return call
-    }
-
-    /// The one value of instanceId in the query; nil when it is absent, given twice or wrongly encoded.
-    static func instanceID(in head: HTTPRequest) -> String? {
-        guard let target = head.path, let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return nil }
-        var found: Substring?
-        for pair in target[target.utf8.index(after: mark)...].split(separator: "&") {
-            guard pair.hasPrefix("instanceId=") else { continue }
-            guard found == nil else { return nil }
-            found = pair.dropFirst("instanceId=".count)
-        }
-        return found.flatMap(percentDecoded)
     }
 
     private static func refused(_ status: HTTPResponseStatus, _ detail: String) -> HeadRefusal {
@@ -67,23 +56,5 @@ enum RequestRules {
             part.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
         }
         return parts[0] == "application/json" && parts.dropFirst().allSatisfy { $0 == "charset=utf-8" }
-    }
-
-    private static func percentDecoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = hexDigit(rest.popFirst()), let low = hexDigit(rest.popFirst()) else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func hexDigit(_ byte: UInt8?) -> UInt8? {
-        byte.flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
     }
 }

@@ -17,13 +17,21 @@ struct AckWork: LaneWork {
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AckCommands.elements(of: body) }
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        let advances = tasks.flatMap(\.commands).map { command in
+        let commands = tasks.flatMap(\.commands)
+        let resends = commands.filter { $0.resentID > 0 }.map { command in
+            SyncPointStore.noteResend(
+                channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
+                oplogID: OplogID(command.resentID), repeats: Int(command.repeats))
+        }
+        let advances = commands.filter { $0.resentID == 0 }.map { command in
             SyncPointStore.Advance(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
                 upto: OplogID(command.upto))
         }
         do throws(PostgresError) {
-            try connection.run(SyncPointStore.advance(advances), within: .seconds(10))
+            for result in try connection.run(resends + [SyncPointStore.advance(advances)], within: .seconds(10)) {
+                try result.get()
+            }
             for task in tasks {
                 for command in task.commands {
                     var reply = Mss_Bus_V1_Reply()

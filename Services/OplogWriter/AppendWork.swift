@@ -120,11 +120,20 @@ struct AppendWork: LaneWork {
         let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
             pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
         }
-        for step in NoticePlan.steps(of: stored) { tell(step) }
+        for step in NoticePlan.steps(of: stored, everyGateway: everyGateway(for: stored, on: connection)) {
+            tell(step)
+        }
         for push in stored where !push.isLiveOnly || !push.isOnline {
             answer(push.row, push.appended, push.isOnline ? .taken : .notTaken)
         }
         return stored.map { fact($0.row, $0.appended) }
+    }
+
+    /// Whom an immediate global push is told to. Not knowing costs nothing but time: it is committed, and devices read
+    /// it when they connect.
+    private func everyGateway(for pushes: [NoticePlan.Stored], on connection: PostgresConnection) -> [String] {
+        guard pushes.contains(where: \.appended.isImmediate) else { return [] }
+        return (try? connection.run(DeviceSessionStore.liveGateways, within: .seconds(2))) ?? []
     }
 
     /// Tells the gateways; what only they can say is answered once they have.

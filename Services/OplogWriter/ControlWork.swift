@@ -41,7 +41,9 @@ struct ControlWork: LaneWork {
         case .snapshot(let request):
             return try snapshot(after: request.knownVersion, on: connection)
         case .putInstance(let message):
-            return try make(ControlStore.put(Instance(bus: message), by: command.actor), on: connection, unless: "")
+            let instance = Instance(bus: message)
+            if let fault = instance.fault { return .with { $0.control.refusal = fault } }
+            return try make(ControlStore.put(instance, by: command.actor), on: connection, unless: "")
         case .putConfiguration(let message):
             return try store(message, on: connection, unless: "scope and target of a configuration cannot be changed") {
                 ControlStore.put($0, by: command.actor)

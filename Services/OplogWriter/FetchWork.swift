@@ -70,6 +70,7 @@ struct FetchWork: LaneWork {
                             $0.fetch.upto = (isFull ? last : max(last, head)).value
                             $0.fetch.entries = entries.map(\.bus)
                             $0.fetch.more = isFull
+                            $0.fetch.discardedUpto = pages[index].start.value
                         }, to: replyTo)
                 } catch {
                     fail(command.correlation, to: replyTo, with: error)
@@ -92,7 +93,7 @@ struct FetchWork: LaneWork {
         while true {
             let query = OplogStore.newest(of: command.channelID, after: after, below: below, limit: wanted)
             let standings = try connection.run(query, within: .seconds(10))
-            let matching = standings.filter { $0.targeting.exclusion(of: device) == nil }
+            let matching = standings.filter { command.anyDevice || $0.targeting.exclusion(of: device) == nil }
             if matching.count == wanted, let lowest = matching.last { return OplogID(lowest.id.value - 1) }
             guard let lowest = standings.last, standings.count >= wanted else { return after }
             wanted -= matching.count

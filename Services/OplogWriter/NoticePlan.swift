@@ -37,7 +37,9 @@ enum NoticePlan {
     }
 
     /// The steps in channel order; one per channel that has somebody to tell, with all that the group added to it.
-    static func steps(of pushes: [Stored]) -> [ChannelStep] {
+    ///
+    /// - Parameter everyGateway: who is told of an immediate global push.
+    static func steps(of pushes: [Stored], everyGateway: [String]) -> [ChannelStep] {
         var order: [Int64] = []
         var channels: [Int64: [Stored]] = [:]
         for push in pushes {
@@ -47,13 +49,15 @@ enum NoticePlan {
         return order.compactMap { channelID in
             let members = channels[channelID] ?? []
             let receivers = members.flatMap(\.receivers)
-            guard !receivers.isEmpty else { return nil }
+            let isForAll = members.contains(where: \.appended.isImmediate)
+            let gatewayIDs = isForAll ? everyGateway : Set(receivers.map(\.gatewayID)).sorted()
+            guard !gatewayIDs.isEmpty else { return nil }
             var notice = notice(channelID, members)
             if members.contains(where: \.appended.rules.isSingleDevice) {
                 notice.oplogs.ownerDeviceID = receivers.first(where: \.isOwner)?.deviceID.text ?? ""
             }
             return ChannelStep(
-                notice: notice, gatewayIDs: Set(receivers.map(\.gatewayID)).sorted(),
+                notice: notice, gatewayIDs: gatewayIDs,
                 liveOnly: members.filter { $0.isLiveOnly && $0.isOnline })
         }
     }

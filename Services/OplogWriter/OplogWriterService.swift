@@ -20,7 +20,7 @@ struct OplogWriterService: Service {
     ) {
         let queues = (
             append: WorkQueue<AMQPDelivery>(), session: WorkQueue<AMQPDelivery>(), fetch: WorkQueue<AMQPDelivery>(),
-            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>()
+            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>(), operation: WorkQueue<AMQPDelivery>()
         )
         func consumption(_ queue: String, _ work: WorkQueue<AMQPDelivery>) -> AMQPConsumption {
             AMQPConsumption(queue: queue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
@@ -33,6 +33,7 @@ struct OplogWriterService: Service {
                 consumption(FetchWork.queue.rawValue, queues.fetch),
                 consumption(AckWork.queue.rawValue, queues.ack),
                 consumption(ControlWork.queue.rawValue, queues.control),
+                consumption(OperationWork.queue.rawValue, queues.operation),
             ], logger: logger)
         func lanes<Work: LaneWork>(
             _ count: Int, _ name: String, _ queue: WorkQueue<AMQPDelivery>, _ work: Work
@@ -52,8 +53,10 @@ struct OplogWriterService: Service {
             + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
             + lanes(1, "ack", queues.ack, AckWork(bus: bus))
             + lanes(1, "control", queues.control, ControlWork(bus: bus, logger: logger))
+            + lanes(1, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
         finishQueues = {
-            for queue in [queues.append, queues.session, queues.fetch, queues.ack, queues.control] { queue.finish() }
+            let (commands, others) = ([queues.append, queues.session, queues.fetch], [queues.ack, queues.control])
+            for queue in commands + others + [queues.operation] { queue.finish() }
         }
     }
 

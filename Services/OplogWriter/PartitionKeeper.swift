@@ -5,7 +5,7 @@ import ServiceKit
 import ServiceLifecycle
 import SyncStore
 
-/// Makes the partitions of the coming weeks, and shows whether the database is ready for this process.
+/// Makes the partitions of the coming weeks, drops those that have ended, and shows whether the database is ready for this process.
 actor PartitionKeeper: Service {
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
@@ -36,12 +36,30 @@ actor PartitionKeeper: Service {
                 _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(3))
             } else {
                 try connection.run(OplogStore.ensurePartitions(weeksAhead: 3), within: .seconds(10))
+                try dropEnded()
                 lastMade = .now
             }
             health.set("postgres", isReady: true)
         } catch {
             health.set("postgres", isReady: false)
             logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
+        }
+    }
+
+    /// Retention: a detached partition is out of every query's way before its files go. Detaching waits for queries
+    /// that are at work, and lets new ones pass (PostgreSQL manual, ALTER TABLE). Another writer may be at it too;
+    /// what this one does not get done comes up again in an hour.
+    private func dropEnded() throws(PostgresError) {
+        for partition in try connection.run(OplogStore.endedPartitions, within: .seconds(5)) {
+            do throws(PostgresError) {
+                for step in partition.removal { try connection.execute(script: step, within: .seconds(60)) }
+                logger.info("a partition of oplogs has ended", metadata: ["partition": "\(partition.name)"])
+            } catch {
+                guard case .server = error.code else { throw error }
+                logger.warning(
+                    "a partition was not dropped",
+                    metadata: ["partition": "\(partition.name)", "error": "\(error.message)"])
+            }
         }
     }
 }

@@ -79,6 +79,8 @@ struct SessionWork: LaneWork {
             let query = DeviceSessionStore.movedChannels(
                 gatewayID: sweep.gatewayID, window: .seconds(Int64(sweep.windowSeconds)))
             return make(query) { channels, reply in reply.sweep.channels = channels.map(\.bus) }
+        case .finishReread(let reread):
+            return make(RereadStore.finish(reread.rereadID)) { $1.session = .init() }
         case nil:
             return Step(command: command, replyTo: replyTo, statements: []) { _ in
                 .with { $0.failure.reason = "this build does not know the command" }
@@ -98,8 +100,11 @@ struct SessionWork: LaneWork {
             verdictMilliseconds: session.verdictValidMs)
         let register = DeviceSessionStore.register(registration)
         let channels = DeviceSessionStore.channels(of: registration)
+        let rereads = RereadStore.waiting(
+            instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
         let bus = bus
-        return Step(command: command, replyTo: replyTo, statements: [register.statement, channels.statement]) { rows in
+        let statements = [register.statement, channels.statement, rereads.statement]
+        return Step(command: command, replyTo: replyTo, statements: statements) { rows in
             let registered = register.decode(rows[0])
             if let gatewayID = registered.supersededGatewayID {
                 let notice = Mss_Bus_V1_GatewayNotice.with {
@@ -114,6 +119,13 @@ struct SessionWork: LaneWork {
                 $0.session.leaseLost = !registered.hasLease
                 $0.session.owner = registered.ownsUser
                 $0.session.channels = channels.decode(rows[1]).map(\.bus)
+                $0.session.rereads = rereads.decode(rows[2]).map { reread in
+                    .with {
+                        $0.rereadID = reread.id
+                        $0.channelID = reread.channelID
+                        $0.oplog = reread.oplog.bus
+                    }
+                }
             }
         }
     }
@@ -128,6 +140,8 @@ extension DeviceSessionStore.ChannelState {
             $0.bizType = address.bizType.text
             $0.head = head.value
             $0.syncPoint = syncPoint.value
+            $0.resentID = resentID.value
+            $0.repeats = UInt32(repeats)
         }
     }
 }

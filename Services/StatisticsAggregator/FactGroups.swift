@@ -11,7 +11,8 @@ enum FactGroups {
             switch fact.body {
             case .handedOut(let handedOut): rows + handedOut.oplogIds.count
             case .confirmed(let confirmed): rows + confirmed.oplogIds.count
-            case .accepted, .stored, nil: rows + 1
+            case .skipped(let skipped): rows + skipped.oplogIds.count
+            case .accepted, .stored, .resent, .discarded, nil: rows + 1
             }
         }
     }

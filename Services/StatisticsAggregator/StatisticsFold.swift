@@ -17,6 +17,9 @@ struct StatisticsFold {
         func key(_ oplogID: Int64) -> StatisticsBatch.OplogKey {
             StatisticsBatch.OplogKey(channelID: fact.channelID, oplogID: OplogID(oplogID))
         }
+        func receiver(_ deviceID: String) -> StatisticsBatch.ReceiverKey {
+            StatisticsBatch.ReceiverKey(channelID: fact.channelID, deviceID: DeviceID(deviceID))
+        }
         switch fact.body {
         case .accepted(let accepted):
             guard let target = TargetAddress(bus: accepted.target) else {
@@ -26,13 +29,27 @@ struct StatisticsFold {
             let address = ChannelAddress(target: target, bizType: BizType(accepted.bizType))
             batch.accepted(key(accepted.oplogID), of: address, at: time)
         case .handedOut(let handedOut):
-            for oplogID in handedOut.oplogIds { batch.handedOut(key(oplogID), at: time) }
+            let device = DeviceID(handedOut.deviceID)
+            for oplogID in handedOut.oplogIds { batch.handedOut(key(oplogID), to: device, at: time) }
         case .confirmed(let confirmed):
-            for oplogID in confirmed.oplogIds { batch.confirmed(key(oplogID), at: time) }
+            let device = DeviceID(confirmed.deviceID)
+            for oplogID in confirmed.oplogIds { batch.confirmed(key(oplogID), by: device, at: time) }
+        case .skipped(let skipped):
+            guard let reason = SkipReason(rawValue: Int16(truncatingIfNeeded: skipped.reason.rawValue)) else {
+                unknownFacts += 1
+                return
+            }
+            let device = DeviceID(skipped.deviceID)
+            for oplogID in skipped.oplogIds { batch.skipped(key(oplogID), for: device, because: reason, at: time) }
+        case .resent(let resent):
+            batch.resent(
+                key(resent.oplogID), by: DeviceID(resent.deviceID), attempts: Int(resent.attempts),
+                isDead: resent.dead, at: time)
+        case .discarded(let discarded):
+            batch.discarded(
+                receiver(discarded.deviceID), after: OplogID(discarded.after), upto: OplogID(discarded.upto), at: time)
         case .stored(let stored):
-            let receiver = StatisticsBatch.ReceiverKey(
-                channelID: fact.channelID, deviceID: DeviceID(stored.deviceID))
-            batch.stored(receiver, upto: OplogID(stored.upto), at: time)
+            batch.stored(receiver(stored.deviceID), upto: OplogID(stored.upto), at: time)
         case nil:
             unknownFacts += 1
             return

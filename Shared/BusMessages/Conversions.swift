@@ -57,7 +57,7 @@ extension SyncModel.Oplog {
                 minimumVersion: bus.minimumVersion.isEmpty ? nil : bus.minimumVersion,
                 maximumVersion: bus.maximumVersion.isEmpty ? nil : bus.maximumVersion),
             validUntil: WallTime(milliseconds: bus.validUntilMs), createdAt: WallTime(milliseconds: bus.createdAtMs),
-            isPersistent: bus.persistent)
+            isPersistent: bus.persistent, recalls: bus.recalls == 0 ? nil : OplogID(bus.recalls))
     }
 
     /// The oplog as the schema has it.
@@ -73,6 +73,7 @@ extension SyncModel.Oplog {
             $0.validUntilMs = validUntil.milliseconds
             $0.createdAtMs = createdAt.milliseconds
             $0.persistent = isPersistent
+            $0.recalls = recalls?.value ?? 0
         }
     }
 }
@@ -82,7 +83,8 @@ extension SyncModel.Instance {
     package init(bus: Mss_Bus_V1_Instance) {
         self.init(
             id: InstanceID(bus.instanceID), name: bus.name, isEnabled: bus.enabled, validatorURL: bus.validatorURL,
-            verdictLifetime: .milliseconds(bus.verdictLifetimeMs))
+            verdictLifetime: .milliseconds(bus.verdictLifetimeMs),
+            retention: .seconds(Int64(bus.retentionDays) * 86_400))
     }
 
     /// The instance as the schema has it.
@@ -93,6 +95,7 @@ extension SyncModel.Instance {
             $0.enabled = isEnabled
             $0.validatorURL = validatorURL
             $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds
+            $0.retentionDays = UInt32(retention.components.seconds / 86_400)
         }
     }
 }
@@ -105,7 +108,7 @@ extension SyncModel.SyncConfiguration {
             instanceID: InstanceID(bus.instanceID), bizType: BizType(bus.bizType), description: bus.description_p,
             kind: kind, isMultiDevice: bus.multiDevice, isPersistent: bus.persistent,
             repush: bus.threshold == 0 ? .all : .threshold(Int(bus.threshold)), checksSession: bus.checksSession,
-            isOnline: bus.online, revision: Int(bus.revision))
+            isOnline: bus.online, isImmediate: bus.immediate, revision: Int(bus.revision))
     }
 
     /// The configuration as the schema has it.
@@ -121,6 +124,7 @@ extension SyncModel.SyncConfiguration {
             $0.checksSession = checksSession
             $0.online = isOnline
             $0.revision = UInt32(revision)
+            $0.immediate = isImmediate
         }
     }
 }

@@ -60,6 +60,13 @@ extension Mss_Bus_V1_ControlCommands: Envelope {
     }
 }
 
+extension Mss_Bus_V1_OperationCommands: Envelope {
+    package var elements: [Mss_Bus_V1_OperationCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
 extension Mss_Bus_V1_ValidateCommands: Envelope {
     package var elements: [Mss_Bus_V1_ValidateCommand] {
         get { commands }

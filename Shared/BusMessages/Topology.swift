@@ -10,6 +10,8 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     case ack = "mss.ack"
     /// Everybody to oplog writer: configurations and instances.
     case control = "mss.control"
+    /// Ingest and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
+    case operation = "mss.operation"
     /// Gateway to session validator: consistency checks.
     case validate = "mss.validate"
 
@@ -17,7 +19,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     package var timeout: Duration {
         switch self {
         case .append: .milliseconds(2_500)
-        case .session, .fetch, .ack, .control: .seconds(5)
+        case .session, .fetch, .ack, .control, .operation: .seconds(5)
         case .validate: .seconds(8)
         }
     }

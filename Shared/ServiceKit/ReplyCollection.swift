@@ -1,8 +1,8 @@
-import BusMessages
+package import BusMessages
 import Synchronization
 
 /// Gathers the ends of several requests.
-final class ReplyCollection: Sendable {
+package final class ReplyCollection: Sendable {
     private struct State {
         var results: [Result<Mss_Bus_V1_Reply, BusError>?]
         var left: Int
@@ -11,14 +11,15 @@ final class ReplyCollection: Sendable {
     private let state: Mutex<State>
     private let whenComplete: @Sendable ([Result<Mss_Bus_V1_Reply, BusError>]) -> Void
 
-    /// - Parameter whenComplete: called once, with all results in order.
-    init(count: Int, whenComplete: @escaping @Sendable ([Result<Mss_Bus_V1_Reply, BusError>]) -> Void) {
+    /// - Parameter whenComplete: called once, with all results in order; at once when there are none to come.
+    package init(count: Int, whenComplete: @escaping @Sendable ([Result<Mss_Bus_V1_Reply, BusError>]) -> Void) {
         state = Mutex(State(results: Array(repeating: nil, count: count), left: count))
         self.whenComplete = whenComplete
+        if count == 0 { whenComplete([]) }
     }
 
     /// One request has ended.
-    func add(_ result: Result<Mss_Bus_V1_Reply, BusError>, at index: Int) {
+    package func add(_ result: Result<Mss_Bus_V1_Reply, BusError>, at index: Int) {
         let complete = state.withLock { state -> [Result<Mss_Bus_V1_Reply, BusError>]? in
             state.results[index] = result
             state.left -= 1

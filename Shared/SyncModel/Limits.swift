@@ -14,8 +14,8 @@ package enum Limits {
     package static let versionUnits = 20
     /// UTF-16 units of userId and sessionId at bind (spec V1).
     package static let sessionUnits = 100
-    /// How long an oplog is kept when the caller names no end (spec D11).
-    package static let defaultValidity = Duration.seconds(30 * 86_400)
+    /// How long an oplog is kept when neither caller nor instance names an earlier end (spec D11).
+    package static let retention = Duration.seconds(30 * 86_400)
     /// Newest oplogs of a backlog under Threshold when the configuration names none (spec D10).
     package static let defaultThreshold = 100
     /// Oplogs in one page of a backlog: small enough that a page of the largest payloads stays under 1 MiB.

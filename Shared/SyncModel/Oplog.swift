@@ -9,10 +9,12 @@ package struct Oplog: Hashable, Sendable {
     package var createdAt: WallTime
     /// False: its payload exists only in the notice that carries it (spec §1, non-persistent).
     package var isPersistent: Bool
+    /// A tombstone: the backend has recalled this oplog of the same channel (spec H7); there is no payload.
+    package var recalls: OplogID?
 
     package init(
         id: OplogID, thirdMessageID: ThirdMessageID, payload: [UInt8], isBinary: Bool, targeting: Targeting,
-        validUntil: WallTime, createdAt: WallTime, isPersistent: Bool
+        validUntil: WallTime, createdAt: WallTime, isPersistent: Bool, recalls: OplogID? = nil
     ) {
         self.id = id
         self.thirdMessageID = thirdMessageID
@@ -22,6 +24,7 @@ package struct Oplog: Hashable, Sendable {
         self.validUntil = validUntil
         self.createdAt = createdAt
         self.isPersistent = isPersistent
+        self.recalls = recalls
     }
 
     /// Nil when this device gets the oplog now, otherwise the rule that passes it over for good.

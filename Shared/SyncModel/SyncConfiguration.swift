@@ -11,12 +11,15 @@ package struct SyncConfiguration: Hashable, Sendable {
     /// Data goes only to sessions that the tenant called valid (spec D16); only for user-target configurations.
     package var checksSession: Bool
     package var isOnline: Bool
+    /// A global push goes to connected devices at once, paced (spec D15); only for global configurations.
+    package var isImmediate: Bool
     /// Rises with every change; 0 for one that is not stored yet.
     package var revision: Int
 
     package init(
         instanceID: InstanceID, bizType: BizType, description: String, kind: ChannelKind, isMultiDevice: Bool,
-        isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool, revision: Int = 0
+        isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool, isImmediate: Bool = false,
+        revision: Int = 0
     ) {
         self.instanceID = instanceID
         self.bizType = bizType
@@ -27,6 +30,7 @@ package struct SyncConfiguration: Hashable, Sendable {
         self.repush = repush
         self.checksSession = checksSession
         self.isOnline = isOnline
+        self.isImmediate = isImmediate
         self.revision = revision
     }
 
@@ -47,6 +51,7 @@ package struct SyncConfiguration: Hashable, Sendable {
             return "a re-push threshold is a number from 1 to 1000"
         }
         if kind.isGlobal, !isPersistent { return "global data is always persistent" }
+        if !kind.isGlobal, isImmediate { return "only global data can be immediate: other data always is" }
         if kind == .globalUser, !isMultiDevice { return "global data goes to every device of a user" }
         if !kind.needsUser, isMultiDevice || checksSession {
             return "multi-device sync and the session check need users as the target"

@@ -26,13 +26,13 @@ package struct Targeting: Hashable, Sendable {
 }
 
 /// Why an oplog is passed over for one device for good, its sync point moving past it.
-package enum SkipReason: Hashable, Sendable {
+package enum SkipReason: Int16, Hashable, Sendable, CaseIterable {
     /// Restricted to another operating system.
-    case operatingSystem
+    case operatingSystem = 1
     /// Outside the version range.
-    case version
+    case version = 2
     /// Its validity has ended (spec D11).
-    case expired
+    case expired = 3
     /// Non-persistent and not taken live (spec D6).
-    case notStored
+    case notStored = 4
 }

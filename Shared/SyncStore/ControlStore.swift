@@ -9,34 +9,53 @@ package enum ControlStore {
     }
 
     /// Every instance.
-    package static let instances = Query(
-        PostgresStatement("SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms FROM instance")
-    ) { rows in
-        rows.map { row in
-            Instance(
-                id: InstanceID(row.text(0)), name: row.text(1), isEnabled: row.bool(2), validatorURL: row.text(3),
-                verdictLifetime: .milliseconds(row.int64(4)))
+    package static let instances = Query(PostgresStatement(selectInstance)) { rows in rows.map(instance) }
+
+    /// One instance.
+    package static func instance(_ id: InstanceID) -> Query<Instance?> {
+        Query(PostgresStatement("\(selectInstance) WHERE instance_id = $1", [.text(id.text)])) { rows in
+            rows.first.map(instance)
         }
     }
 
     /// Every configuration.
-    package static let configurations = Query(
-        PostgresStatement(
-            """
-            SELECT instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-                is_online, revision
-            FROM sync_configuration
-            """)
-    ) { rows in
-        rows.compactMap { row -> SyncConfiguration? in
-            guard let kind = ChannelKind(rawValue: row.int16(3)) else { return nil }
-            let threshold = Int(row.int32(6))
-            return SyncConfiguration(
-                instanceID: InstanceID(row.text(0)), bizType: BizType(row.text(1)), description: row.text(2),
-                kind: kind, isMultiDevice: row.bool(4), isPersistent: row.bool(5),
-                repush: threshold == 0 ? .all : .threshold(threshold), checksSession: row.bool(7),
-                isOnline: row.bool(8), revision: Int(row.int32(9)))
+    package static let configurations = Query(PostgresStatement(selectConfiguration)) { rows in
+        rows.compactMap(configuration)
+    }
+
+    /// One configuration.
+    package static func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> Query<SyncConfiguration?> {
+        let sql = "\(selectConfiguration) WHERE instance_id = $1 AND biz_type = $2"
+        return Query(PostgresStatement(sql, [.text(instanceID.text), .text(bizType.text)])) { rows in
+            rows.first.flatMap(configuration)
         }
+    }
+
+    private static let selectInstance = """
+        SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, extract(day FROM retention)::integer
+        FROM instance
+        """
+
+    private static func instance(_ row: PostgresRow) -> Instance {
+        Instance(
+            id: InstanceID(row.text(0)), name: row.text(1), isEnabled: row.bool(2), validatorURL: row.text(3),
+            verdictLifetime: .milliseconds(row.int64(4)), retention: .seconds(Int64(row.int32(5)) * 86_400))
+    }
+
+    private static let selectConfiguration = """
+        SELECT instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
+            is_online, is_immediate, revision
+        FROM sync_configuration
+        """
+
+    private static func configuration(_ row: PostgresRow) -> SyncConfiguration? {
+        guard let kind = ChannelKind(rawValue: row.int16(3)) else { return nil }
+        let threshold = Int(row.int32(6))
+        return SyncConfiguration(
+            instanceID: InstanceID(row.text(0)), bizType: BizType(row.text(1)), description: row.text(2), kind: kind,
+            isMultiDevice: row.bool(4), isPersistent: row.bool(5),
+            repush: threshold == 0 ? .all : .threshold(threshold), checksSession: row.bool(7), isOnline: row.bool(8),
+            isImmediate: row.bool(9), revision: Int(row.int32(10)))
     }
 
     // MARK: Changes
@@ -47,16 +66,18 @@ package enum ControlStore {
     /// Creates or changes an instance.
     package static func put(_ instance: Instance, by actor: String) -> Change {
         let sql = """
-            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms)
-            VALUES ($3, $6, $7, $8, $9)
+            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention)
+            VALUES ($3, $6, $7, $8, $9, make_interval(days => $10))
             ON CONFLICT (instance_id) DO UPDATE SET name = excluded.name, is_enabled = excluded.is_enabled,
-                validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms
+                validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms,
+                retention = excluded.retention
             """
         return change(
             sql, "put instance", by: actor, instance.id, detail: "\(instance)",
             [
                 .text(instance.name), .bool(instance.isEnabled), .text(instance.validatorURL),
                 .int64(instance.verdictLifetime.wholeMilliseconds),
+                .int32(Int32(instance.retention.components.seconds / 86_400)),
             ])
     }
 
@@ -67,7 +88,7 @@ package enum ControlStore {
             ON CONFLICT (instance_id, biz_type) DO UPDATE SET description = excluded.description,
                 is_multi_device = excluded.is_multi_device, is_persistent = excluded.is_persistent,
                 threshold = excluded.threshold, checks_session = excluded.checks_session,
-                is_online = excluded.is_online, revision = f.revision + 1
+                is_online = excluded.is_online, is_immediate = excluded.is_immediate, revision = f.revision + 1
             WHERE f.kind = excluded.kind
             """
         return change(sql, "put configuration", by: actor, configuration)
@@ -82,8 +103,8 @@ package enum ControlStore {
     package static func modify(_ configuration: SyncConfiguration, by actor: String) -> Change {
         let sql = """
             UPDATE sync_configuration SET description = $6, is_multi_device = $8, is_persistent = $9, threshold = $10,
-                checks_session = $11, is_online = $12, revision = revision + 1
-            WHERE instance_id = $3 AND biz_type = $4 AND kind = $7 AND revision = $13
+                checks_session = $11, is_online = $12, is_immediate = $13, revision = revision + 1
+            WHERE instance_id = $3 AND biz_type = $4 AND kind = $7 AND revision = $14
             """
         return change(sql, "modify", by: actor, configuration, [.int32(Int32(configuration.revision))])
     }
@@ -109,8 +130,8 @@ package enum ControlStore {
     private static let insertConfiguration = """
         INSERT INTO sync_configuration AS f (
             instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-            is_online)
-        SELECT $3, $4, $6, $7, $8, $9, $10, $11, $12 WHERE EXISTS (SELECT FROM instance WHERE instance_id = $3)
+            is_online, is_immediate)
+        SELECT $3, $4, $6, $7, $8, $9, $10, $11, $12, $13 WHERE EXISTS (SELECT FROM instance WHERE instance_id = $3)
         """
 
     private static func change(
@@ -124,7 +145,7 @@ package enum ControlStore {
             [
                 .text(configuration.description), .int16(configuration.kind.rawValue),
                 .bool(configuration.isMultiDevice), .bool(configuration.isPersistent), .int32(threshold),
-                .bool(configuration.checksSession), .bool(configuration.isOnline),
+                .bool(configuration.checksSession), .bool(configuration.isOnline), .bool(configuration.isImmediate),
             ] + more)
     }
 

@@ -97,6 +97,9 @@ package enum DeviceSessionStore {
         package var address: ChannelAddress
         package var head: OplogID
         package var syncPoint: OplogID
+        /// How often the batch that begins with this oplog went out again.
+        package var resentID = OplogID.zero
+        package var repeats = 0
     }
 
     /// The channels of a registered session. Where the user or device has one sync point it is the highest that any of
@@ -104,15 +107,17 @@ package enum DeviceSessionStore {
     /// session is then seen here (design §1, register first, then read).
     package static func channels(of session: Registration) -> Query<[ChannelState]> {
         let sql = """
-            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head,
-                CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device)
-                    THEN (SELECT oplog_id FROM sync_point p
-                        WHERE p.channel_id = c.channel_id AND p.device_id = $3 AND p.store_id = $4)
-                    ELSE (SELECT max(oplog_id) FROM sync_point p WHERE p.channel_id = c.channel_id) END
+            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head, s.oplog_id, s.resent_id, s.repeats
             FROM (VALUES (0::smallint, $2::text), (1::smallint, $3::text), (2::smallint, ''), (3::smallint, ''))
                 AS t (kind, target)
             JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
             LEFT JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+            LEFT JOIN LATERAL (
+                SELECT p.oplog_id, p.resent_id, p.repeats FROM sync_point p
+                WHERE p.channel_id = c.channel_id AND CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device)
+                    THEN p.device_id = $3 AND p.store_id = $4 ELSE true END
+                ORDER BY p.oplog_id DESC, p.resent_id DESC LIMIT 1
+            ) s ON true
             WHERE c.kind IN (1, 3) OR $2 <> ''
             """
         let parameters: [PostgresValue] = [
@@ -126,7 +131,9 @@ package enum DeviceSessionStore {
                 let target = TargetAddress(instanceID: instanceID, kind: kind, target: row.text(2))
                 return ChannelState(
                     channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(3))),
-                    head: OplogID(row.int64(4)), syncPoint: row.isNull(5) ? .zero : OplogID(row.int64(5)))
+                    head: OplogID(row.int64(4)), syncPoint: row.isNull(5) ? .zero : OplogID(row.int64(5)),
+                    resentID: row.isNull(6) ? .zero : OplogID(row.int64(6)),
+                    repeats: row.isNull(7) ? 0 : Int(row.int16(7)))
             }
         }
     }
@@ -154,6 +161,53 @@ package enum DeviceSessionStore {
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
+
+    /// A live session as an operator sees it.
+    package struct DeviceRow: Sendable {
+        package var deviceID: DeviceID
+        package var userID: UserID?
+        package var gatewayID: String
+        package var traits: DeviceTraits
+        package var isForeground: Bool
+        package var isOwner: Bool
+        package var hasValidVerdict: Bool
+    }
+
+    /// Live sessions of an instance by device id, those above one.
+    ///
+    /// - Parameter userID: nil: of all users and of none.
+    package static func devices(
+        of instanceID: InstanceID, userID: UserID?, after deviceID: DeviceID, limit: Int
+    ) -> Query<[DeviceRow]> {
+        let sql = """
+            SELECT s.device_id, s.user_id, s.gateway_id, s.operating_system, s.app_version, s.is_foreground,
+                coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp()
+            FROM device_session s
+            JOIN gateway g
+                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+            LEFT JOIN owner w ON w.instance_id = s.instance_id AND w.user_id = s.user_id AND s.user_id <> ''
+            WHERE s.instance_id = $1 AND s.device_id > $3 AND ($2 = '' OR s.user_id = $2)
+            ORDER BY s.device_id LIMIT $4
+            """
+        let parameters: [PostgresValue] = [
+            .text(instanceID.text), .text(userID?.text ?? ""), .text(deviceID.text), .int32(Int32(clamping: limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                DeviceRow(
+                    deviceID: DeviceID(row.text(0)), userID: row.text(1).isEmpty ? nil : UserID(row.text(1)),
+                    gatewayID: row.text(2),
+                    traits: DeviceTraits(
+                        operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
+                    isForeground: row.bool(5), isOwner: row.bool(6), hasValidVerdict: row.bool(7))
+            }
+        }
+    }
+
+    /// Every gateway whose lease holds: who is told of what concerns everybody.
+    package static let liveGateways = Query(
+        PostgresStatement("SELECT gateway_id FROM gateway WHERE lease_until > clock_timestamp() ORDER BY 1")
+    ) { rows in rows.map { $0.text(0) } }
 
     /// A live session that a push may be for.
     package struct Presence: Sendable {

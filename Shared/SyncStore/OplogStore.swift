@@ -31,6 +31,8 @@ package enum OplogStore {
         /// The rules of the configuration in force when it was stored.
         package var isPersistent: Bool
         package var rules: ChannelRules
+        /// A global push that goes to every gateway at once (spec D15).
+        package var isImmediate: Bool
     }
 
     /// Stores a batch in one transaction; one answer per push, in order, nil where no enabled instance has an online
@@ -52,18 +54,19 @@ package enum OplogStore {
         ]
         let sql = """
             SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
-                is_single_device, checks_session, ordinal
+                is_single_device, checks_session, is_immediate, ordinal
             FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
             """
         let count = pushes.count
         return Query(PostgresStatement(sql, parameters)) { rows in
             var answers = [Appended?](repeating: nil, count: count)
             for row in rows {
-                answers[Int(row.int64(9)) - 1] = Appended(
+                answers[Int(row.int64(10)) - 1] = Appended(
                     channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
                     headBefore: OplogID(row.int64(3)), validUntil: WallTime(milliseconds: row.int64(4)),
                     createdAt: WallTime(milliseconds: row.int64(5)), isPersistent: row.bool(6),
-                    rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)))
+                    rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)),
+                    isImmediate: row.bool(9))
             }
             return answers
         }
@@ -72,7 +75,7 @@ package enum OplogStore {
     /// Of a channel's oplogs, those that its present configuration has: not those from before it was deleted and
     /// created again (spec D17).
     private static let isOfConfiguration = """
-        created_at >= (
+        o.created_at >= (
             SELECT f.data_since FROM channel c
             JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
             WHERE c.channel_id = $1)
@@ -97,23 +100,34 @@ package enum OplogStore {
     /// The first valid, stored oplogs above a position, in id order.
     package static func page(of channelID: Int64, after: OplogID, limit: Int) -> Query<[Oplog]> {
         let sql = """
-            SELECT oplog_id, third_message_id, payload, is_binary, operating_system, minimum_version, maximum_version,
-                floor(extract(epoch FROM valid_until) * 1000)::bigint, floor(extract(epoch FROM created_at) * 1000)::bigint
-            FROM oplog
+            SELECT \(columns)
+            FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND payload IS NOT NULL AND valid_until > now()
                 AND \(isOfConfiguration)
             ORDER BY oplog_id LIMIT $3
             """
         let parameters: [PostgresValue] = [.int64(channelID), .int64(after.value), .int32(Int32(limit))]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { row in
-                Oplog(
-                    id: OplogID(row.int64(0)), thirdMessageID: ThirdMessageID(row.text(1)), payload: row.bytes(2),
-                    isBinary: row.bool(3), targeting: targeting(of: row, from: 4),
-                    validUntil: WallTime(milliseconds: row.int64(7)), createdAt: WallTime(milliseconds: row.int64(8)),
-                    isPersistent: true)
-            }
+            rows.map { oplog(of: $0, from: 0) }
         }
+    }
+
+    /// A stored oplog's columns, of the table called o.
+    static let columns = """
+        o.oplog_id, o.third_message_id, o.payload, o.is_binary, o.operating_system, o.minimum_version,
+        o.maximum_version, floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
+        floor(extract(epoch FROM o.created_at) * 1000)::bigint, o.recalls
+        """
+
+    /// Reads `columns`.
+    static func oplog(of row: PostgresRow, from first: Int) -> Oplog {
+        Oplog(
+            id: OplogID(row.int64(first)), thirdMessageID: ThirdMessageID(row.text(first + 1)),
+            payload: row.bytes(first + 2), isBinary: row.bool(first + 3),
+            targeting: targeting(of: row, from: first + 4),
+            validUntil: WallTime(milliseconds: row.int64(first + 7)),
+            createdAt: WallTime(milliseconds: row.int64(first + 8)), isPersistent: true,
+            recalls: row.isNull(first + 9) ? nil : OplogID(row.int64(first + 9)))
     }
 
     /// Where a valid, stored oplog stands and whom it is restricted to.
@@ -128,7 +142,7 @@ package enum OplogStore {
     ) -> Query<[Standing]> {
         let sql = """
             SELECT oplog_id, operating_system, minimum_version, maximum_version
-            FROM oplog
+            FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
                 AND \(isOfConfiguration)
             ORDER BY oplog_id DESC LIMIT $4
@@ -141,12 +155,67 @@ package enum OplogStore {
         }
     }
 
+    /// What became of a recall.
+    package struct Recalled: Sendable {
+        package var channelID: Int64
+        package var oplogID: OplogID
+        /// The entry that tells devices which have it; its id lies above the channel's head before.
+        package var tombstone: Oplog
+        package var headBefore: OplogID
+    }
+
+    /// Recalls an oplog: nobody reads its payload any more, and a tombstone follows in its channel. Repeating it
+    /// changes nothing. Nil: there is no such oplog.
+    package static func recall(_ address: ChannelAddress, _ id: ThirdMessageID) -> Query<Recalled?> {
+        let sql = """
+            SELECT channel, id, tombstone, head_before, operating_system, minimum_version, maximum_version,
+                valid_until_ms, created_at_ms
+            FROM recall_oplog($1, $2, $3, $4, $5, $6)
+            """
+        let parameters: [PostgresValue] = [
+            .text(address.target.instanceID.text), .int16(address.target.kind.rawValue), .text(address.target.target),
+            .text(address.bizType.text), .text(id.text), .int64(stableHash(id.text)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            guard let row = rows.first else { return nil }
+            let tombstone = Oplog(
+                id: OplogID(row.int64(2)), thirdMessageID: ThirdMessageID(""), payload: [], isBinary: false,
+                targeting: targeting(of: row, from: 4), validUntil: WallTime(milliseconds: row.int64(7)),
+                createdAt: WallTime(milliseconds: row.int64(8)), isPersistent: true, recalls: OplogID(row.int64(1)))
+            return Recalled(
+                channelID: row.int64(0), oplogID: OplogID(row.int64(1)), tombstone: tombstone,
+                headBefore: OplogID(row.int64(3)))
+        }
+    }
+
+    /// A partition whose oplogs, and their keys, are all past their time (spec D11, D18).
+    package struct EndedPartition: Sendable {
+        package var name: String
+        /// False: it was detached before, by a process that died before it could drop it.
+        package var isAttached: Bool
+        /// Detaching has begun and was interrupted.
+        package var isDetaching: Bool
+
+        /// The statements that remove it, each to be run by itself: detaching concurrently takes no transaction.
+        package var removal: [String] {
+            let detach = "ALTER TABLE oplog DETACH PARTITION \(name) \(isDetaching ? "FINALIZE" : "CONCURRENTLY")"
+            return (isAttached ? [detach] : []) + ["DROP TABLE \(name)"]
+        }
+    }
+
+    /// The partitions that retention has ended; names come from the catalogue and are of one form.
+    package static let endedPartitions = Query(
+        PostgresStatement("SELECT name, is_attached, is_detaching FROM ended_oplog_partition ORDER BY 1")
+    ) { rows in
+        rows.map { EndedPartition(name: $0.text(0), isAttached: $0.bool(1), isDetaching: $0.bool(2)) }
+    }
+
     /// Makes the partitions that pushes of the next weeks go to.
     package static func ensurePartitions(weeksAhead: Int) -> Query<Void> {
         Query(PostgresStatement("SELECT ensure_oplog_partitions($1)", [.int32(Int32(weeksAhead))])) { _ in }
     }
 
-    private static func targeting(of row: PostgresRow, from column: Int) -> Targeting {
+    static func targeting(of row: PostgresRow, from column: Int) -> Targeting {
         let (minimum, maximum) = (row.text(column + 1), row.text(column + 2))
         return Targeting(
             operatingSystem: OperatingSystem(rawValue: row.int16(column)),

@@ -5,7 +5,7 @@ import SyncModel
 package enum StatisticsStore {
     /// Folds a batch in one transaction; folding what was folded before changes nothing.
     package static func fold(_ batch: StatisticsBatch) -> Query<Void> {
-        let sql = "SELECT fold_statistics($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+        let sql = "SELECT fold_statistics(\((1...28).map { "$\($0)" }.joined(separator: ", ")))"
         let addresses = batch.addresses.sorted { $0.key < $1.key }
         let oplogs = batch.oplogs.sorted { $0.key < $1.key }
         let stored = batch.stored.sorted { $0.key < $1.key }
@@ -20,6 +20,30 @@ package enum StatisticsStore {
             .int64Array(stored.map(\.key.channelID)), .textArray(stored.map(\.key.deviceID.text)),
             .int64Array(stored.map(\.value.upto.value)), .int64Array(stored.map(\.value.at.milliseconds)),
         ]
-        return Query(PostgresStatement(sql, parameters)) { _ in }
+        return Query(PostgresStatement(sql, parameters + deliveries(of: batch) + discarded(of: batch))) { _ in }
+    }
+
+    private static func deliveries(of batch: StatisticsBatch) -> [PostgresValue] {
+        let deliveries = batch.deliveries.sorted { $0.key < $1.key }
+        return [
+            .int64Array(deliveries.map(\.key.oplog.channelID)), .int64Array(deliveries.map(\.key.oplog.oplogID.value)),
+            .textArray(deliveries.map(\.key.deviceID.text)),
+            .int64Array(deliveries.map(\.value.handedOut?.milliseconds)),
+            .int64Array(deliveries.map { Int64($0.value.attempts) }),
+            .int64Array(deliveries.map(\.value.skipped?.at.milliseconds)),
+            .int16Array(deliveries.map(\.value.skipped?.reason.rawValue)),
+            .int64Array(deliveries.map(\.value.confirmed?.milliseconds)),
+            .int64Array(deliveries.map(\.value.dead?.milliseconds)),
+        ]
+    }
+
+    private static func discarded(of batch: StatisticsBatch) -> [PostgresValue] {
+        let discarded = batch.discarded.sorted { $0.key < $1.key }
+        return [
+            .int64Array(discarded.map(\.key.receiver.channelID)),
+            .textArray(discarded.map(\.key.receiver.deviceID.text)),
+            .int64Array(discarded.map(\.value.after.value)), .int64Array(discarded.map(\.key.upto.value)),
+            .int64Array(discarded.map(\.value.at.milliseconds)),
+        ]
     }
 }

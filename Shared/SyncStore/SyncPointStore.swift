@@ -19,6 +19,22 @@ package enum SyncPointStore {
         }
     }
 
+    /// Notes that a batch goes out again, before it does; the sync point stays (reliability R7).
+    package static func noteResend(
+        channelID: Int64, deviceID: String, storeID: String, oplogID: OplogID, repeats: Int
+    ) -> Query<Void> {
+        let sql = """
+            INSERT INTO sync_point AS p (channel_id, device_id, store_id, oplog_id, resent_id, repeats)
+            VALUES ($1, $2, $3, 0, $4, $5)
+            ON CONFLICT (channel_id, device_id, store_id) DO UPDATE
+            SET resent_id = excluded.resent_id, repeats = excluded.repeats
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .text(deviceID), .text(storeID), .int64(oplogID.value), .int16(Int16(clamping: repeats)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
     /// Raises sync points; what is not above the point on record, or above the channel's head, changes nothing wrong:
     /// the first is dropped, the second clamped.
     package static func advance(_ advances: [Advance]) -> Query<Void> {

@@ -14,6 +14,7 @@ struct Caller: Sendable {
     }
 
     let apis: [Int]
+    var instance = Stack.instance
 
     /// One call; nil when there was no readable answer.
     ///
@@ -24,7 +25,7 @@ struct Caller: Sendable {
         _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], api: Int = 0
     ) async -> Answer? {
         let scope = target == nil ? "global" : "single"
-        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/\(scope)?instanceId=\(Stack.instance)"
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/\(scope)?instanceId=\(instance)"
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
@@ -43,7 +44,7 @@ struct Caller: Sendable {
     /// One batch of (Sync ID, target, id), each with its id as the payload; the items' answers.
     func batch(_ items: [(bizType: String, target: String, id: String)], api: Int = 0) async throws -> [Answer] {
         struct Batch: Decodable { let results: [Answer] }
-        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/batch?instanceId=\(Stack.instance)"
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/batch?instanceId=\(instance)"
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")

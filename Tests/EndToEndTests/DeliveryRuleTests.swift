@@ -9,40 +9,13 @@ extension RunningSystem {
     ///
     /// That something does not come is seen by a marker of another Sync ID, pushed later, that does.
     @Suite("Delivery rules")
-    struct DeliveryRuleTests {
+    struct DeliveryRuleTests: RuleSuite {
         let stack: Stack
         let caller: Caller
 
         init() throws {
             stack = try RunningSystem.stack
             caller = Caller(apis: stack.apis)
-        }
-
-        /// Pushes to UCHAT and waits until the device's app has it.
-        private func mark(_ device: TestDevice) async throws {
-            let id = UUID().uuidString
-            _ = try await caller.push("UCHAT", to: device.user, id: id, payload: id)
-            try await eventually("the marker reaches \(device.device)", within: .seconds(10)) {
-                device.payloads("UCHAT").contains(id)
-            }
-        }
-
-        /// Waits until the device's app has been given exactly this.
-        private func shows(_ device: TestDevice, _ bizType: String, _ payloads: [String]) async throws {
-            try await eventually(
-                "\(device.device) shows \(payloads), not \(device.payloads(bizType))", within: .seconds(10)
-            ) { device.payloads(bizType) == payloads }
-        }
-
-        private func push(
-            _ bizType: String, to target: String?, _ payloads: [String], more: [String: String] = [:],
-            expecting message: String
-        ) async throws {
-            for payload in payloads {
-                let id = "\(target ?? "all")-\(payload)"
-                let answer = await caller.call(bizType, to: target, id: id, payload: payload, more: more)
-                #expect(answer?.msg == message, "\(payload): \(answer?.detail ?? "")")
-            }
         }
 
         @Test("D6: non-persistent data reaches those online now, and nobody else ever") func nonPersistent()
@@ -231,32 +204,6 @@ extension RunningSystem {
             let updated = TestDevice(stack, user: "d12-u", device: "d12-a", operatingSystem: "iOS", appVersion: "2.0")
             try await updated.connected { try await mark(updated) }
             #expect(updated.payloads("UCHAT").count == 2, "the marker of the other device, and its own")
-        }
-
-        @Test("D15: a global push comes when a device connects, not at once to an app in the foreground, once to each")
-        func globalPush() async throws {
-            let present = TestDevice(stack, user: "d15-u", device: "d15-a")
-            let marker = UUID().uuidString
-            try await present.connected {
-                try await push("GLOBAL-SDK-CONFIG", to: nil, [marker], expecting: "SUCCESS")
-                try await mark(present)
-                #expect(!present.payloads("GLOBAL-SDK-CONFIG").contains(marker))
-            }
-            let later = TestDevice(stack, user: "d15-v", device: "d15-b")
-            for device in [present, later, present, later] {
-                try await device.connected(gateway: 1) { try await mark(device) }
-            }
-            for device in [present, later] {
-                #expect(device.payloads("GLOBAL-SDK-CONFIG").filter { $0 == marker }.count == 1)
-            }
-        }
-
-        /// Changes a configuration; the tool returns once the change is in force everywhere.
-        private func configure(_ arguments: String...) async throws {
-            let bizType = arguments[1]
-            let outcome = try await stack.tool(
-                ["config", arguments[0], bizType, "--instance", Stack.instance] + arguments.dropFirst(2))
-            guard outcome.status == 0 else { throw Failure(outcome.output) }
         }
 
         @Test("D17: offline refuses and holds back at once, online resumes, deleting drops data and frees keys")

@@ -40,7 +40,7 @@ final class ModelDevice: Sendable {
                 host: "127.0.0.1", port: stack.gateways[gateway], instanceID: Stack.instance, deviceID: name,
                 storePath: stack.folder.appending(path: "\(name)-\(install).sqlite").path,
                 trust: .certificateAuthority(file: stack.certificateAuthority), operatingSystemName: system,
-                appVersion: "1.0"),
+                appVersion: "1.0", firstResend: .seconds(10)),
             logger: Logger(label: "device") { _ in SwiftLogNoOpLogHandler() })
         if let user { try client.bind(userID: user, sessionID: "s") }
         let events = client.events

@@ -9,6 +9,8 @@ import TestSupport
 /// One stack serves all tests of a run; each test has users of its own.
 final class Stack: Sendable {
     static let instance = "demo_app"
+    /// Where tests push to everybody: devices of other tests must not see it.
+    static let globalInstance = "global_app"
 
     let apis: [Int]
     let gateways: [Int]

@@ -64,6 +64,8 @@ struct StackPlan: Sendable {
                     "MSS_GATEWAY_ID": "gateway-\(number)", "MSS_GATEWAY_PORT": "\(gateways[number])",
                     "MSS_GATEWAY_CERTIFICATE_FILE": folder.appending(path: "tls/server.pem").path,
                     "MSS_GATEWAY_PRIVATE_KEY_FILE": folder.appending(path: "tls/server.key").path,
+                    // For the simple device of D14; devices of other tests keep to their own ten seconds.
+                    "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
                 ])
         }
         add("validator", "mss-session-validator", ["MSS_VALIDATOR_ALLOWED_HOSTS": "127.0.0.1:\(tenantPort)"])
@@ -114,7 +116,27 @@ struct StackPlan: Sendable {
         try demo.replacing("127.0.0.1:7190", with: "127.0.0.1:\(tenantPort)")
             .write(to: file, atomically: true, encoding: .utf8)
         try await run(Self.binaries.appending(path: "mssctl"), ["apply", file.path])
+        let global = folder.appending(path: "global_app.json")
+        try Self.globalControlData.write(to: global, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["apply", global.path])
     }
+
+    /// Global configurations, and one to see that devices are there.
+    private static let globalControlData = """
+        {
+          "instances": [{"instanceId": "\(Stack.globalInstance)", "retentionDays": 2}],
+          "configurations": [
+            {"instanceId": "\(Stack.globalInstance)", "bizType": "UCHAT", "description": "", "scope": "appointed",
+              "target": "user", "repush": "all"},
+            {"instanceId": "\(Stack.globalInstance)", "bizType": "NEWS", "description": "", "scope": "global",
+              "target": "device", "repush": 10},
+            {"instanceId": "\(Stack.globalInstance)", "bizType": "NEWS-USER", "description": "", "scope": "global",
+              "target": "user", "repush": "all"},
+            {"instanceId": "\(Stack.globalInstance)", "bizType": "NEWS-NOW", "description": "", "scope": "global",
+              "target": "device", "repush": 10, "immediate": true}
+          ]
+        }
+        """
 
     /// Runs `mssctl` with this stack's addresses.
     func tool(_ arguments: [String]) async throws -> (status: Int32, output: String) {

@@ -9,6 +9,9 @@ final class TestDevice: Sendable {
     let user: String
     let device: String
     private let session: String
+    private let instance: String
+    private let firstResend: Duration
+    private let confirms: Bool
     private let stack: Stack
     private let operatingSystem: String
     private let appVersion: String
@@ -16,14 +19,21 @@ final class TestDevice: Sendable {
     private let shown = Mutex<[SyncOplog]>([])
     private let news = Mutex<[SyncEvent]>([])
 
-    /// - Parameter install: another one of the same device is a re-installed app, with an empty store.
+    /// - Parameters:
+    ///   - install: another one of the same device is a re-installed app, with an empty store.
+    ///   - firstResend: the ladder's first wait; a busy machine is given the usual ten seconds.
+    ///   - confirms: whether the app confirms what it is given.
     init(
         _ stack: Stack, user: String, device: String, session: String = "session", operatingSystem: String = "iOS",
-        appVersion: String = "1.0.0", install: Int = 0
+        appVersion: String = "1.0.0", install: Int = 0, instance: String = Stack.instance,
+        firstResend: Duration = .seconds(10), confirms: Bool = true
     ) {
         self.user = user
         self.device = device
         self.session = session
+        self.instance = instance
+        self.firstResend = firstResend
+        self.confirms = confirms
         self.stack = stack
         self.operatingSystem = operatingSystem
         self.appVersion = appVersion
@@ -43,10 +53,10 @@ final class TestDevice: Sendable {
     func stay(gateway: Int = 0) async throws {
         let client = try SyncClient(
             configuration: SyncClientConfiguration(
-                host: "127.0.0.1", port: stack.gateways[gateway % stack.gateways.count], instanceID: Stack.instance,
+                host: "127.0.0.1", port: stack.gateways[gateway % stack.gateways.count], instanceID: instance,
                 deviceID: device, storePath: storePath,
                 trust: .certificateAuthority(file: stack.certificateAuthority),
-                operatingSystemName: operatingSystem, appVersion: appVersion),
+                operatingSystemName: operatingSystem, appVersion: appVersion, firstResend: firstResend),
             logger: Logger(label: "device") { _ in SwiftLogNoOpLogHandler() })
         try client.bind(userID: user, sessionID: session)
         let events = client.events
@@ -58,7 +68,7 @@ final class TestDevice: Sendable {
             group.addTask { [self] in
                 for try await oplog in client.allOplogs() {
                     shown.withLock { $0.append(oplog) }
-                    try await client.confirm(oplog)
+                    if confirms { try await client.confirm(oplog) }
                 }
             }
             defer { group.cancelAll() }

@@ -12,13 +12,28 @@ struct StatisticsStoreTests {
         case handedOut(channel: Int64, oplog: Int64, at: Int64)
         case confirmed(channel: Int64, oplog: Int64, at: Int64)
         case stored(channel: Int64, device: String, upto: Int64, at: Int64)
+        case skipped(channel: Int64, oplog: Int64, at: Int64)
+        case resent(channel: Int64, oplog: Int64, attempts: Int, at: Int64)
+        case discarded(channel: Int64, after: Int64, upto: Int64, at: Int64)
 
         func add(to batch: inout StatisticsBatch) {
             switch self {
             case .accepted(let channel, let oplog, let at):
                 batch.accepted(key(channel, oplog), of: StatisticsStoreTests.address(channel), at: time(at))
-            case .handedOut(let channel, let oplog, let at): batch.handedOut(key(channel, oplog), at: time(at))
-            case .confirmed(let channel, let oplog, let at): batch.confirmed(key(channel, oplog), at: time(at))
+            case .handedOut(let channel, let oplog, let at):
+                batch.handedOut(key(channel, oplog), to: Self.device(at), at: time(at))
+            case .confirmed(let channel, let oplog, let at):
+                batch.confirmed(key(channel, oplog), by: Self.device(at), at: time(at))
+            case .skipped(let channel, let oplog, let at):
+                let reason: SkipReason = at % 2 == 0 ? .version : .expired
+                batch.skipped(key(channel, oplog), for: Self.device(at), because: reason, at: time(at))
+            case .resent(let channel, let oplog, let attempts, let at):
+                batch.resent(
+                    key(channel, oplog), by: Self.device(oplog), attempts: attempts, isDead: attempts == 7, at: time(at)
+                )
+            case .discarded(let channel, let after, let upto, let at):
+                let receiver = StatisticsBatch.ReceiverKey(channelID: channel, deviceID: Self.device(upto))
+                batch.discarded(receiver, after: OplogID(after), upto: OplogID(upto), at: time(at))
             case .stored(let channel, let device, let upto, let at):
                 let receiver = StatisticsBatch.ReceiverKey(channelID: channel, deviceID: DeviceID(device))
                 batch.stored(receiver, upto: OplogID(upto), at: time(at))
@@ -28,6 +43,8 @@ struct StatisticsStoreTests {
         private func key(_ channel: Int64, _ oplog: Int64) -> StatisticsBatch.OplogKey {
             StatisticsBatch.OplogKey(channelID: channel, oplogID: OplogID(oplog))
         }
+
+        private static func device(_ number: Int64) -> DeviceID { DeviceID("d\(number % 3)") }
 
         private func time(_ milliseconds: Int64) -> WallTime { WallTime(milliseconds: milliseconds) }
     }
@@ -168,10 +185,13 @@ struct StatisticsStoreTests {
         (0..<count).map { _ in
             let (channel, oplog) = (Int64.random(in: 1...3), Int64.random(in: 1...200))
             let at = evening + Int64.random(in: -86_400_000...86_400_000)
-            return switch Int.random(in: 0..<4) {
+            return switch Int.random(in: 0..<7) {
             case 0: .accepted(channel: channel, oplog: oplog, at: at)
             case 1: .handedOut(channel: channel, oplog: oplog, at: at)
             case 2: .confirmed(channel: channel, oplog: oplog, at: at)
+            case 3: .skipped(channel: channel, oplog: oplog, at: at)
+            case 4: .resent(channel: channel, oplog: oplog, attempts: Int.random(in: 2...7), at: at)
+            case 5: .discarded(channel: channel, after: Int64.random(in: 0..<oplog), upto: oplog, at: at)
             // The moment belongs to the position, as it does for a device that reports each once.
             default: .stored(channel: channel, device: "d\(oplog % 5)", upto: oplog, at: evening + oplog)
             }
@@ -180,7 +200,10 @@ struct StatisticsStoreTests {
 
     private static func clear(_ database: TestDatabase) async throws {
         try await database.execute(
-            "TRUNCATE statistics_channel, statistics_oplog, statistics_stored, statistics_day")
+            """
+            TRUNCATE statistics_channel, statistics_oplog, statistics_stored, statistics_day, statistics_delivery,
+                statistics_discarded
+            """)
     }
 
     /// Every figure, and that the days are the sum of the oplogs.
@@ -201,6 +224,17 @@ struct StatisticsStoreTests {
         let stored = try await database.rows(
             "SELECT channel_id::text, device_id, upto::text, stored_at::text FROM statistics_stored ORDER BY 1, 2",
             columns: 4)
-        return counted + oplogs + stored
+        let deliveries = try await database.rows(
+            """
+            SELECT channel_id::text, oplog_id::text, device_id, handed_out_at::text, attempts::text, skipped_at::text,
+                skip_reason::text, confirmed_at::text, dead_at::text
+            FROM statistics_delivery ORDER BY channel_id, oplog_id, device_id
+            """, columns: 9)
+        let discarded = try await database.rows(
+            """
+            SELECT channel_id::text, device_id, after::text, upto::text, discarded_at::text
+            FROM statistics_discarded ORDER BY 1, 2, 4
+            """, columns: 5)
+        return counted + oplogs + stored + deliveries + discarded
     }
 }

@@ -1,3 +1,5 @@
+import BusMessages
+import ServiceKit
 import SyncModel
 import Synchronization
 
@@ -59,6 +61,22 @@ final class StubSubmission: PushSubmitting {
     }
 }
 
+extension OperationIntake {
+    /// Asks a store that answers this.
+    static func stub(
+        directory: StubDirectory = StubDirectory(),
+        _ answer: @escaping @Sendable (Mss_Bus_V1_OperationCommand) -> Result<Mss_Bus_V1_Reply, BusError> = { _ in
+            .success(.init())
+        }
+    ) -> OperationIntake {
+        OperationIntake(directory: directory) { fill throws(BusError) in
+            var command = Mss_Bus_V1_OperationCommand()
+            fill(&command)
+            return try answer(command).get()
+        }
+    }
+}
+
 extension PushIntake {
     /// An intake over stubs, at a fixed time.
     static func stub(
@@ -66,7 +84,8 @@ extension PushIntake {
         inFlightMaximum: Int = 100
     ) -> PushIntake {
         PushIntake(
-            directory: directory, submission: submission, inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
+            directory: directory, submission: submission, operations: .stub(directory: directory),
+            inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
             now: { WallTime(milliseconds: 1_700_000_000_000) })
     }
 }

@@ -9,7 +9,8 @@ import Testing
 
 @testable import IngestAPI
 
-@Suite("Ingest: HTTP")
+// One exchange at a time: each blocks a thread of the pool that the server answers on.
+@Suite("Ingest: HTTP", .serialized)
 struct IngestHTTPTests {
     private static let json = #"{"bizType":"orders","linkToken":"u","thirdMsgId":"t","payload":"p"}"#
 
@@ -81,7 +82,7 @@ struct IngestHTTPTests {
     @Test("instanceId is decoded, and absent when it is given twice or wrongly encoded")
     func instanceIDs() {
         func found(_ query: String) -> String? {
-            RequestRules.instanceID(in: head(.post, "/webapi/sync/single" + query))
+            RequestQuery(head(.post, "/webapi/sync/single" + query))["instanceId"]
         }
         #expect(found("?a=b&instanceId=w%5Fapp") == "w_app")
         #expect(found("?instanceId=") == "")
@@ -90,6 +91,43 @@ struct IngestHTTPTests {
             "?instanceId=%ff",
         ] {
             #expect(found(query) == nil, "\(query)")
+        }
+    }
+
+    @Test("a dry run is asked for with true alone: what may be a mistake becomes no push")
+    func dryRun() throws {
+        func isDryRun(_ query: String) throws(PushRefusal) -> Bool {
+            try RequestQuery(head(.post, "/webapi/sync/single?instanceId=a\(query)")).isDryRun
+        }
+        #expect(try isDryRun("") == false)
+        #expect(try isDryRun("&dryRun=false") == false)
+        #expect(try isDryRun("&dryRun=true") == true)
+        for query in ["&dryRun=", "&dryRun", "&dryRun=1", "&dryRun=TRUE", "&dryRun=true&dryRun=true", "&dryRun=%"] {
+            #expect(throws: PushRefusal.self, "\(query)") { try isDryRun(query) }
+        }
+    }
+
+    @Test("H8: the description has every path with its method, every code and every state, and is served")
+    func description() async throws {
+        let data = Data(PackageResources.openapi_json)
+        let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        let calls = paths.mapValues { $0.keys.filter { ["get", "post", "put", "delete"].contains($0) } }
+        for (path, methods) in calls {
+            let call = try #require(APICall(path: path[...]), "\(path)")
+            #expect(methods == [call.method.rawValue.lowercased()])
+        }
+        #expect(calls.count == 6)
+        let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: [String: Any]])
+        let enums = schemas.values.compactMap { $0["enum"] as? [String] }.map(Set.init)
+        #expect(enums.contains(Set(ResultCode.allCases.map(\.rawValue))))
+        #expect(enums.contains(Set(DeliveryState.allCases.map(\.code))))
+        let sentences = String(decoding: data, as: UTF8.self)
+        for state in DeliveryState.allCases { #expect(sentences.contains(state.sentence), "\(state)") }
+        try await withServer(limits: ConnectionLimits()) { port in
+            let request = "GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            let answer = try await exchange(port, request)
+            #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains(#""openapi": "3.1."#))
         }
     }
 
@@ -136,7 +174,7 @@ struct IngestHTTPTests {
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
-            intake: .stub(), health: HealthState(), metrics: IngestMetrics(), logger: logger)
+            intake: .stub(), operations: .stub(), health: HealthState(), metrics: IngestMetrics(), logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(
             host: "127.0.0.1", port: 0, responder: responder, limits: limits, onListening: { listening.yield($0) })

@@ -117,7 +117,7 @@ extension [SessionAction] {
         compactMap { if case .push(let batch, _, _) = $0 { batch } else { nil } }
     }
     fileprivate var fetches: [(after: Int64, newest: Int)] {
-        compactMap { if case .fetch(_, let after, let newest, _, _) = $0 { (after.value, newest) } else { nil } }
+        compactMap { if case .fetch(let page) = $0 { (page.after.value, page.newest) } else { nil } }
     }
     fileprivate var closeCode: CloseCode? {
         compactMap { if case .close(let code, _) = $0 { code } else { nil } }.first
@@ -256,7 +256,7 @@ struct SessionStateMachineTests {
         let owned = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
         #expect(owned.fetches.map(\.after) == [4])
         #expect(
-            owned.contains { if case .fetch(_, _, _, _, let owner) = $0 { owner == DeviceID("d") } else { false } })
+            owned.contains { if case .fetch(let page) = $0 { page.onlyOwner == DeviceID("d") } else { false } })
         #expect(bench.machine.fetched(Bench.page(after: 4, ids: [10]), channelID: 3, in: bench.world).pushed == [10])
         let mine = Bench.notice("B", channel: 3, after: 10, ids: [11], owner: "d")
         #expect(bench.machine.noticed(mine, in: bench.world).pushed == [11])

@@ -200,6 +200,52 @@ package nonisolated enum Mss_Bus_V1_Verdict: SwiftProtobuf.Enum, Swift.CaseItera
 
 }
 
+package nonisolated enum Mss_Bus_V1_SkipReason: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case unknown // = 0
+  case operatingSystem // = 1
+  case version // = 2
+  case expired // = 3
+  case notStored // = 4
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .unknown
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unknown
+    case 1: self = .operatingSystem
+    case 2: self = .version
+    case 3: self = .expired
+    case 4: self = .notStored
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .unknown: return 0
+    case .operatingSystem: return 1
+    case .version: return 2
+    case .expired: return 3
+    case .notStored: return 4
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [Mss_Bus_V1_SkipReason] = [
+    .unknown,
+    .operatingSystem,
+    .version,
+    .expired,
+    .notStored,
+  ]
+
+}
+
 package nonisolated struct Mss_Bus_V1_Target: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -240,6 +286,9 @@ package nonisolated struct Mss_Bus_V1_Oplog: Sendable {
   package var createdAtMs: Int64 = 0
 
   package var persistent: Bool = false
+
+  /// Not 0: a tombstone; the backend has recalled this oplog of the same channel.
+  package var recalls: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -379,6 +428,14 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
     set {body = .sweep(newValue)}
   }
 
+  package var finishReread: Mss_Bus_V1_FinishReread {
+    get {
+      if case .finishReread(let v)? = body {return v}
+      return Mss_Bus_V1_FinishReread()
+    }
+    set {body = .finishReread(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -387,6 +444,7 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
     case close(Mss_Bus_V1_CloseSession)
     case update(Mss_Bus_V1_UpdateSession)
     case sweep(Mss_Bus_V1_SweepHeads)
+    case finishReread(Mss_Bus_V1_FinishReread)
 
   }
 
@@ -478,6 +536,48 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   /// This device owns the bound user: single-device channels are for it.
   package var owner: Bool = false
 
+  /// What the device is to be given again.
+  package var rereads: [Mss_Bus_V1_Reread] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// An oplog for one device, below its sync point (spec D3).
+package nonisolated struct Mss_Bus_V1_Reread: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var rereadID: Int64 = 0
+
+  package var channelID: Int64 = 0
+
+  package var oplog: Mss_Bus_V1_Oplog {
+    get {_oplog ?? Mss_Bus_V1_Oplog()}
+    set {_oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {self._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {self._oplog = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _oplog: Mss_Bus_V1_Oplog? = nil
+}
+
+/// The device has a re-read on its disk.
+package nonisolated struct Mss_Bus_V1_FinishReread: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var rereadID: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -504,6 +604,11 @@ package nonisolated struct Mss_Bus_V1_ChannelState: Sendable {
   package var head: Int64 = 0
 
   package var syncPoint: Int64 = 0
+
+  /// The repeats on record of the batch that begins with this oplog.
+  package var resentID: Int64 = 0
+
+  package var repeats: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -612,6 +717,9 @@ package nonisolated struct Mss_Bus_V1_FetchCommand: Sendable {
   /// Only when this device owns the channel's user; empty: the channel is not a single-device one.
   package var ownerDeviceID: String = String()
 
+  /// newest counts what any device could get: system and version are not looked at.
+  package var anyDevice: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -633,6 +741,9 @@ package nonisolated struct Mss_Bus_V1_FetchReply: Sendable {
 
   /// Nothing was read: another device owns the user now.
   package var notOwner: Bool = false
+
+  /// Above after: a threshold passed over everything up to here.
+  package var discardedUpto: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -668,6 +779,11 @@ package nonisolated struct Mss_Bus_V1_AckCommand: Sendable {
   package var storeID: String = String()
 
   package var upto: Int64 = 0
+
+  /// Not 0: instead of upto, the batch that begins with this oplog goes out again, for so many-th time (R7).
+  package var resentID: Int64 = 0
+
+  package var repeats: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -894,6 +1010,8 @@ package nonisolated struct Mss_Bus_V1_Instance: Sendable {
 
   package var verdictLifetimeMs: Int64 = 0
 
+  package var retentionDays: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -925,6 +1043,9 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
 
   /// Rises with every change.
   package var revision: UInt32 = 0
+
+  /// A global push goes to connected devices at once.
+  package var immediate: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -959,6 +1080,430 @@ package nonisolated struct Mss_Bus_V1_ControlChanges: Sendable {
   package var schema: UInt32 = 0
 
   package var versions: [Int64] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What people and backends ask about pushes, apart from pushing; never in the way of pushes.
+package nonisolated struct Mss_Bus_V1_OperationCommands: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var schema: UInt32 = 0
+
+  package var commands: [Mss_Bus_V1_OperationCommand] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
+
+  package var body: OneOf_Body? {
+    get {return _storage._body}
+    set {_uniqueStorage()._body = newValue}
+  }
+
+  package var trace: Mss_Bus_V1_TraceRequest {
+    get {
+      if case .trace(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_TraceRequest()
+    }
+    set {_uniqueStorage()._body = .trace(newValue)}
+  }
+
+  /// What an append would do now; nothing is stored.
+  package var dryRun: Mss_Bus_V1_AppendCommand {
+    get {
+      if case .dryRun(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_AppendCommand()
+    }
+    set {_uniqueStorage()._body = .dryRun(newValue)}
+  }
+
+  package var recall: Mss_Bus_V1_OplogName {
+    get {
+      if case .recall(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_OplogName()
+    }
+    set {_uniqueStorage()._body = .recall(newValue)}
+  }
+
+  package var devices: Mss_Bus_V1_DevicesRequest {
+    get {
+      if case .devices(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DevicesRequest()
+    }
+    set {_uniqueStorage()._body = .devices(newValue)}
+  }
+
+  package var deadLetters: Mss_Bus_V1_DeadLettersRequest {
+    get {
+      if case .deadLetters(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DeadLettersRequest()
+    }
+    set {_uniqueStorage()._body = .deadLetters(newValue)}
+  }
+
+  package var replay: Mss_Bus_V1_ReplayRequest {
+    get {
+      if case .replay(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_ReplayRequest()
+    }
+    set {_uniqueStorage()._body = .replay(newValue)}
+  }
+
+  /// Who asks for a change, for the records.
+  package var actor: String {
+    get {_storage._actor}
+    set {_uniqueStorage()._actor = newValue}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum OneOf_Body: Equatable, Sendable {
+    case trace(Mss_Bus_V1_TraceRequest)
+    /// What an append would do now; nothing is stored.
+    case dryRun(Mss_Bus_V1_AppendCommand)
+    case recall(Mss_Bus_V1_OplogName)
+    case devices(Mss_Bus_V1_DevicesRequest)
+    case deadLetters(Mss_Bus_V1_DeadLettersRequest)
+    case replay(Mss_Bus_V1_ReplayRequest)
+
+  }
+
+  package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// As a backend names an oplog.
+package nonisolated struct Mss_Bus_V1_OplogName: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var bizType: String = String()
+
+  /// A user or device id; empty for a global push.
+  package var linkToken: String = String()
+
+  package var thirdMessageID: String = String()
+
+  /// Instead of third_message_id.
+  package var oplogID: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_TraceRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var oplog: Mss_Bus_V1_OplogName {
+    get {_oplog ?? Mss_Bus_V1_OplogName()}
+    set {_oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {self._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {self._oplog = nil}
+
+  /// Only of this device; needed to see one device of a global push.
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _oplog: Mss_Bus_V1_OplogName? = nil
+}
+
+/// How an oplog stands with its receivers. The numbers of states are those of DeliveryState.
+package nonisolated struct Mss_Bus_V1_TraceReply: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 0: there is no such oplog.
+  package var channelID: Int64 {
+    get {_storage._channelID}
+    set {_uniqueStorage()._channelID = newValue}
+  }
+
+  /// Without its payload.
+  package var oplog: Mss_Bus_V1_Oplog {
+    get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
+    set {_uniqueStorage()._oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {_storage._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {_uniqueStorage()._oplog = nil}
+
+  package var recalledAtMs: Int64 {
+    get {_storage._recalledAtMs}
+    set {_uniqueStorage()._recalledAtMs = newValue}
+  }
+
+  package var receivers: [Mss_Bus_V1_ReceiverTrace] {
+    get {_storage._receivers}
+    set {_uniqueStorage()._receivers = newValue}
+  }
+
+  /// Of a global push, or a dry run: how many devices are in each state.
+  package var counts: [Mss_Bus_V1_StateCount] {
+    get {_storage._counts}
+    set {_uniqueStorage()._counts = newValue}
+  }
+
+  /// Of a dry run: the key is known.
+  package var duplicate: Bool {
+    get {_storage._duplicate}
+    set {_uniqueStorage()._duplicate = newValue}
+  }
+
+  /// When no device is known at all: what stands in the way of any.
+  package var state: Int32 {
+    get {_storage._state}
+    set {_uniqueStorage()._state = newValue}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+package nonisolated struct Mss_Bus_V1_ReceiverTrace: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var deviceID: String = String()
+
+  package var state: Int32 = 0
+
+  /// When the state began; 0: not known.
+  package var atMs: Int64 = 0
+
+  package var connected: Bool = false
+
+  package var handedOutAtMs: Int64 = 0
+
+  package var attempts: UInt32 = 0
+
+  package var syncPoint: Int64 = 0
+
+  package var confirmedAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_StateCount: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var state: Int32 = 0
+
+  package var devices: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_RecallReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 0: there is no such oplog.
+  package var oplogID: Int64 = 0
+
+  /// Some gateway did not say that it knows of the recall: it may still hand the oplog out.
+  package var uncertain: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DevicesRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  /// Empty: of all users.
+  package var userID: String = String()
+
+  /// In the order of device ids, only those above this one.
+  package var afterDeviceID: String = String()
+
+  package var limit: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DevicesReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var devices: [Mss_Bus_V1_DeviceRow] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceRow: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var deviceID: String = String()
+
+  package var userID: String = String()
+
+  package var gatewayID: String = String()
+
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+
+  package var appVersion: String = String()
+
+  package var foreground: Bool = false
+
+  package var owner: Bool = false
+
+  package var validVerdict: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeadLettersRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  /// Empty: of all.
+  package var bizType: String = String()
+
+  package var limit: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeadLettersReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var letters: [Mss_Bus_V1_DeadLetter] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeadLetter: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var bizType: String = String()
+
+  package var target: Mss_Bus_V1_Target {
+    get {_target ?? Mss_Bus_V1_Target()}
+    set {_target = newValue}
+  }
+  /// Returns true if `target` has been explicitly set.
+  package var hasTarget: Bool {self._target != nil}
+  /// Clears the value of `target`. Subsequent reads from it will return its default value.
+  package mutating func clearTarget() {self._target = nil}
+
+  package var oplogID: Int64 = 0
+
+  package var thirdMessageID: String = String()
+
+  package var deviceID: String = String()
+
+  package var attempts: UInt32 = 0
+
+  package var deadAtMs: Int64 = 0
+
+  /// The payload is still there to be replayed.
+  package var replayable: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _target: Mss_Bus_V1_Target? = nil
+}
+
+/// Gives a dead letter to its device once more.
+package nonisolated struct Mss_Bus_V1_ReplayRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var oplog: Mss_Bus_V1_OplogName {
+    get {_oplog ?? Mss_Bus_V1_OplogName()}
+    set {_oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {self._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {self._oplog = nil}
+
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _oplog: Mss_Bus_V1_OplogName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_ReplayReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 0: there is no such dead letter, or its payload is gone.
+  package var rereadID: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1126,6 +1671,46 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .taken(newValue)}
   }
 
+  package var trace: Mss_Bus_V1_TraceReply {
+    get {
+      if case .trace(let v)? = body {return v}
+      return Mss_Bus_V1_TraceReply()
+    }
+    set {body = .trace(newValue)}
+  }
+
+  package var recall: Mss_Bus_V1_RecallReply {
+    get {
+      if case .recall(let v)? = body {return v}
+      return Mss_Bus_V1_RecallReply()
+    }
+    set {body = .recall(newValue)}
+  }
+
+  package var devices: Mss_Bus_V1_DevicesReply {
+    get {
+      if case .devices(let v)? = body {return v}
+      return Mss_Bus_V1_DevicesReply()
+    }
+    set {body = .devices(newValue)}
+  }
+
+  package var deadLetters: Mss_Bus_V1_DeadLettersReply {
+    get {
+      if case .deadLetters(let v)? = body {return v}
+      return Mss_Bus_V1_DeadLettersReply()
+    }
+    set {body = .deadLetters(newValue)}
+  }
+
+  package var replay: Mss_Bus_V1_ReplayReply {
+    get {
+      if case .replay(let v)? = body {return v}
+      return Mss_Bus_V1_ReplayReply()
+    }
+    set {body = .replay(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1141,6 +1726,11 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     /// The command was understood and could not be done; the caller may repeat it.
     case failure(Mss_Bus_V1_Failure)
     case taken(Mss_Bus_V1_TakenReply)
+    case trace(Mss_Bus_V1_TraceReply)
+    case recall(Mss_Bus_V1_RecallReply)
+    case devices(Mss_Bus_V1_DevicesReply)
+    case deadLetters(Mss_Bus_V1_DeadLettersReply)
+    case replay(Mss_Bus_V1_ReplayReply)
 
   }
 
@@ -1212,13 +1802,38 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     set {body = .superseded(newValue)}
   }
 
+  /// A re-read waits for this device: its session announces itself and is told.
+  package var rereadWaiting: Mss_Bus_V1_RereadWaiting {
+    get {
+      if case .rereadWaiting(let v)? = body {return v}
+      return Mss_Bus_V1_RereadWaiting()
+    }
+    set {body = .rereadWaiting(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
     case oplogs(Mss_Bus_V1_OplogNotice)
     case superseded(Mss_Bus_V1_SessionSuperseded)
+    /// A re-read waits for this device: its session announces itself and is told.
+    case rereadWaiting(Mss_Bus_V1_RereadWaiting)
 
   }
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_RereadWaiting: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -1335,6 +1950,30 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     set {body = .confirmed(newValue)}
   }
 
+  package var skipped: Mss_Bus_V1_Skipped {
+    get {
+      if case .skipped(let v)? = body {return v}
+      return Mss_Bus_V1_Skipped()
+    }
+    set {body = .skipped(newValue)}
+  }
+
+  package var resent: Mss_Bus_V1_Resent {
+    get {
+      if case .resent(let v)? = body {return v}
+      return Mss_Bus_V1_Resent()
+    }
+    set {body = .resent(newValue)}
+  }
+
+  package var discarded: Mss_Bus_V1_Discarded {
+    get {
+      if case .discarded(let v)? = body {return v}
+      return Mss_Bus_V1_Discarded()
+    }
+    set {body = .discarded(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1342,6 +1981,9 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     case handedOut(Mss_Bus_V1_HandedOut)
     case stored(Mss_Bus_V1_Stored)
     case confirmed(Mss_Bus_V1_Confirmed)
+    case skipped(Mss_Bus_V1_Skipped)
+    case resent(Mss_Bus_V1_Resent)
+    case discarded(Mss_Bus_V1_Discarded)
 
   }
 
@@ -1416,6 +2058,59 @@ package nonisolated struct Mss_Bus_V1_Confirmed: Sendable {
   package init() {}
 }
 
+/// A rule passed these over for the device, for good.
+package nonisolated struct Mss_Bus_V1_Skipped: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var deviceID: String = String()
+
+  package var oplogIds: [Int64] = []
+
+  package var reason: Mss_Bus_V1_SkipReason = .unknown
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The app was given an oplog so often; dead: and never again.
+package nonisolated struct Mss_Bus_V1_Resent: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var deviceID: String = String()
+
+  package var oplogID: Int64 = 0
+
+  package var attempts: UInt32 = 0
+
+  package var dead: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// A threshold passed over everything above after and up to upto.
+package nonisolated struct Mss_Bus_V1_Discarded: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var deviceID: String = String()
+
+  package var after: Int64 = 0
+
+  package var upto: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "mss.bus.v1"
@@ -1434,6 +2129,10 @@ nonisolated extension Mss_Bus_V1_AppendOutcome: SwiftProtobuf._ProtoNameProvidin
 
 nonisolated extension Mss_Bus_V1_Verdict: SwiftProtobuf._ProtoNameProviding {
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0VERDICT_UNKNOWN\0\u{1}VERDICT_VALID\0\u{1}VERDICT_INVALID\0")
+}
+
+nonisolated extension Mss_Bus_V1_SkipReason: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0SKIP_REASON_UNKNOWN\0\u{1}SKIP_REASON_OPERATING_SYSTEM\0\u{1}SKIP_REASON_VERSION\0\u{1}SKIP_REASON_EXPIRED\0\u{1}SKIP_REASON_NOT_STORED\0")
 }
 
 nonisolated extension Mss_Bus_V1_Target: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -1478,7 +2177,7 @@ nonisolated extension Mss_Bus_V1_Target: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Oplog"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1496,6 +2195,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
       case 9: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
       case 10: try { try decoder.decodeSingularBoolField(value: &self.persistent) }()
+      case 11: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
       default: break
       }
     }
@@ -1532,6 +2232,9 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.persistent != false {
       try visitor.visitSingularBoolField(value: self.persistent, fieldNumber: 10)
     }
+    if self.recalls != 0 {
+      try visitor.visitSingularInt64Field(value: self.recalls, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1546,6 +2249,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.validUntilMs != rhs.validUntilMs {return false}
     if lhs.createdAtMs != rhs.createdAtMs {return false}
     if lhs.persistent != rhs.persistent {return false}
+    if lhs.recalls != rhs.recalls {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1717,7 +2421,7 @@ nonisolated extension Mss_Bus_V1_SessionCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1791,6 +2495,19 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
           self.body = .sweep(v)
         }
       }()
+      case 7: try {
+        var v: Mss_Bus_V1_FinishReread?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .finishReread(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .finishReread(v)
+        }
+      }()
       default: break
       }
     }
@@ -1824,6 +2541,10 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
     case .sweep?: try {
       guard case .sweep(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .finishReread?: try {
+      guard case .finishReread(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     }()
     case nil: break
     }
@@ -1995,7 +2716,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2007,6 +2728,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.leaseLost) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.owner) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.rereads) }()
       default: break
       }
     }
@@ -2025,6 +2747,9 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if self.owner != false {
       try visitor.visitSingularBoolField(value: self.owner, fieldNumber: 4)
     }
+    if !self.rereads.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.rereads, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2033,6 +2758,81 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.channels != rhs.channels {return false}
     if lhs.leaseLost != rhs.leaseLost {return false}
     if lhs.owner != rhs.owner {return false}
+    if lhs.rereads != rhs.rereads {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Reread: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Reread"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}reread_id\0\u{3}channel_id\0\u{1}oplog\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.rereadID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.rereadID != 0 {
+      try visitor.visitSingularInt64Field(value: self.rereadID, fieldNumber: 1)
+    }
+    if self.channelID != 0 {
+      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 2)
+    }
+    try { if let v = self._oplog {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Reread, rhs: Mss_Bus_V1_Reread) -> Bool {
+    if lhs.rereadID != rhs.rereadID {return false}
+    if lhs.channelID != rhs.channelID {return false}
+    if lhs._oplog != rhs._oplog {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_FinishReread: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".FinishReread"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}reread_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.rereadID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.rereadID != 0 {
+      try visitor.visitSingularInt64Field(value: self.rereadID, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_FinishReread, rhs: Mss_Bus_V1_FinishReread) -> Bool {
+    if lhs.rereadID != rhs.rereadID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2040,7 +2840,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelState"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{3}resent_id\0\u{1}repeats\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2053,6 +2853,8 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.resentID) }()
+      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
       default: break
       }
     }
@@ -2078,6 +2880,12 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if self.syncPoint != 0 {
       try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 5)
     }
+    if self.resentID != 0 {
+      try visitor.visitSingularInt64Field(value: self.resentID, fieldNumber: 6)
+    }
+    if self.repeats != 0 {
+      try visitor.visitSingularUInt32Field(value: self.repeats, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2087,6 +2895,8 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if lhs.bizType != rhs.bizType {return false}
     if lhs.head != rhs.head {return false}
     if lhs.syncPoint != rhs.syncPoint {return false}
+    if lhs.resentID != rhs.resentID {return false}
+    if lhs.repeats != rhs.repeats {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2284,7 +3094,7 @@ nonisolated extension Mss_Bus_V1_FetchCommands: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2300,6 +3110,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
       case 6: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
       default: break
       }
     }
@@ -2330,6 +3141,9 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     if !self.ownerDeviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 8)
     }
+    if self.anyDevice != false {
+      try visitor.visitSingularBoolField(value: self.anyDevice, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2342,6 +3156,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.anyDevice != rhs.anyDevice {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2349,7 +3164,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0\u{3}discarded_upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2362,6 +3177,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
       case 3: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.more) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.discardedUpto) }()
       default: break
       }
     }
@@ -2383,6 +3199,9 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if self.notOwner != false {
       try visitor.visitSingularBoolField(value: self.notOwner, fieldNumber: 5)
     }
+    if self.discardedUpto != 0 {
+      try visitor.visitSingularInt64Field(value: self.discardedUpto, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2392,6 +3211,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.entries != rhs.entries {return false}
     if lhs.more != rhs.more {return false}
     if lhs.notOwner != rhs.notOwner {return false}
+    if lhs.discardedUpto != rhs.discardedUpto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2434,7 +3254,7 @@ nonisolated extension Mss_Bus_V1_AckCommands: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AckCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2447,6 +3267,8 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
       case 3: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.storeID) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.resentID) }()
+      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
       default: break
       }
     }
@@ -2468,6 +3290,12 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if self.upto != 0 {
       try visitor.visitSingularInt64Field(value: self.upto, fieldNumber: 5)
     }
+    if self.resentID != 0 {
+      try visitor.visitSingularInt64Field(value: self.resentID, fieldNumber: 6)
+    }
+    if self.repeats != 0 {
+      try visitor.visitSingularUInt32Field(value: self.repeats, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2477,6 +3305,8 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.storeID != rhs.storeID {return false}
     if lhs.upto != rhs.upto {return false}
+    if lhs.resentID != rhs.resentID {return false}
+    if lhs.repeats != rhs.repeats {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2891,7 +3721,7 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2904,6 +3734,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       case 3: try { try decoder.decodeSingularBoolField(value: &self.enabled) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.validatorURL) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.verdictLifetimeMs) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.retentionDays) }()
       default: break
       }
     }
@@ -2925,6 +3756,9 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if self.verdictLifetimeMs != 0 {
       try visitor.visitSingularInt64Field(value: self.verdictLifetimeMs, fieldNumber: 5)
     }
+    if self.retentionDays != 0 {
+      try visitor.visitSingularUInt32Field(value: self.retentionDays, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2934,6 +3768,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.enabled != rhs.enabled {return false}
     if lhs.validatorURL != rhs.validatorURL {return false}
     if lhs.verdictLifetimeMs != rhs.verdictLifetimeMs {return false}
+    if lhs.retentionDays != rhs.retentionDays {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2941,7 +3776,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SyncConfiguration"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0\u{1}immediate\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2959,6 +3794,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 8: try { try decoder.decodeSingularBoolField(value: &self.checksSession) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.online) }()
       case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
+      case 11: try { try decoder.decodeSingularBoolField(value: &self.immediate) }()
       default: break
       }
     }
@@ -2995,6 +3831,9 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if self.revision != 0 {
       try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 10)
     }
+    if self.immediate != false {
+      try visitor.visitSingularBoolField(value: self.immediate, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3009,6 +3848,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if lhs.checksSession != rhs.checksSession {return false}
     if lhs.online != rhs.online {return false}
     if lhs.revision != rhs.revision {return false}
+    if lhs.immediate != rhs.immediate {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3084,6 +3924,910 @@ nonisolated extension Mss_Bus_V1_ControlChanges: SwiftProtobuf.Message, SwiftPro
   package static func ==(lhs: Mss_Bus_V1_ControlChanges, rhs: Mss_Bus_V1_ControlChanges) -> Bool {
     if lhs.schema != rhs.schema {return false}
     if lhs.versions != rhs.versions {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationCommands"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.schema) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.schema != 0 {
+      try visitor.visitSingularUInt32Field(value: self.schema, fieldNumber: 1)
+    }
+    if !self.commands.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_OperationCommands, rhs: Mss_Bus_V1_OperationCommands) -> Bool {
+    if lhs.schema != rhs.schema {return false}
+    if lhs.commands != rhs.commands {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{2}\u{8}actor\0")
+
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _body: Mss_Bus_V1_OperationCommand.OneOf_Body?
+    var _actor: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _body = source._body
+      _actor = source._actor
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try {
+          var v: Mss_Bus_V1_TraceRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .trace(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .trace(v)
+          }
+        }()
+        case 3: try {
+          var v: Mss_Bus_V1_AppendCommand?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .dryRun(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .dryRun(v)
+          }
+        }()
+        case 4: try {
+          var v: Mss_Bus_V1_OplogName?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .recall(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .recall(v)
+          }
+        }()
+        case 5: try {
+          var v: Mss_Bus_V1_DevicesRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .devices(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .devices(v)
+          }
+        }()
+        case 6: try {
+          var v: Mss_Bus_V1_DeadLettersRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deadLetters(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deadLetters(v)
+          }
+        }()
+        case 7: try {
+          var v: Mss_Bus_V1_ReplayRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .replay(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .replay(v)
+          }
+        }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      switch _storage._body {
+      case .trace?: try {
+        guard case .trace(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      }()
+      case .dryRun?: try {
+        guard case .dryRun(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .recall?: try {
+        guard case .recall(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .devices?: try {
+        guard case .devices(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .deadLetters?: try {
+        guard case .deadLetters(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .replay?: try {
+        guard case .replay(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case nil: break
+      }
+      if !_storage._actor.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_OperationCommand, rhs: Mss_Bus_V1_OperationCommand) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._body != rhs_storage._body {return false}
+        if _storage._actor != rhs_storage._actor {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_OplogName: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OplogName"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{3}link_token\0\u{3}third_message_id\0\u{3}oplog_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.linkToken) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.thirdMessageID) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if !self.linkToken.isEmpty {
+      try visitor.visitSingularStringField(value: self.linkToken, fieldNumber: 3)
+    }
+    if !self.thirdMessageID.isEmpty {
+      try visitor.visitSingularStringField(value: self.thirdMessageID, fieldNumber: 4)
+    }
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_OplogName, rhs: Mss_Bus_V1_OplogName) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.linkToken != rhs.linkToken {return false}
+    if lhs.thirdMessageID != rhs.thirdMessageID {return false}
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_TraceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".TraceRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._oplog {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_TraceRequest, rhs: Mss_Bus_V1_TraceRequest) -> Bool {
+    if lhs._oplog != rhs._oplog {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".TraceReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}oplog\0\u{3}recalled_at_ms\0\u{1}receivers\0\u{1}counts\0\u{1}duplicate\0\u{1}state\0")
+
+  fileprivate class _StorageClass {
+    var _channelID: Int64 = 0
+    var _oplog: Mss_Bus_V1_Oplog? = nil
+    var _recalledAtMs: Int64 = 0
+    var _receivers: [Mss_Bus_V1_ReceiverTrace] = []
+    var _counts: [Mss_Bus_V1_StateCount] = []
+    var _duplicate: Bool = false
+    var _state: Int32 = 0
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _channelID = source._channelID
+      _oplog = source._oplog
+      _recalledAtMs = source._recalledAtMs
+      _receivers = source._receivers
+      _counts = source._counts
+      _duplicate = source._duplicate
+      _state = source._state
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularInt64Field(value: &_storage._channelID) }()
+        case 2: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
+        case 3: try { try decoder.decodeSingularInt64Field(value: &_storage._recalledAtMs) }()
+        case 4: try { try decoder.decodeRepeatedMessageField(value: &_storage._receivers) }()
+        case 5: try { try decoder.decodeRepeatedMessageField(value: &_storage._counts) }()
+        case 6: try { try decoder.decodeSingularBoolField(value: &_storage._duplicate) }()
+        case 7: try { try decoder.decodeSingularInt32Field(value: &_storage._state) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._channelID != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._channelID, fieldNumber: 1)
+      }
+      try { if let v = _storage._oplog {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      } }()
+      if _storage._recalledAtMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._recalledAtMs, fieldNumber: 3)
+      }
+      if !_storage._receivers.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._receivers, fieldNumber: 4)
+      }
+      if !_storage._counts.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._counts, fieldNumber: 5)
+      }
+      if _storage._duplicate != false {
+        try visitor.visitSingularBoolField(value: _storage._duplicate, fieldNumber: 6)
+      }
+      if _storage._state != 0 {
+        try visitor.visitSingularInt32Field(value: _storage._state, fieldNumber: 7)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_TraceReply, rhs: Mss_Bus_V1_TraceReply) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._channelID != rhs_storage._channelID {return false}
+        if _storage._oplog != rhs_storage._oplog {return false}
+        if _storage._recalledAtMs != rhs_storage._recalledAtMs {return false}
+        if _storage._receivers != rhs_storage._receivers {return false}
+        if _storage._counts != rhs_storage._counts {return false}
+        if _storage._duplicate != rhs_storage._duplicate {return false}
+        if _storage._state != rhs_storage._state {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReceiverTrace: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReceiverTrace"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{1}state\0\u{3}at_ms\0\u{1}connected\0\u{3}handed_out_at_ms\0\u{1}attempts\0\u{3}sync_point\0\u{3}confirmed_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.state) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.atMs) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.connected) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.handedOutAtMs) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.confirmedAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
+    }
+    if self.state != 0 {
+      try visitor.visitSingularInt32Field(value: self.state, fieldNumber: 2)
+    }
+    if self.atMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.atMs, fieldNumber: 3)
+    }
+    if self.connected != false {
+      try visitor.visitSingularBoolField(value: self.connected, fieldNumber: 4)
+    }
+    if self.handedOutAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.handedOutAtMs, fieldNumber: 5)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularUInt32Field(value: self.attempts, fieldNumber: 6)
+    }
+    if self.syncPoint != 0 {
+      try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 7)
+    }
+    if self.confirmedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.confirmedAtMs, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReceiverTrace, rhs: Mss_Bus_V1_ReceiverTrace) -> Bool {
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.atMs != rhs.atMs {return false}
+    if lhs.connected != rhs.connected {return false}
+    if lhs.handedOutAtMs != rhs.handedOutAtMs {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.syncPoint != rhs.syncPoint {return false}
+    if lhs.confirmedAtMs != rhs.confirmedAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_StateCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".StateCount"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}devices\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt32Field(value: &self.state) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.devices) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.state != 0 {
+      try visitor.visitSingularInt32Field(value: self.state, fieldNumber: 1)
+    }
+    if self.devices != 0 {
+      try visitor.visitSingularInt64Field(value: self.devices, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_StateCount, rhs: Mss_Bus_V1_StateCount) -> Bool {
+    if lhs.state != rhs.state {return false}
+    if lhs.devices != rhs.devices {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RecallReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RecallReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}uncertain\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.uncertain) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 1)
+    }
+    if self.uncertain != false {
+      try visitor.visitSingularBoolField(value: self.uncertain, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RecallReply, rhs: Mss_Bus_V1_RecallReply) -> Bool {
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.uncertain != rhs.uncertain {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DevicesRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DevicesRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}after_device_id\0\u{1}limit\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.afterDeviceID) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.afterDeviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.afterDeviceID, fieldNumber: 3)
+    }
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DevicesRequest, rhs: Mss_Bus_V1_DevicesRequest) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.afterDeviceID != rhs.afterDeviceID {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DevicesReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DevicesReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}devices\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.devices) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.devices.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.devices, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DevicesReply, rhs: Mss_Bus_V1_DevicesReply) -> Bool {
+    if lhs.devices != rhs.devices {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceRow"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}user_id\0\u{3}gateway_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{1}owner\0\u{3}valid_verdict\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.foreground) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.owner) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.validVerdict) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.gatewayID.isEmpty {
+      try visitor.visitSingularStringField(value: self.gatewayID, fieldNumber: 3)
+    }
+    if self.operatingSystem != .any {
+      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 4)
+    }
+    if !self.appVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 5)
+    }
+    if self.foreground != false {
+      try visitor.visitSingularBoolField(value: self.foreground, fieldNumber: 6)
+    }
+    if self.owner != false {
+      try visitor.visitSingularBoolField(value: self.owner, fieldNumber: 7)
+    }
+    if self.validVerdict != false {
+      try visitor.visitSingularBoolField(value: self.validVerdict, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceRow, rhs: Mss_Bus_V1_DeviceRow) -> Bool {
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.gatewayID != rhs.gatewayID {return false}
+    if lhs.operatingSystem != rhs.operatingSystem {return false}
+    if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.foreground != rhs.foreground {return false}
+    if lhs.owner != rhs.owner {return false}
+    if lhs.validVerdict != rhs.validVerdict {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeadLettersRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeadLettersRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}limit\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeadLettersRequest, rhs: Mss_Bus_V1_DeadLettersRequest) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeadLettersReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeadLettersReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}letters\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.letters) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.letters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.letters, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeadLettersReply, rhs: Mss_Bus_V1_DeadLettersReply) -> Bool {
+    if lhs.letters != rhs.letters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeadLetter: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeadLetter"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}biz_type\0\u{1}target\0\u{3}oplog_id\0\u{3}third_message_id\0\u{3}device_id\0\u{1}attempts\0\u{3}dead_at_ms\0\u{1}replayable\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._target) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.thirdMessageID) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.deadAtMs) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.replayable) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 1)
+    }
+    try { if let v = self._target {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 3)
+    }
+    if !self.thirdMessageID.isEmpty {
+      try visitor.visitSingularStringField(value: self.thirdMessageID, fieldNumber: 4)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 5)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularUInt32Field(value: self.attempts, fieldNumber: 6)
+    }
+    if self.deadAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadAtMs, fieldNumber: 7)
+    }
+    if self.replayable != false {
+      try visitor.visitSingularBoolField(value: self.replayable, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeadLetter, rhs: Mss_Bus_V1_DeadLetter) -> Bool {
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs._target != rhs._target {return false}
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.thirdMessageID != rhs.thirdMessageID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.deadAtMs != rhs.deadAtMs {return false}
+    if lhs.replayable != rhs.replayable {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReplayRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReplayRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._oplog {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReplayRequest, rhs: Mss_Bus_V1_ReplayRequest) -> Bool {
+    if lhs._oplog != rhs._oplog {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReplayReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReplayReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}reread_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.rereadID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.rereadID != 0 {
+      try visitor.visitSingularInt64Field(value: self.rereadID, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReplayReply, rhs: Mss_Bus_V1_ReplayReply) -> Bool {
+    if lhs.rereadID != rhs.rereadID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3246,7 +4990,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3398,6 +5142,71 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .taken(v)
         }
       }()
+      case 13: try {
+        var v: Mss_Bus_V1_TraceReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .trace(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .trace(v)
+        }
+      }()
+      case 14: try {
+        var v: Mss_Bus_V1_RecallReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .recall(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .recall(v)
+        }
+      }()
+      case 15: try {
+        var v: Mss_Bus_V1_DevicesReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .devices(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .devices(v)
+        }
+      }()
+      case 16: try {
+        var v: Mss_Bus_V1_DeadLettersReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .deadLetters(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .deadLetters(v)
+        }
+      }()
+      case 17: try {
+        var v: Mss_Bus_V1_ReplayReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .replay(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .replay(v)
+        }
+      }()
       default: break
       }
     }
@@ -3455,6 +5264,26 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .taken?: try {
       guard case .taken(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .trace?: try {
+      guard case .trace(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+    }()
+    case .recall?: try {
+      guard case .recall(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case .devices?: try {
+      guard case .devices(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+    }()
+    case .deadLetters?: try {
+      guard case .deadLetters(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .replay?: try {
+      guard case .replay(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
     }()
     case nil: break
     }
@@ -3571,7 +5400,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotices: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".GatewayNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3605,6 +5434,19 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
           self.body = .superseded(v)
         }
       }()
+      case 3: try {
+        var v: Mss_Bus_V1_RereadWaiting?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .rereadWaiting(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .rereadWaiting(v)
+        }
+      }()
       default: break
       }
     }
@@ -3624,6 +5466,10 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
       guard case .superseded(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
     }()
+    case .rereadWaiting?: try {
+      guard case .rereadWaiting(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -3631,6 +5477,41 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
 
   package static func ==(lhs: Mss_Bus_V1_GatewayNotice, rhs: Mss_Bus_V1_GatewayNotice) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RereadWaiting: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RereadWaiting"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RereadWaiting, rhs: Mss_Bus_V1_RereadWaiting) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3782,7 +5663,7 @@ nonisolated extension Mss_Bus_V1_Facts: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Fact"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{1}stored\0\u{1}confirmed\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{1}stored\0\u{1}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3844,6 +5725,45 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.body = .confirmed(v)
         }
       }()
+      case 7: try {
+        var v: Mss_Bus_V1_Skipped?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .skipped(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .skipped(v)
+        }
+      }()
+      case 8: try {
+        var v: Mss_Bus_V1_Resent?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .resent(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .resent(v)
+        }
+      }()
+      case 9: try {
+        var v: Mss_Bus_V1_Discarded?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .discarded(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .discarded(v)
+        }
+      }()
       default: break
       }
     }
@@ -3876,6 +5796,18 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
     case .confirmed?: try {
       guard case .confirmed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .skipped?: try {
+      guard case .skipped(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case .resent?: try {
+      guard case .resent(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .discarded?: try {
+      guard case .discarded(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
     }()
     case nil: break
     }
@@ -4035,6 +5967,131 @@ nonisolated extension Mss_Bus_V1_Confirmed: SwiftProtobuf.Message, SwiftProtobuf
   package static func ==(lhs: Mss_Bus_V1_Confirmed, rhs: Mss_Bus_V1_Confirmed) -> Bool {
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.oplogIds != rhs.oplogIds {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Skipped: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Skipped"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_ids\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 2: try { try decoder.decodeRepeatedInt64Field(value: &self.oplogIds) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
+    }
+    if !self.oplogIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.oplogIds, fieldNumber: 2)
+    }
+    if self.reason != .unknown {
+      try visitor.visitSingularEnumField(value: self.reason, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Skipped, rhs: Mss_Bus_V1_Skipped) -> Bool {
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.oplogIds != rhs.oplogIds {return false}
+    if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Resent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Resent"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_id\0\u{1}attempts\0\u{1}dead\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.dead) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
+    }
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 2)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularUInt32Field(value: self.attempts, fieldNumber: 3)
+    }
+    if self.dead != false {
+      try visitor.visitSingularBoolField(value: self.dead, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Resent, rhs: Mss_Bus_V1_Resent) -> Bool {
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.dead != rhs.dead {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Discarded: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Discarded"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{1}after\0\u{1}upto\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
+    }
+    if self.after != 0 {
+      try visitor.visitSingularInt64Field(value: self.after, fieldNumber: 2)
+    }
+    if self.upto != 0 {
+      try visitor.visitSingularInt64Field(value: self.upto, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Discarded, rhs: Mss_Bus_V1_Discarded) -> Bool {
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.after != rhs.after {return false}
+    if lhs.upto != rhs.upto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

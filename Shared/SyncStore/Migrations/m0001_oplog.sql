@@ -42,7 +42,9 @@ CREATE TABLE instance (
     name text NOT NULL,
     is_enabled boolean NOT NULL,
     validator_url text NOT NULL,
-    verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0)
+    verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0),
+    -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
+    retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days')
 );
 
 CREATE TABLE sync_configuration (
@@ -55,6 +57,7 @@ CREATE TABLE sync_configuration (
     threshold integer NOT NULL CHECK (threshold BETWEEN 0 AND 1000),
     checks_session boolean NOT NULL,
     is_online boolean NOT NULL,
+    is_immediate boolean NOT NULL,
     revision integer NOT NULL DEFAULT 1,
     -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
     data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -92,13 +95,15 @@ CREATE TABLE oplog (
     oplog_id bigint NOT NULL,
     third_message_id text COLLATE "C" NOT NULL,
     third_message_hash bigint NOT NULL,
-    payload bytea, -- null: non-persistent, it went out live or not at all
+    payload bytea, -- null: non-persistent, it went out live or not at all; or recalled
     is_binary boolean NOT NULL,
     operating_system smallint NOT NULL,
     minimum_version text NOT NULL,
     maximum_version text NOT NULL,
     valid_until timestamptz NOT NULL,
-    created_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL,
+    recalls bigint, -- a tombstone: the oplog that was recalled
+    recalled_at timestamptz -- the payload is gone since then
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
 CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
@@ -122,6 +127,14 @@ BEGIN
 END $$;
 SELECT ensure_oplog_partitions(3);
 
+-- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
+-- They are detached concurrently, which no push waits for, and then dropped.
+CREATE VIEW ended_oplog_partition AS
+    SELECT c.relname AS name, i.inhrelid IS NOT NULL AS is_attached, coalesce(i.inhdetachpending, false) AS is_detaching
+    FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
+    WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname ~ '^oplog_\d{8}$'
+        AND to_date(substr(c.relname, 7), 'YYYYMMDD') + 7 < now() AT TIME ZONE 'UTC' - interval '31 days';
+
 -- Appends a batch and answers every row, in one transaction and one round trip.
 --
 -- The configuration is asked here, not where the call came in: what is in force at the commit decides (spec D17). A row
@@ -137,12 +150,12 @@ CREATE FUNCTION append_oplogs(
     in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_valid_until_ms bigint[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
-    valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean, checks_session boolean
+    valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
+    checks_session boolean, is_immediate boolean
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     first_id bigint;
     written_at timestamptz;
-    keep_until timestamptz;
 BEGIN
     INSERT INTO channel (instance_id, kind, target, biz_type)
     SELECT DISTINCT i.instance_id, i.kind, i.target, i.biz_type
@@ -164,12 +177,11 @@ BEGIN
 
     SELECT epoch << 40 INTO STRICT first_id FROM incarnation;
     written_at := clock_timestamp();
-    keep_until := written_at + interval '30 days';
 
     RETURN QUERY
     WITH located AS MATERIALIZED (
         SELECT i.*, c.channel_id, c.head, f.is_persistent, f.kind = 0 AND NOT f.is_multi_device AS is_single_device,
-            f.checks_session,
+            f.checks_session, f.is_immediate, written_at + n.retention AS keep_until,
             (SELECT o.oplog_id FROM oplog o
              WHERE o.channel_id = c.channel_id AND o.third_message_hash = i.third_message_hash
                 AND o.third_message_id = i.third_message_id AND o.created_at >= f.data_since
@@ -192,8 +204,8 @@ BEGIN
                 greatest(l.head, first_id) + count(*) FILTER (WHERE l.occurrence = 1 AND l.known_id IS NULL)
                     OVER (PARTITION BY l.channel_id ORDER BY l.ordinal)
             END AS new_id,
-            CASE WHEN l.valid_until_ms = 0 THEN keep_until
-                ELSE least(to_timestamp(l.valid_until_ms / 1000.0), keep_until) END AS valid_until
+            CASE WHEN l.valid_until_ms = 0 THEN l.keep_until
+                ELSE least(to_timestamp(l.valid_until_ms / 1000.0), l.keep_until) END AS valid_until
         FROM located l
     ), stored AS (
         INSERT INTO oplog (
@@ -212,8 +224,57 @@ BEGIN
         coalesce(n.new_id, n.known_id, max(n.new_id) OVER (PARTITION BY n.channel_id, n.third_message_id)),
         n.new_id IS NULL, n.head,
         floor(extract(epoch FROM n.valid_until) * 1000)::bigint,
-        floor(extract(epoch FROM written_at) * 1000)::bigint, n.is_persistent, n.is_single_device, n.checks_session
+        floor(extract(epoch FROM written_at) * 1000)::bigint, n.is_persistent, n.is_single_device, n.checks_session,
+        n.is_immediate
     FROM numbered n ORDER BY n.ordinal;
+END $$;
+
+-- Recalls an oplog: its payload is gone, and a tombstone that names it follows in the channel (spec H7). No row: there
+-- is no such oplog. Recalling again changes nothing and answers as before.
+CREATE FUNCTION recall_oplog(
+    in_instance text, in_kind smallint, in_target text, in_biz_type text, in_third_message_id text, in_hash bigint
+) RETURNS TABLE (
+    channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint, minimum_version text,
+    maximum_version text, valid_until_ms bigint, created_at_ms bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    found_channel channel;
+    original oplog;
+    mark oplog;
+BEGIN
+    SELECT * INTO found_channel FROM channel c
+    WHERE c.instance_id = in_instance AND c.kind = in_kind AND c.target = in_target AND c.biz_type = in_biz_type
+    FOR UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT o.* INTO original FROM oplog o
+    JOIN sync_configuration f ON f.instance_id = in_instance AND f.biz_type = in_biz_type
+    WHERE o.channel_id = found_channel.channel_id AND o.third_message_hash = in_hash
+        AND o.third_message_id = in_third_message_id AND o.created_at >= f.data_since;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF original.recalled_at IS NULL THEN
+        UPDATE oplog o SET payload = NULL, recalled_at = clock_timestamp()
+        WHERE o.channel_id = original.channel_id AND o.oplog_id = original.oplog_id
+            AND o.created_at = original.created_at;
+        -- Whom the original was for gets the tombstone; it is kept as long as an oplog can be.
+        INSERT INTO oplog (
+            channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
+            minimum_version, maximum_version, valid_until, created_at, recalls)
+        SELECT original.channel_id, greatest(found_channel.head, (SELECT epoch << 40 FROM incarnation)) + 1, '', 0, '',
+            false, original.operating_system, original.minimum_version, original.maximum_version,
+            clock_timestamp() + interval '30 days', clock_timestamp(), original.oplog_id
+        RETURNING * INTO mark;
+        UPDATE channel c SET head = mark.oplog_id WHERE c.channel_id = original.channel_id;
+    ELSE
+        SELECT o.* INTO mark FROM oplog o
+        WHERE o.channel_id = original.channel_id AND o.oplog_id > original.oplog_id AND o.recalls = original.oplog_id;
+        -- As durable as the first answer.
+        UPDATE channel c SET head = c.head WHERE c.channel_id = original.channel_id;
+    END IF;
+    RETURN QUERY SELECT original.channel_id, original.oplog_id, mark.oplog_id, found_channel.head,
+        original.operating_system, original.minimum_version, original.maximum_version,
+        floor(extract(epoch FROM mark.valid_until) * 1000)::bigint,
+        floor(extract(epoch FROM mark.created_at) * 1000)::bigint;
 END $$;
 
 -- ---- receivers -----------------------------------------------------------------------------------------------------
@@ -225,8 +286,25 @@ CREATE TABLE sync_point (
     device_id text COLLATE "C" NOT NULL,
     store_id text COLLATE "C" NOT NULL,
     oplog_id bigint NOT NULL,
+    -- Of a simple device: how often the batch that begins with this oplog went out again (reliability R7).
+    resent_id bigint NOT NULL DEFAULT 0,
+    repeats smallint NOT NULL DEFAULT 0,
     PRIMARY KEY (channel_id, device_id, store_id)
 ) WITH (fillfactor = 80);
+
+-- What one device is to be given again, below its sync point (spec D3); acknowledged by its number.
+CREATE TABLE reread (
+    reread_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    channel_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    oplog_id bigint NOT NULL,
+    reason text NOT NULL,
+    actor text NOT NULL,
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    done_at timestamptz
+);
+CREATE INDEX reread_by_device ON reread (device_id) WHERE done_at IS NULL;
+CREATE INDEX reread_by_oplog ON reread (channel_id, oplog_id, device_id);
 
 -- Leases and sessions are unlogged: after a crash of the server they are empty, the gateways find their lease gone
 -- and announce every session again (design §4).

@@ -29,6 +29,31 @@ CREATE TABLE statistics_stored (
     PRIMARY KEY (channel_id, device_id)
 ) WITH (fillfactor = 80);
 
+-- What became of an oplog at one device: the record that the trace reads (spec H7). Null: it has not happened.
+CREATE TABLE statistics_delivery (
+    channel_id bigint NOT NULL,
+    oplog_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    handed_out_at timestamptz,
+    attempts integer NOT NULL, -- how often the app was given it, as far as the device told
+    skipped_at timestamptz,
+    skip_reason smallint,
+    confirmed_at timestamptz,
+    dead_at timestamptz,
+    PRIMARY KEY (channel_id, oplog_id, device_id)
+) WITH (fillfactor = 80);
+CREATE INDEX statistics_delivery_dead ON statistics_delivery (dead_at) WHERE dead_at IS NOT NULL;
+
+-- Ranges of a backlog that a threshold passed over for one device (spec D10).
+CREATE TABLE statistics_discarded (
+    channel_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    upto bigint NOT NULL,
+    after bigint NOT NULL,
+    discarded_at timestamptz NOT NULL,
+    PRIMARY KEY (channel_id, device_id, upto)
+);
+
 -- Always the sum over statistics_oplog of what its rows contribute: an accepted oplog is one push of the day (UTC) it
 -- was accepted on, and one arrival of that same day once a device has confirmed it (spec S2).
 CREATE TABLE statistics_day (
@@ -46,12 +71,18 @@ CREATE TABLE statistics_day (
 -- the difference that a row makes to its day is counted by exactly one of the aggregators that race for it. All
 -- aggregators take their locks in one order: tables as below, rows by key.
 --
--- The arrays of oplogs hold each (channel, oplog) at most once, those of channels and of devices likewise.
+-- The arrays of oplogs hold each (channel, oplog) at most once, those of channels, of devices, of deliveries and of
+-- discarded ranges likewise.
 CREATE FUNCTION fold_statistics(
     in_address_channel bigint[], in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
     in_channel bigint[], in_oplog bigint[],
     in_accepted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
-    in_stored_channel bigint[], in_device text[], in_upto bigint[], in_stored_ms bigint[]
+    in_stored_channel bigint[], in_device text[], in_upto bigint[], in_stored_ms bigint[],
+    in_delivery_channel bigint[], in_delivery_oplog bigint[], in_delivery_device text[],
+    in_delivery_handed_out_ms bigint[], in_attempts bigint[], in_skipped_ms bigint[], in_skip_reason smallint[],
+    in_delivery_confirmed_ms bigint[], in_dead_ms bigint[],
+    in_discarded_channel bigint[], in_discarded_device text[], in_discarded_after bigint[],
+    in_discarded_upto bigint[], in_discarded_ms bigint[]
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     INSERT INTO statistics_channel (channel_id, instance_id, kind, target, biz_type)
@@ -83,7 +114,39 @@ BEGIN
     ON CONFLICT (channel_id, device_id) DO UPDATE SET upto = excluded.upto, stored_at = excluded.stored_at
     WHERE t.upto < excluded.upto;
 
-    -- LEAST passes over nulls.
+    -- LEAST and GREATEST pass over nulls.
+    INSERT INTO statistics_delivery AS t (
+        channel_id, oplog_id, device_id, handed_out_at, attempts, skipped_at, skip_reason, confirmed_at, dead_at)
+    SELECT i.channel_id, i.oplog_id, i.device_id, to_timestamp(i.handed_out_ms / 1000.0), i.attempts::integer,
+        to_timestamp(i.skipped_ms / 1000.0), i.skip_reason, to_timestamp(i.confirmed_ms / 1000.0),
+        to_timestamp(i.dead_ms / 1000.0)
+    FROM unnest(
+        in_delivery_channel, in_delivery_oplog, in_delivery_device, in_delivery_handed_out_ms, in_attempts,
+        in_skipped_ms, in_skip_reason, in_delivery_confirmed_ms, in_dead_ms
+    ) AS i (
+        channel_id, oplog_id, device_id, handed_out_ms, attempts, skipped_ms, skip_reason, confirmed_ms, dead_ms)
+    ORDER BY i.channel_id, i.oplog_id, i.device_id COLLATE "C"
+    ON CONFLICT (channel_id, oplog_id, device_id) DO UPDATE SET
+        handed_out_at = least(t.handed_out_at, excluded.handed_out_at),
+        attempts = greatest(t.attempts, excluded.attempts),
+        skip_reason = CASE WHEN (t.skipped_at, t.skip_reason) < (excluded.skipped_at, excluded.skip_reason)
+            OR excluded.skipped_at IS NULL THEN t.skip_reason ELSE excluded.skip_reason END,
+        skipped_at = least(t.skipped_at, excluded.skipped_at),
+        confirmed_at = least(t.confirmed_at, excluded.confirmed_at),
+        dead_at = greatest(t.dead_at, excluded.dead_at)
+    WHERE (t.handed_out_at, t.attempts, t.skipped_at, t.skip_reason, t.confirmed_at, t.dead_at) IS DISTINCT FROM
+        (excluded.handed_out_at, excluded.attempts, excluded.skipped_at, excluded.skip_reason, excluded.confirmed_at,
+            excluded.dead_at);
+
+    INSERT INTO statistics_discarded AS t (channel_id, device_id, upto, after, discarded_at)
+    SELECT i.channel_id, i.device_id, i.upto, i.after, to_timestamp(i.at_ms / 1000.0)
+    FROM unnest(in_discarded_channel, in_discarded_device, in_discarded_upto, in_discarded_after, in_discarded_ms)
+        AS i (channel_id, device_id, upto, after, at_ms)
+    ORDER BY i.channel_id, i.device_id COLLATE "C", i.upto
+    ON CONFLICT (channel_id, device_id, upto) DO UPDATE SET
+        after = least(t.after, excluded.after), discarded_at = least(t.discarded_at, excluded.discarded_at)
+    WHERE (t.after, t.discarded_at) IS DISTINCT FROM (excluded.after, excluded.discarded_at);
+
     WITH folded AS (
         SELECT s.channel_id, s.oplog_id, s.accepted_at AS old_accepted_at, s.first_confirmed_at AS old_confirmed_at,
             least(s.accepted_at, to_timestamp(i.accepted_ms / 1000.0)) AS accepted_at,

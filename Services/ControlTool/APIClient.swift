@@ -1,0 +1,47 @@
+import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// The HTTP API as the tool calls it: as any backend would.
+struct APIClient: ParsableArguments {
+    @Option(help: "The API's address.")
+    var api = "http://127.0.0.1:7080"
+
+    /// One call; fails with the answer's text when it is not a success.
+    ///
+    /// - Parameters:
+    ///   - path: below `/webapi/sync/`.
+    ///   - body: sent by POST as JSON; nil: GET.
+    /// - Returns: the answer's JSON text.
+    func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
+        var components = URLComponents(string: "\(api)/webapi/sync/\(path)")
+        components?.queryItems = query.compactMap { name, value in value.map { URLQueryItem(name: name, value: $0) } }
+        guard let url = components?.url else { throw ValidationError("--api is not a URL") }
+        var request = HTTPClientRequest(url: url.absoluteString)
+        if let body {
+            request.method = .POST
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(body)))
+        }
+        let response: HTTPClientResponse
+        do {
+            response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        } catch {
+            throw ValidationError("the API at \(api) cannot be reached (\(error)); is it running?")
+        }
+        return Data(try await response.body.collect(upTo: 1 << 20).readableBytesView)
+    }
+
+    /// The members of an answer that every call has.
+    struct Answer: Decodable {
+        let success: Bool
+    }
+
+    /// Prints an answer as it came; a failure ends the tool with 1.
+    static func show(_ answer: Data) throws {
+        print(String(decoding: answer, as: UTF8.self))
+        guard (try? JSONDecoder().decode(Answer.self, from: answer))?.success == true else { throw ExitCode.failure }
+    }
+}

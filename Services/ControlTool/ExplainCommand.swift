@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import SyncModel
+
+/// `mssctl explain`: why a push did, or did not, arrive.
+struct ExplainCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain", abstract: "Says in words where a push stands with every device, and why.")
+
+    @OptionGroup var api: APIClient
+    @OptionGroup var name: OplogArguments
+    @Option(help: "The oplog id, instead of --id.")
+    var oplog: Int64?
+    @Option(help: "Only this device; needed to see one device of a global push.")
+    var device: String?
+    @Flag(help: "Print the API's answer as it is.")
+    var json = false
+
+    /// What is read of the answer.
+    private struct Trace: Decodable {
+        struct Receiver: Decodable {
+            let deviceId: String
+            let state: String
+            let detail: String
+            let connected: Bool
+        }
+        struct Count: Decodable {
+            let state: String
+            let count: Int
+            let detail: String
+        }
+        let oplogId: Int64
+        let thirdMsgId: String
+        let acceptedAt: Int64
+        let validUntil: Int64
+        let recalledAt: Int64?
+        let state: String
+        let detail: String
+        let receivers: [Receiver]
+        let counts: [Count]?
+    }
+
+    func validate() throws {
+        if name.id == nil, oplog == nil { throw ValidationError("--id or --oplog is needed: which push is meant?") }
+    }
+
+    func run() async throws {
+        let answer = try await api.call(
+            "trace",
+            [
+                ("instanceId", name.instance), ("bizType", name.bizType), ("linkToken", name.to),
+                ("thirdMsgId", name.id), ("oplogId", oplog.map { "\($0)" }), ("deviceId", device),
+            ])
+        guard !json, let trace = try? JSONDecoder().decode(Trace.self, from: answer) else {
+            return try APIClient.show(answer)
+        }
+        print("\(trace.state): \(trace.detail)")
+        print(
+            "oplog \(trace.oplogId), thirdMsgId \(trace.thirdMsgId), accepted \(WallTime(milliseconds: trace.acceptedAt).text)"
+        )
+        print("valid until \(WallTime(milliseconds: trace.validUntil).text)")
+        if let recalledAt = trace.recalledAt { print("recalled \(WallTime(milliseconds: recalledAt).text)") }
+        for count in trace.counts ?? [] { print("\(count.count)\t\(count.state)\t\(count.detail)") }
+        for receiver in trace.receivers {
+            let connection = receiver.connected ? "connected" : "not connected"
+            print("\(receiver.deviceId)\t\(connection)\t\(receiver.state)\t\(receiver.detail)")
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import DeviceProtocol
+import SyncModel
+
+/// The resend ladder of one channel for a device that does not tell stored from confirmed (spec D14); pure.
+///
+/// It stands on the lowest batch without an acknowledgement. Its count is on record before a batch goes out again, and
+/// only time on an open connection moves it: a batch that is sent once more after a reconnect is no step.
+struct BatchResends {
+    /// What is to be done when a wait is over.
+    enum Step {
+        /// Record the count, then send again.
+        case record(oplogID: OplogID, repeats: Int)
+        /// Go on behind the batch.
+        case giveUp(oplogIDs: [OplogID], upto: OplogID, attempts: Int)
+    }
+
+    private let ladder: ResendLadder
+    private var batches: [Mss_Device_V1_ChannelBatch] = []
+    /// Steps taken by the batch that begins with this oplog.
+    private var taken: (oplogID: OplogID, repeats: Int)
+    private var dueAt: ContinuousClock.Instant?
+
+    /// - Parameter recorded: the count on record, and the oplog that it is of.
+    init(ladder: ResendLadder, recorded: (oplogID: OplogID, repeats: Int)) {
+        self.ladder = ladder
+        taken = recorded
+    }
+
+    private var lowest: OplogID? { batches.first?.entries.first.map { OplogID($0.oplogID) } }
+    private var repeats: Int { lowest == taken.oplogID ? taken.repeats : 0 }
+    private var state: ResendLadder.State { ResendLadder.State(repeats: repeats, handOuts: repeats + 1) }
+
+    /// A batch goes out; it comes back with the number of the attempt.
+    mutating func sent(
+        _ batch: Mss_Device_V1_ChannelBatch, now: ContinuousClock.Instant
+    ) -> Mss_Device_V1_ChannelBatch {
+        batches.append(batch)
+        guard batches.count == 1 else { return batch }
+        dueAt = now + ladder.next(after: state).wait
+        return numbered(batch)
+    }
+
+    /// The device has everything up to here; the oplogs that it has since now.
+    mutating func acknowledged(upto: OplogID, now: ContinuousClock.Instant) -> [OplogID] {
+        let done = batches.prefix { $0.upto <= upto.value }
+        guard !done.isEmpty else { return [] }
+        batches.removeFirst(done.count)
+        dueAt = batches.isEmpty ? nil : now + ladder.next(after: state).wait
+        return done.flatMap { $0.entries.map { OplogID($0.oplogID) } }
+    }
+
+    /// What is due; nil: nothing.
+    mutating func due(now: ContinuousClock.Instant) -> Step? {
+        guard let dueAt, dueAt <= now, let batch = batches.first, let lowest else { return nil }
+        switch ladder.next(after: state).step {
+        case .handOut:
+            // Asked for again should the record fail.
+            self.dueAt = now + ladder.firstWait
+            return .record(oplogID: lowest, repeats: repeats + 1)
+        case .dead:
+            return .giveUp(
+                oplogIDs: batch.entries.map { OplogID($0.oplogID) }, upto: OplogID(batch.upto), attempts: repeats + 1)
+        }
+    }
+
+    /// The count is on record: the batch that goes out again; nil when it was acknowledged meanwhile.
+    mutating func recorded(
+        oplogID: OplogID, repeats: Int, now: ContinuousClock.Instant
+    ) -> Mss_Device_V1_ChannelBatch? {
+        guard lowest == oplogID, let batch = batches.first else { return nil }
+        taken = (oplogID, repeats)
+        dueAt = now + ladder.next(after: state).wait
+        return numbered(batch)
+    }
+
+    private func numbered(_ batch: Mss_Device_V1_ChannelBatch) -> Mss_Device_V1_ChannelBatch {
+        guard repeats > 0 else { return batch }
+        var batch = batch
+        for index in batch.entries.indices { batch.entries[index].attempt = UInt32(repeats + 1) }
+        return batch
+    }
+}

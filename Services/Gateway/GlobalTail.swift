@@ -1,0 +1,57 @@
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+
+/// The newest entries of one global channel, read once for all sessions of this gateway; pure (spec D15).
+///
+/// It has everything that is stored and valid above `from` and up to `upto`.
+struct GlobalTail {
+    /// Entries kept at the most; a session that needs older ones reads them itself.
+    static let entriesMax = 256
+
+    private(set) var from: OplogID
+    private(set) var upto: OplogID
+    private(set) var entries: [Oplog] = []
+
+    /// A tail that begins above a position and holds nothing yet.
+    init(from: OplogID) {
+        self.from = from
+        upto = from
+    }
+
+    /// Adds the page that follows; entries below `upto` are known.
+    mutating func add(_ page: [Oplog], upto end: OplogID) {
+        entries += page.filter { $0.id > upto }
+        upto = max(upto, end)
+        let excess = entries.count - Self.entriesMax
+        guard excess > 0 else { return }
+        from = entries[excess - 1].id
+        entries.removeFirst(excess)
+    }
+
+    /// Forgets what was recalled.
+    mutating func remove(_ ids: Set<OplogID>) { entries.removeAll { ids.contains($0.id) } }
+
+    /// The page that the store would answer with; nil when only the store can.
+    func page(for request: PageRequest, now: WallTime) -> Mss_Bus_V1_FetchReply? {
+        guard upto >= request.head else { return nil }
+        let valid = entries.filter { $0.id > request.after && $0.validUntil > now }
+        var start = request.after
+        if request.newest > 0 {
+            let matching = valid.filter { $0.targeting.exclusion(of: request.traits) == nil }
+            if matching.count >= request.newest {
+                start = OplogID(matching[matching.count - request.newest].id.value - 1)
+            }
+        }
+        guard start >= from else { return nil }
+        let page = Array(valid.drop { $0.id <= start }.prefix(Limits.fetchPageOplogs))
+        let isFull = page.count == Limits.fetchPageOplogs
+        return .with {
+            $0.after = request.after.value
+            $0.upto = (isFull ? page.last?.id ?? upto : upto).value
+            $0.entries = page.map(\.bus)
+            $0.more = isFull
+            $0.discardedUpto = start.value
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import BusMessages
+import Metrics
+import ServiceKit
+import SyncModel
+import Synchronization
+
+/// The tails of the global channels that sessions of this gateway read: one read of the store serves all who wait.
+final class GlobalTails: Sendable {
+    /// Answers with a page, or with nil when the session is to ask the store itself.
+    typealias Answer = @Sendable (Mss_Bus_V1_FetchReply?) -> Void
+    /// Reads a page of a channel for any device: above a position, or the newest so many.
+    typealias Read =
+        @Sendable (
+            _ channelID: Int64, _ after: OplogID, _ newest: Int,
+            _ answer: @escaping @Sendable (Mss_Bus_V1_FetchReply?) -> Void
+        ) -> Void
+
+    private struct Channel {
+        var tail: GlobalTail?
+        var isReading = false
+        var waiting: [(request: PageRequest, answer: Answer)] = []
+        /// What was recalled while a page was on its way, which may still have it.
+        var recalled: Set<OplogID> = []
+    }
+
+    private struct State {
+        var channels: [Int64: Channel] = [:]
+        /// Rises when everything known is thrown away; a page that was asked for before is then worth nothing.
+        var generation = 0
+    }
+
+    private let state = Mutex(State())
+    private let read: Read
+    private let served = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "memory")])
+    private let passedOn = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "store")])
+
+    init(read: @escaping Read) { self.read = read }
+
+    /// What becomes of a request at once.
+    private enum Outcome {
+        case answered(Mss_Bus_V1_FetchReply)
+        /// It lies below what is kept here.
+        case passedOn
+        /// It waits for a read; the first who waits begins it.
+        case waits(isFirst: Bool)
+    }
+
+    /// Answers from memory, after one read for all when the channel has moved.
+    func page(for request: PageRequest, now: WallTime, answer: @escaping Answer) {
+        let outcome = state.withLock { state -> Outcome in
+            var channel = state.channels[request.channelID] ?? Channel()
+            defer { state.channels[request.channelID] = channel }
+            if let page = channel.tail?.page(for: request, now: now) { return .answered(page) }
+            if let tail = channel.tail, tail.upto >= request.head { return .passedOn }
+            channel.waiting.append((request, answer))
+            defer { channel.isReading = true }
+            return .waits(isFirst: !channel.isReading)
+        }
+        switch outcome {
+        case .answered(let page):
+            served.increment()
+            answer(page)
+        case .passedOn:
+            passedOn.increment()
+            answer(nil)
+        case .waits(let isFirst):
+            if isFirst { readOn(request.channelID) }
+        }
+    }
+
+    /// What a tombstone names is not handed out any more.
+    func recalled(_ ids: Set<OplogID>, channelID: Int64) {
+        state.withLock { state in
+            state.channels[channelID]?.tail?.remove(ids)
+            if state.channels[channelID]?.isReading == true { state.channels[channelID]?.recalled.formUnion(ids) }
+        }
+    }
+
+    /// Configurations have changed: what belonged to a deleted one must not go out.
+    func forgetAll() {
+        let waiting = state.withLock { state in
+            defer {
+                state.channels = [:]
+                state.generation += 1
+            }
+            return state.channels.values.flatMap(\.waiting)
+        }
+        for one in waiting { one.answer(nil) }
+    }
+
+    private func readOn(_ channelID: Int64) {
+        let (position, generation) = state.withLock { ($0.channels[channelID]?.tail?.upto, $0.generation) }
+        read(channelID, position ?? .zero, position == nil ? GlobalTail.entriesMax : 0) { [self] page in
+            took(page, channelID: channelID, generation: generation)
+        }
+    }
+
+    private func took(_ page: Mss_Bus_V1_FetchReply?, channelID: Int64, generation: Int) {
+        let isComplete = page.map { !$0.more } ?? true
+        let waiting = state.withLock { state -> [(request: PageRequest, answer: Answer)]? in
+            guard state.generation == generation, var channel = state.channels[channelID] else { return [] }
+            defer { state.channels[channelID] = channel }
+            if let page {
+                var tail = channel.tail ?? GlobalTail(from: OplogID(page.discardedUpto))
+                tail.add(page.entries.map(Oplog.init(bus:)), upto: OplogID(page.upto))
+                tail.remove(channel.recalled)
+                channel.tail = tail
+            }
+            guard isComplete else { return nil }
+            defer {
+                channel.isReading = false
+                channel.waiting = []
+                channel.recalled = []
+            }
+            return channel.waiting
+        }
+        guard let waiting else { return readOn(channelID) }
+        for one in waiting {
+            let page = state.withLock { $0.channels[channelID]?.tail?.page(for: one.request, now: .now) }
+            (page == nil ? passedOn : served).increment()
+            one.answer(page)
+        }
+    }
+}

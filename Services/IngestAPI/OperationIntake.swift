@@ -1,0 +1,176 @@
+import BusMessages
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+
+/// Takes calls that ask about pushes, or undo one: traces, dry runs, recalls (spec H7).
+struct OperationIntake: Sendable {
+    /// Sends one command to the oplog writers and waits for the reply.
+    typealias Ask =
+        @Sendable (_ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void) async throws(BusError) ->
+        Mss_Bus_V1_Reply
+
+    private let directory: any ConfigurationLookup
+    private let ask: Ask
+
+    init(directory: any ConfigurationLookup, ask: @escaping Ask) {
+        self.directory = directory
+        self.ask = ask
+    }
+
+    /// Asks through the bus.
+    init(directory: any ConfigurationLookup, bus: MessageBus) {
+        self.init(directory: directory) { fill throws(BusError) in
+            try await bus.request(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
+                var command = Mss_Bus_V1_OperationCommand()
+                command.correlation = correlation
+                command.actor = "api"
+                fill(&command)
+                return command
+            }
+        }
+    }
+
+    // MARK: Trace
+
+    /// Why did it not arrive?
+    func trace(_ query: RequestQuery) async -> APIAnswer {
+        let name: Mss_Bus_V1_OplogName
+        do throws(PushRefusal) {
+            name = try self.name(
+                instanceID: query["instanceId"], bizType: query["bizType"], linkToken: query["linkToken"],
+                thirdMessageID: query["thirdMsgId"], oplogID: query["oplogId"])
+        } catch {
+            return .result(error.code, detail: error.detail)
+        }
+        let device = query["deviceId"] ?? ""
+        do throws(BusError) {
+            let reply = try await ask {
+                $0.trace.oplog = name
+                $0.trace.deviceID = device
+            }
+            guard case .trace(let trace)? = reply.body, trace.channelID > 0,
+                let traced = TraceAnswer(trace, isDryRun: false)
+            else { return Self.noSuchOplog }
+            var answer = APIAnswer.result(.success, oplogID: OplogID(trace.oplog.id), detail: traced.detail)
+            answer.trace = traced
+            return answer
+        } catch {
+            return Self.storeAway
+        }
+    }
+
+    // MARK: Dry run
+
+    /// What a push would meet now; nothing is stored.
+    func dryRun(_ push: PushRequest, _ configuration: SyncConfiguration) async -> APIAnswer {
+        let command = BusSubmission.command(push, configuration)
+        do throws(BusError) {
+            let reply = try await ask { $0.dryRun = command }
+            guard case .trace(let trace)? = reply.body else { return Self.storeAway }
+            if trace.duplicate {
+                var answer = APIAnswer.result(.duplicatedBizID, oplogID: OplogID(trace.oplog.id))
+                answer.trace = TraceAnswer(isDryRun: true, state: .stored)
+                return answer
+            }
+            guard let traced = TraceAnswer(trace, isDryRun: true) else { return Self.storeAway }
+            let isOnline = traced.receivers.contains { $0.state == .onItsWay }
+            var answer = APIAnswer.result(
+                isOnline || push.scope == .global ? .success : .notOnline, detail: traced.detail)
+            answer.trace = traced
+            return answer
+        } catch {
+            return Self.storeAway
+        }
+    }
+
+    // MARK: Recall
+
+    /// From the answer on nobody who has not stored it gets it.
+    func recall(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+        let name: Mss_Bus_V1_OplogName
+        do throws(PushRefusal) {
+            name = try recallName(instanceID: instanceID, body: body)
+            guard directory.instance(InstanceID(name.instanceID)) != nil else {
+                throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
+            }
+            guard directory.configuration(InstanceID(name.instanceID), BizType(name.bizType)) != nil else {
+                throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
+            }
+        } catch {
+            return .result(error.code, detail: error.detail)
+        }
+        do throws(BusError) {
+            let reply = try await ask { $0.recall = name }
+            guard case .recall(let recall)? = reply.body, recall.oplogID > 0 else { return Self.noSuchOplog }
+            guard !recall.uncertain else { return Self.recallUnknown }
+            return .result(
+                .success, oplogID: OplogID(recall.oplogID), detail: "Nobody who has not stored it gets it from now on.")
+        } catch {
+            return error.code == .unavailable ? Self.storeAway : Self.recallUnknown
+        }
+    }
+
+    private func recallName(instanceID: String?, body: [UInt8]) throws(PushRefusal) -> Mss_Bus_V1_OplogName {
+        let members: [String: JSONValue]
+        do {
+            members = try JSONObjectReader.members(of: body)
+        } catch {
+            throw PushRefusal(.argsIsNull, error.detail)
+        }
+        func text(_ name: String) throws(PushRefusal) -> String? {
+            switch members[name] {
+            case nil, .null: nil
+            case .string(let text): text
+            default: throw PushRefusal(.argsIsNull, "\(name) is not a string; send it as a JSON string.")
+            }
+        }
+        return try name(
+            instanceID: instanceID, bizType: try text("bizType"), linkToken: try text("linkToken"),
+            thirdMessageID: try text("thirdMsgId"), oplogID: nil)
+    }
+
+    // MARK: Parts
+
+    /// The name of an oplog in a call; the linkToken of a global configuration is not looked at.
+    private func name(
+        instanceID: String?, bizType: String?, linkToken: String?, thirdMessageID: String?, oplogID: String?
+    ) throws(PushRefusal) -> Mss_Bus_V1_OplogName {
+        guard directory.isLoaded else { throw PushRefusal(.systemError, "The service is starting; repeat the call.") }
+        let instance = try Self.checked(instanceID, "instanceId")
+        let bizType = try Self.checked(bizType, "bizType")
+        let kind = directory.configuration(InstanceID(instance), BizType(bizType))?.kind
+        let isGlobal = kind?.isGlobal ?? (linkToken == nil)
+        let target = isGlobal ? "" : try Self.checked(linkToken, "linkToken")
+        var id: Int64 = 0
+        if let oplogID, !oplogID.isEmpty {
+            guard let number = Int64(oplogID), number > 0 else {
+                throw PushRefusal(.argsIsNull, "oplogId is no number above 0; send the oplogId of an answer.")
+            }
+            id = number
+        } else if thirdMessageID?.isEmpty ?? true {
+            throw PushRefusal(.thirdMessageIDIsNull, "thirdMsgId is missing; send the id that the push was made with.")
+        }
+        return .with {
+            $0.instanceID = instance
+            $0.bizType = bizType
+            $0.linkToken = target
+            $0.thirdMessageID = thirdMessageID ?? ""
+            $0.oplogID = id
+        }
+    }
+
+    private static func checked(_ text: String?, _ name: String) throws(PushRefusal) -> String {
+        guard let text, !text.isEmpty else {
+            throw PushRefusal(.argsIsNull, "\(name) is missing, given twice or not readable; send it once.")
+        }
+        guard !text.utf8.contains(0) else { throw PushRefusal(.argsIsNull, "\(name) contains NUL; send it without.") }
+        return text
+    }
+
+    private static let noSuchOplog = APIAnswer.result(
+        .argsIsNull, detail: "There is no such oplog; check instanceId, bizType, linkToken and the id.")
+    private static let storeAway = APIAnswer.unavailable("The store did not answer; repeat the call.")
+    private static let recallUnknown = APIAnswer.result(
+        .systemError, detail: "It is not known whether everybody has taken note of the recall; repeat the call.")
+}

@@ -1,0 +1,53 @@
+import Hummingbird
+import SyncModel
+
+/// The parameters in a URI; pure.
+struct RequestQuery: Sendable {
+    /// Nil: given more than once, or wrongly encoded.
+    private var values: [String: String?] = [:]
+
+    /// Reads what stands behind the question mark.
+    init(_ head: HTTPRequest) {
+        let target = head.path ?? ""
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
+        for pair in target[target.utf8.index(after: mark)...].split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.percentDecoded(parts[0]) else { continue }
+            let value = parts.count > 1 ? Self.percentDecoded(parts[1]) : ""
+            values[name] = .some(values[name] == nil ? value : nil)
+        }
+    }
+
+    /// The one value of a parameter; nil when it is absent, given twice or wrongly encoded.
+    subscript(name: String) -> String? { values[name] ?? nil }
+
+    /// Whether the call is only to say what it would do. A value that may be a mistake must not become a push.
+    var isDryRun: Bool {
+        get throws(PushRefusal) {
+            guard let given = values["dryRun"] else { return false }
+            switch given {
+            case "true"?: return true
+            case "false"?: return false
+            default: throw PushRefusal(.argsIsNull, "dryRun is neither true nor false; send one of them once.")
+            }
+        }
+    }
+
+    private static func percentDecoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = hexDigit(rest.popFirst()), let low = hexDigit(rest.popFirst()) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8?) -> UInt8? {
+        byte.flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
+    }
+}

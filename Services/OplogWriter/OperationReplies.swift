@@ -1,0 +1,85 @@
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+// How what the stores found goes onto the bus.
+
+extension TraceStore.Name {
+    /// Our own id wins when both are given.
+    init(bus: Mss_Bus_V1_OplogName) {
+        self.init(
+            instanceID: InstanceID(bus.instanceID), bizType: BizType(bus.bizType), target: bus.linkToken,
+            key: bus.oplogID > 0 ? .oplogID(OplogID(bus.oplogID)) : .thirdMessageID(ThirdMessageID(bus.thirdMessageID)))
+    }
+}
+
+extension Mss_Bus_V1_StateCount {
+    init(_ state: DeliveryState, _ devices: Int64) {
+        self = .with {
+            $0.state = Int32(state.rawValue)
+            $0.devices = devices
+        }
+    }
+}
+
+extension Mss_Bus_V1_ReceiverTrace {
+    init(_ receiver: TraceStore.Receiver, _ standing: (state: DeliveryState, at: WallTime?)) {
+        self = .with {
+            $0.deviceID = receiver.deviceID.text
+            $0.state = Int32(standing.state.rawValue)
+            $0.atMs = standing.at?.milliseconds ?? 0
+            $0.connected = receiver.presence != nil
+            $0.handedOutAtMs = receiver.record.handedOutAt?.milliseconds ?? 0
+            $0.attempts = UInt32(receiver.record.attempts)
+            $0.syncPoint = receiver.syncPoint.value
+            $0.confirmedAtMs = receiver.record.confirmedAt?.milliseconds ?? 0
+        }
+    }
+}
+
+extension Mss_Bus_V1_OplogNotice {
+    /// The step of a channel that a tombstone makes. Of a recall that is repeated only where the channel stands: what
+    /// lies between its tombstone and the head is not in this notice.
+    init(_ recalled: OplogStore.Recalled, of address: ChannelAddress, correlation: UInt64) {
+        self = .with {
+            $0.channelID = recalled.channelID
+            $0.target = address.target.bus
+            $0.bizType = address.bizType.text
+            $0.after = recalled.headBefore.value
+            $0.upto = max(recalled.headBefore, recalled.tombstone.id).value
+            $0.entries = [recalled.tombstone.bus]
+            $0.correlation = correlation
+        }
+    }
+}
+
+extension DeviceSessionStore.DeviceRow {
+    var bus: Mss_Bus_V1_DeviceRow {
+        .with {
+            $0.deviceID = deviceID.text
+            $0.userID = userID?.text ?? ""
+            $0.gatewayID = gatewayID
+            $0.operatingSystem = Mss_Bus_V1_OperatingSystem(traits.operatingSystem)
+            $0.appVersion = traits.appVersion
+            $0.foreground = isForeground
+            $0.owner = isOwner
+            $0.validVerdict = hasValidVerdict
+        }
+    }
+}
+
+extension DeadLetterStore.Letter {
+    var bus: Mss_Bus_V1_DeadLetter {
+        .with {
+            $0.bizType = address.bizType.text
+            $0.target = address.target.bus
+            $0.oplogID = oplogID.value
+            $0.thirdMessageID = thirdMessageID.text
+            $0.deviceID = deviceID.text
+            $0.attempts = UInt32(attempts)
+            $0.deadAtMs = deadAt.milliseconds
+            $0.replayable = isReplayable
+        }
+    }
+}

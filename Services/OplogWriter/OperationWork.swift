@@ -1,0 +1,228 @@
+import AMQP
+import BusMessages
+import Logging
+import PostgreSQL
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+/// Answers what people and backends ask about pushes: traces, dry runs, recalls, devices, dead letters.
+struct OperationWork: LaneWork {
+    typealias Command = Mss_Bus_V1_OperationCommand
+
+    static let queue = CommandQueue.operation
+    static let groupBodies = 8
+    private static let limit = Duration.seconds(5)
+    /// Rows of one list at the most.
+    private static let listMax = 1_000
+    /// How long gateways may take to say that they know of a recall; less than the caller waits.
+    private static let recallLimit = Duration.seconds(3)
+
+    let bus: MessageBus
+    let logger: Logger
+
+    static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_OperationCommands.elements(of: body) }
+
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+        for task in tasks {
+            for command in task.commands {
+                do throws(PostgresError) {
+                    if case .recall(let name)? = command.body {
+                        try recall(name, for: command, replyTo: task.replyTo, on: connection)
+                    } else {
+                        var reply = try answer(command, on: connection)
+                        reply.correlation = command.correlation
+                        bus.reply(reply, to: task.replyTo)
+                    }
+                } catch {
+                    fail(command.correlation, to: task.replyTo, with: error)
+                }
+            }
+        }
+        bus.settle(tasks.map(\.delivery), as: .accepted)
+    }
+
+    private func answer(
+        _ command: Command, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        switch command.body {
+        case .trace(let request):
+            let trace = try trace(request, on: connection)
+            return .with { $0.trace = trace }
+        case .dryRun(let append):
+            let trace = try dryRun(append, on: connection)
+            return .with { $0.trace = trace }
+        case .devices(let request):
+            let query = DeviceSessionStore.devices(
+                of: InstanceID(request.instanceID), userID: request.userID.isEmpty ? nil : UserID(request.userID),
+                after: DeviceID(request.afterDeviceID), limit: min(max(Int(request.limit), 1), Self.listMax))
+            let devices = try connection.run(query, within: Self.limit)
+            return .with { $0.devices.devices = devices.map(\.bus) }
+        case .deadLetters(let request):
+            let query = DeadLetterStore.letters(
+                of: InstanceID(request.instanceID), bizType: request.bizType.isEmpty ? nil : BizType(request.bizType),
+                limit: min(max(Int(request.limit), 1), Self.listMax))
+            let letters = try connection.run(query, within: Self.limit)
+            return .with { $0.deadLetters.letters = letters.map(\.bus) }
+        case .replay(let request):
+            return try replay(request, by: command.actor, on: connection)
+        case .recall, nil:
+            return .with { $0.failure.reason = "this build does not know the command" }
+        }
+    }
+
+    // MARK: Trace
+
+    private func trace(
+        _ request: Mss_Bus_V1_TraceRequest, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
+        let name = TraceStore.Name(bus: request.oplog)
+        guard let found = try connection.run(TraceStore.find(name), within: Self.limit) else { return .init() }
+        var base = DeliveryTrace(oplog: found.oplog)
+        base.recalledAt = found.recalledAt
+        try read(&base, name.instanceID, name.bizType, found.kind, on: connection)
+        if !found.isOfConfiguration { base.configuration = nil }
+        let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
+        let receivers = TraceStore.receivers(
+            of: target, channelID: found.channelID, oplogID: found.oplog.id,
+            device: request.deviceID.isEmpty ? nil : DeviceID(request.deviceID))
+        var reply = try answer(base, receivers, on: connection)
+        if found.kind.isGlobal, request.deviceID.isEmpty {
+            let tally = try connection.run(
+                TraceStore.tally(channelID: found.channelID, oplogID: found.oplog.id), within: Self.limit)
+            reply.counts = tally.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
+        }
+        reply.channelID = found.channelID
+        reply.oplog = found.oplog.bus
+        reply.recalledAtMs = found.recalledAt?.milliseconds ?? 0
+        return reply
+    }
+
+    /// What a push would meet now, by the rules that the push itself goes by.
+    private func dryRun(
+        _ append: Mss_Bus_V1_AppendCommand, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
+        guard let target = TargetAddress(bus: append.target) else { return .init() }
+        let bizType = BizType(append.bizType)
+        var oplog = Oplog(bus: append.oplog)
+        let known = TraceStore.Name(
+            instanceID: target.instanceID, bizType: bizType, target: target.target,
+            key: .thirdMessageID(oplog.thirdMessageID))
+        if let found = try connection.run(TraceStore.find(known), within: Self.limit), found.isOfConfiguration {
+            return .with {
+                $0.duplicate = true
+                $0.channelID = found.channelID
+                $0.oplog = found.oplog.bus
+            }
+        }
+        oplog.id = OplogID(.max)
+        if oplog.validUntil.milliseconds == 0 { oplog.validUntil = .now + Limits.retention }
+        var base = DeliveryTrace(oplog: oplog)
+        try read(&base, target.instanceID, bizType, target.kind, on: connection)
+        base.oplog.isPersistent = base.configuration?.isPersistent ?? true
+        guard target.kind.isGlobal else {
+            let receivers = TraceStore.receivers(of: target, channelID: 0, oplogID: oplog.id, device: nil)
+            return try answer(base, receivers, on: connection)
+        }
+        let crowds = try connection.run(TraceStore.crowds(of: target.instanceID, kind: target.kind), within: Self.limit)
+        var counts: [DeliveryState: Int64] = [:]
+        for crowd in crowds {
+            var one = base
+            one.presence = crowd.presence
+            counts[one.state(now: .now).state, default: 0] += crowd.devices
+        }
+        return .with {
+            $0.state = Int32(base.state(now: .now).state.rawValue)
+            $0.counts = counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
+        }
+    }
+
+    private func read(
+        _ trace: inout DeliveryTrace, _ instanceID: InstanceID, _ bizType: BizType, _ kind: SyncModel.ChannelKind,
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        trace.instance = try connection.run(ControlStore.instance(instanceID), within: Self.limit)
+        let configuration = try connection.run(ControlStore.configuration(instanceID, bizType), within: Self.limit)
+        trace.configuration = configuration?.kind == kind ? configuration : nil
+    }
+
+    private func answer(
+        _ base: DeliveryTrace, _ receivers: Query<[TraceStore.Receiver]>, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
+        let now = WallTime.now
+        let devices = try connection.run(receivers, within: Self.limit)
+        return .with {
+            $0.state = Int32(base.state(now: now).state.rawValue)
+            $0.receivers = devices.map { device in
+                var trace = base
+                trace.record = device.record
+                trace.syncPoint = device.syncPoint
+                trace.presence = device.presence
+                return .init(device, trace.state(now: now))
+            }
+        }
+    }
+
+    // MARK: Changes
+
+    private func recall(
+        _ message: Mss_Bus_V1_OplogName, for command: Command, replyTo: String, on connection: PostgresConnection
+    ) throws(PostgresError) {
+        let name = TraceStore.Name(bus: message)
+        let found = try connection.run(TraceStore.find(name), within: Self.limit)
+        guard let found, found.isOfConfiguration else { return reply(nil, isCertain: true, command, replyTo) }
+        let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
+        let address = ChannelAddress(target: target, bizType: name.bizType)
+        let query = OplogStore.recall(address, found.oplog.thirdMessageID)
+        guard let recalled = try connection.run(query, within: Self.limit) else {
+            return reply(nil, isCertain: true, command, replyTo)
+        }
+        logger.info("oplog recalled", metadata: ["oplog_id": "\(recalled.oplogID)", "actor": "\(command.actor)"])
+        // A gateway may have the original in hand: the recall is answered once each says that it knows better.
+        let gateways =
+            target.kind.isGlobal
+            ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
+            : Set(try connection.run(DeviceSessionStore.presence(of: [target]), within: Self.limit).map(\.gatewayID))
+                .sorted()
+        let replies = ReplyCollection(count: gateways.count) { [self] results in
+            let isCertain = results.allSatisfy { if case .success = $0 { true } else { false } }
+            reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
+        }
+        for (index, gateway) in gateways.enumerated() {
+            bus.notify(gateway: gateway, timeout: Self.recallLimit) { correlation in
+                .with { $0.oplogs = .init(recalled, of: address, correlation: correlation) }
+            } completion: {
+                replies.add($0, at: index)
+            }
+        }
+    }
+
+    private func reply(_ oplogID: OplogID?, isCertain: Bool, _ command: Command, _ replyTo: String) {
+        bus.reply(
+            .with {
+                $0.correlation = command.correlation
+                $0.recall.oplogID = oplogID?.value ?? 0
+                $0.recall.uncertain = !isCertain
+            }, to: replyTo)
+    }
+
+    private func replay(
+        _ request: Mss_Bus_V1_ReplayRequest, by actor: String, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        let find = TraceStore.find(TraceStore.Name(bus: request.oplog))
+        guard let found = try connection.run(find, within: Self.limit) else { return .with { $0.replay = .init() } }
+        let query = DeadLetterStore.replay(
+            channelID: found.channelID, oplogID: found.oplog.id, deviceID: DeviceID(request.deviceID), by: actor)
+        let replay = try connection.run(query, within: Self.limit)
+        if let gateway = replay?.gatewayID {
+            bus.notify(
+                gateway: gateway,
+                .with {
+                    $0.rereadWaiting.instanceID = request.oplog.instanceID
+                    $0.rereadWaiting.deviceID = request.deviceID
+                })
+        }
+        return .with { $0.replay.rereadID = replay?.rereadID ?? 0 }
+    }
+}

@@ -1,0 +1,87 @@
+import PostgreSQL
+package import SyncModel
+
+/// Oplogs that a device's app was given as often as the ladder allows, and how they are given once more (spec D14).
+package enum DeadLetterStore {
+    /// An oplog that is dead on one device.
+    package struct Letter: Sendable {
+        package var address: ChannelAddress
+        package var oplogID: OplogID
+        package var thirdMessageID: ThirdMessageID
+        package var deviceID: DeviceID
+        package var attempts: Int
+        package var deadAt: WallTime
+        /// Its payload is still there.
+        package var isReplayable: Bool
+    }
+
+    /// The newest dead letters of an instance that were not replayed since.
+    ///
+    /// - Parameter bizType: nil: of all.
+    package static func letters(of instanceID: InstanceID, bizType: BizType?, limit: Int) -> Query<[Letter]> {
+        let sql = """
+            SELECT c.kind, c.target, c.biz_type, l.oplog_id, coalesce(o.third_message_id, ''), l.device_id, l.attempts,
+                floor(extract(epoch FROM l.dead_at) * 1000)::bigint,
+                coalesce(o.payload IS NOT NULL AND o.valid_until > now(), false)
+            FROM statistics_delivery l
+            JOIN channel c ON c.channel_id = l.channel_id
+            LEFT JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
+            WHERE l.dead_at IS NOT NULL AND l.confirmed_at IS NULL AND c.instance_id = $1
+                AND ($2 = '' OR c.biz_type = $2) AND NOT \(isReplayed)
+            ORDER BY l.dead_at DESC LIMIT $3
+            """
+        let parameters: [PostgresValue] = [
+            .text(instanceID.text), .text(bizType?.text ?? ""), .int32(Int32(clamping: limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.compactMap { row in
+                guard let kind = ChannelKind(rawValue: row.int16(0)) else { return nil }
+                let target = TargetAddress(instanceID: instanceID, kind: kind, target: row.text(1))
+                return Letter(
+                    address: ChannelAddress(target: target, bizType: BizType(row.text(2))),
+                    oplogID: OplogID(row.int64(3)), thirdMessageID: ThirdMessageID(row.text(4)),
+                    deviceID: DeviceID(row.text(5)), attempts: Int(row.int32(6)),
+                    deadAt: WallTime(milliseconds: row.int64(7)), isReplayable: row.bool(8))
+            }
+        }
+    }
+
+    private static let isReplayed = """
+        EXISTS (
+            SELECT FROM reread r
+            WHERE r.channel_id = l.channel_id AND r.oplog_id = l.oplog_id AND r.device_id = l.device_id
+                AND r.asked_at > l.dead_at)
+        """
+
+    /// What was asked for, and the gateway that holds the device now.
+    package struct Replay: Sendable {
+        package var rereadID: Int64
+        package var gatewayID: String?
+    }
+
+    /// Asks for one dead letter to be given to its device once more; nil when there is none, or its payload is gone.
+    package static func replay(
+        channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: String
+    ) -> Query<Replay?> {
+        let sql = """
+            WITH asked AS (
+                INSERT INTO reread (channel_id, device_id, oplog_id, reason, actor)
+                SELECT l.channel_id, l.device_id, l.oplog_id, 'dead letter', $4
+                FROM statistics_delivery l
+                JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
+                WHERE l.channel_id = $1 AND l.oplog_id = $2 AND l.device_id = $3 AND l.dead_at IS NOT NULL
+                    AND o.payload IS NOT NULL AND o.valid_until > now() AND NOT \(isReplayed)
+                RETURNING reread_id)
+            SELECT a.reread_id, s.gateway_id
+            FROM asked a
+            JOIN channel c ON c.channel_id = $1
+            LEFT JOIN device_session s ON s.instance_id = c.instance_id AND s.device_id = $3
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(oplogID.value), .text(deviceID.text), .text(actor),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.first.map { Replay(rereadID: $0.int64(0), gatewayID: $0.isNull(1) ? nil : $0.text(1)) }
+        }
+    }
+}

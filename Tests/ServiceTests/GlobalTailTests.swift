@@ -1,0 +1,113 @@
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite("The tail of a global channel")
+struct GlobalTailTests {
+    private static let now = WallTime(milliseconds: 10)
+    private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1")
+
+    private static func oplog(_ id: Int64, system: SyncModel.OperatingSystem? = nil, until: Int64 = 100) -> Oplog {
+        Oplog(
+            id: OplogID(id), thirdMessageID: ThirdMessageID("\(id)"), payload: [1], isBinary: false,
+            targeting: Targeting(operatingSystem: system), validUntil: WallTime(milliseconds: until),
+            createdAt: WallTime(milliseconds: 0), isPersistent: true)
+    }
+
+    private static func request(after: Int64, head: Int64, newest: Int = 0) -> PageRequest {
+        PageRequest(
+            channelID: 1, isGlobal: true, after: OplogID(after), head: OplogID(head), newest: newest, traits: phone)
+    }
+
+    @Test("it answers as the store would, or not at all: random channels, requests and thresholds")
+    func asTheStore() {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<2_000 {
+            let all = (1...Int64.random(in: 1...400, using: &generator)).map { id in
+                Self.oplog(
+                    id, system: [nil, .iOS, .android][Int.random(in: 0..<3, using: &generator)],
+                    until: Bool.random(using: &generator) ? 100 : 5)
+            }
+            let head = all.count
+            var tail = GlobalTail(from: .zero)
+            tail.add(all.filter { $0.validUntil > Self.now }, upto: OplogID(Int64(head)))
+            let after = Int64.random(in: 0...Int64(head), using: &generator)
+            let newest = [0, 1, 10, 100][Int.random(in: 0..<4, using: &generator)]
+            guard
+                let page = tail.page(for: Self.request(after: after, head: Int64(head), newest: newest), now: Self.now)
+            else {
+                #expect(head > GlobalTail.entriesMax, "seed \(seed)")
+                continue
+            }
+            let valid = all.filter { $0.id.value > after && $0.validUntil > Self.now }
+            var start = after
+            let matching = valid.filter { $0.targeting.exclusion(of: Self.phone) == nil }
+            if newest > 0, matching.count >= newest { start = matching[matching.count - newest].id.value - 1 }
+            let expected = valid.filter { $0.id.value > start }.prefix(Limits.fetchPageOplogs).map(\.id.value)
+            #expect(page.entries.map(\.id) == Array(expected), "seed \(seed)")
+            let isFull = expected.count == Limits.fetchPageOplogs
+            #expect(page.upto == (isFull ? expected.last : Int64(head)) && page.discardedUpto == start, "seed \(seed)")
+        }
+    }
+
+    @Test("a channel that has moved is read once for all who wait, then answered from memory")
+    func oneRead() {
+        let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
+        let answers = Mutex<[[Int64]?]>([])
+        let tails = GlobalTails { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        func ask(head: Int64) {
+            tails.page(for: Self.request(after: 0, head: head, newest: 2), now: Self.now) { page in
+                answers.withLock { $0.append(page?.entries.map(\.id)) }
+            }
+        }
+        for _ in 0..<1_000 { ask(head: 3) }
+        #expect(reads.withLock { $0.count } == 1 && answers.withLock { $0.isEmpty })
+        let far = Int64.max / 2
+        reads.withLock { $0.removeFirst() }(
+            .with {
+                $0.entries = [1, 2, 3].map { Self.oplog($0, until: far).bus }
+                $0.upto = 3
+            })
+        #expect(answers.withLock { $0 } == Array(repeating: [2, 3], count: 1_000))
+        ask(head: 3)
+        #expect(reads.withLock { $0.isEmpty } && answers.withLock { $0.count } == 1_001)
+        // Moved: one read more, from where the tail ends. What is recalled meanwhile is not in it.
+        ask(head: 5)
+        tails.recalled([OplogID(4), OplogID(2)], channelID: 1)
+        reads.withLock { $0.removeFirst() }(
+            .with {
+                $0.after = 3
+                $0.entries = [4, 5].map { Self.oplog($0, until: far).bus }
+                $0.upto = 5
+            })
+        #expect(answers.withLock { $0.last } == [3, 5])
+        // The store does not answer: each session asks itself.
+        ask(head: 6)
+        reads.withLock { $0.removeFirst() }(nil)
+        #expect(answers.withLock { $0.last } == .some(nil))
+    }
+
+    @Test("changed configurations throw everything away, and whoever waits asks the store")
+    func forgetting() {
+        let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
+        let answers = Mutex<[Bool]>([])
+        let tails = GlobalTails { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        func ask() {
+            tails.page(for: Self.request(after: 0, head: 1), now: Self.now) { page in
+                answers.withLock { $0.append(page != nil) }
+            }
+        }
+        ask()
+        tails.forgetAll()
+        #expect(answers.withLock { $0 } == [false])
+        reads.withLock { $0.removeFirst() }(.with { $0.upto = 1 })
+        ask()
+        #expect(reads.withLock { $0.count } == 1, "the late page of before is worth nothing")
+    }
+}
