@@ -1,3 +1,4 @@
+import DeviceProtocol
 import Foundation
 import Glibc
 import MobileSync
@@ -237,6 +238,98 @@ extension RunningSystem {
             try await push("LIFE-CYCLE", to: "d17-u", ["1"], expecting: "NOT_ONLINE")
             try await device.connected { try await shows(device, "LIFE-CYCLE", ["1", "2", "3", "4", "1"]) }
             #expect(device.received.last { $0.bizType == "LIFE-CYCLE" }.map(\.oplogID) ?? 0 > before)
+        }
+
+        @Test(
+            "D17: stored data keeps its scope when the rules change: one point for the user, each device's own, stored")
+        func changedRules() async throws {
+            let devices = ["a", "b", "c"].map { TestDevice(stack, user: "d17s-u", device: "d17s-\($0)") }
+            try await configure("create", "SWITCH", "--repush", "all")
+            try await devices[0].connected {
+                try await push("SWITCH", to: "d17s-u", ["1", "2"], expecting: "SUCCESS")
+                try await shows(devices[0], "SWITCH", ["1", "2"])
+            }
+            // Multi to single: from the highest point that any device stored.
+            try await configure("set", "SWITCH", "--no-multi-device")
+            try await push("SWITCH", to: "d17s-u", ["3"], expecting: "NOT_ONLINE")
+            try await devices[1].connected { try await shows(devices[1], "SWITCH", ["3"]) }
+            // Single to multi: each from its own.
+            try await configure("set", "SWITCH", "--multi-device")
+            try await devices[0].connected { try await shows(devices[0], "SWITCH", ["1", "2", "3"]) }
+            try await devices[2].connected { try await shows(devices[2], "SWITCH", ["1", "2", "3"]) }
+            // What was stored goes out also when nothing is stored any more.
+            try await push("SWITCH", to: "d17s-u", ["4"], expecting: "NOT_ONLINE")
+            try await configure("set", "SWITCH", "--no-persistent")
+            try await push("SWITCH", to: "d17s-u", ["5"], expecting: "NOT_ONLINE")
+            try await devices[0].connected {
+                try await shows(devices[0], "SWITCH", ["1", "2", "3", "4"])
+                try await push("SWITCH", to: "d17s-u", ["6"], expecting: "SUCCESS")
+                try await shows(devices[0], "SWITCH", ["1", "2", "3", "4", "6"])
+            }
+        }
+
+        @Test(
+            "D17: offline and online again in turn while pushes come in: each answer is true, nothing is lost or doubled"
+        )
+        func flipping() async throws {
+            let device = TestDevice(stack, user: "d17f-u", device: "d17f-d")
+            try await configure("create", "FLIP", "--repush", "all")
+            try await device.connected {
+                let accepted = try await withThrowingTaskGroup(of: [String].self) { group in
+                    group.addTask {
+                        var accepted: [String] = []
+                        for number in 0..<400 {
+                            let answer = await caller.call(
+                                "FLIP", to: "d17f-u", id: "\(number)", payload: "\(number)", api: number % 2)
+                            if answer?.success == true { accepted.append("\(number)") }
+                        }
+                        return accepted
+                    }
+                    for _ in 0..<3 {
+                        try await configure("offline", "FLIP")
+                        try await configure("online", "FLIP")
+                    }
+                    return try await group.next() ?? []
+                }
+                #expect(accepted.count < 400 && !accepted.isEmpty, "some came while it was offline")
+                try await shows(device, "FLIP", accepted)
+            }
+        }
+
+        @Test("D1: nothing travels on an idle connection; D2: single calls one after the other arrive in their order")
+        func idleThenOrder() async throws {
+            let device = try await RawDevice.connect(stack, device: "d1-d", user: "d1-u")
+            try await device.isCaughtUp()
+            let frames = device.received.count
+            let other = TestDevice(stack, user: "d1-other", device: "d1-other")
+            try await other.connected { for _ in 0..<10 { try await mark(other) } }
+            #expect(
+                device.received.dropFirst(frames).allSatisfy {
+                    if case .sessionState? = $0.body { true } else { false }
+                })
+            for number in 0..<50 {
+                _ = try await caller.push("UCHAT", to: "d1-u", id: "d1-\(number)", payload: "\(number)", first: number)
+            }
+            try await device.waits(for: "all of them") { $0.flatMap(\.push.batches).flatMap(\.entries).count == 50 }
+            let entries = device.batches.flatMap(\.entries)
+            #expect(entries.map { String(decoding: $0.payload, as: UTF8.self) } == (0..<50).map(String.init))
+            #expect(entries.map(\.oplogID) == entries.map(\.oplogID).sorted())
+            try await device.disconnect()
+        }
+
+        @Test("H8: every process says that it lives, that it is ready, and what it counts")
+        func health() async throws {
+            for port in stack.healthPorts {
+                for path in ["livez", "readyz", "metrics"] {
+                    let (status, body) = try await stack.get("http://127.0.0.1:\(port)/\(path)")
+                    #expect(status == 200, "\(port)/\(path)")
+                    if path == "metrics" { #expect(body.contains("mss_build_info")) }
+                }
+            }
+            for api in stack.apis {
+                let (status, body) = try await stack.get("http://127.0.0.1:\(api)/openapi.json")
+                #expect(status == 200 && body.contains("/webapi/sync/trace"))
+            }
         }
 
         @Test("D17: a rule that is tightened holds for all that goes out after the tool has said so")

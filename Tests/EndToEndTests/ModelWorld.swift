@@ -64,12 +64,13 @@ final class ModelWorld {
     private func step(_ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {
         let index = Int.random(in: devices.indices, using: &generator)
         let isConnected = book.devices[index].isConnected
-        switch Int.random(in: 0..<100, using: &generator) {
-        case 0..<72: try await push()
-        case 72..<90 where isConnected: try await disconnect(index)
-        case 72..<90: try await connect(index, &group)
-        case 90..<97 where isConnected: try await bind(index)
-        case 90..<97: reinstall(index)
+        switch Int.random(in: 0..<200, using: &generator) {
+        case 0..<144: try await push()
+        case 144..<180 where isConnected: try await disconnect(index)
+        case 144..<180: try await connect(index, &group)
+        case 180..<193 where isConnected: try await bind(index)
+        case 180..<193: reinstall(index)
+        case 193: try await pushAndLetExpire()
         default: try await switchOwnConfiguration()
         }
         try await compare()
@@ -77,26 +78,43 @@ final class ModelWorld {
 
     // MARK: Operations
 
-    private func push() async throws {
+    /// - Parameter until: the end of its validity; nil: far away.
+    /// - Returns: where it went and under which key; nil when it was refused or a repeat.
+    @discardableResult
+    private func push(until: Date? = nil) async throws -> (channel: RuleBook.Channel, key: String)? {
         let bizType = pick(Array(book.rules.keys).sorted())
         let isForDevices = book.rules[bizType]?.isForDevices ?? false
         let target = isForDevices ? pick(book.devices.map(\.name)) : pick(users)
         let channel = RuleBook.Channel(bizType: bizType, target: target)
         let known = book.channels[channel]?.map(\.key) ?? []
-        let isRepeat = !known.isEmpty && Int.random(in: 0..<10, using: &generator) == 0
+        let isRepeat = until == nil && !known.isEmpty && Int.random(in: 0..<10, using: &generator) == 0
         let key = isRepeat ? pick(known) : "\(seed)-\(operation)"
         let system = isRepeat ? nil : pick([nil, nil, "iOS", "Android"])
         let api = Int.random(in: 0...1, using: &generator)
         note("push \(bizType) to \(target) key \(key) for \(system ?? "all")")
         let expected = book.push(bizType, to: target, key: key, system: system)
+        var more: [String: String] = [:]
+        more["osType"] = system
+        more["validTimeEnd"] = until.map { "\(Int64($0.timeIntervalSince1970 * 1_000))" }
         let answer = await Caller(apis: stack.apis).call(
-            bizType, to: target, id: key, payload: key, more: system.map { ["osType": $0] } ?? [:], api: api)
+            bizType, to: target, id: key, payload: key, more: more, api: api)
         guard let answer, answer.msg == expected else {
             throw Failure("the answer is \(answer?.msg ?? "none"), not \(expected); \(answer?.detail ?? "")")
         }
-        guard let id = answer.oplogId else { return }
+        guard let id = answer.oplogId else { return nil }
         if let first = ids[channel]?[key], first != id { throw Failure("id \(id), but the first call's was \(first)") }
         ids[channel, default: [:]][key] = id
+        return isRepeat ? nil : (channel, key)
+    }
+
+    /// A push whose validity ends before anything else happens.
+    private func pushAndLetExpire() async throws {
+        let end = Date.now.addingTimeInterval(2.5)
+        guard let (channel, key) = try await push(until: end) else { return }
+        try await compare()
+        try await eventually("its time has passed", within: .seconds(5)) { Date.now > end }
+        note("\(key) has expired")
+        book.expire(key, of: channel)
     }
 
     private func connect(_ index: Int, _ group: inout ThrowingDiscardingTaskGroup<any Error>) async throws {

@@ -1,5 +1,5 @@
 /// The delivery rules as plainly as they can be said: one list per channel, one position per receiver, no processes, no
-/// messages, no time. What the running system does is compared with it (spec D6–D10, D12, D17, D18, H1).
+/// messages, no clocks. What the running system does is compared with it (spec D6–D10, D12, D17, D18, H1).
 struct RuleBook {
     /// A sync configuration.
     struct Rules {
@@ -21,7 +21,7 @@ struct RuleBook {
         let key: String
         /// Restricted to this operating system.
         let system: String?
-        let isStored: Bool
+        var isStored: Bool
     }
 
     struct Device {
@@ -65,6 +65,13 @@ struct RuleBook {
             moveToEnd(index, channel)
         }
         return isOnline ? "SUCCESS" : "NOT_ONLINE"
+    }
+
+    /// The validity of an entry has ended: nobody gets it any more.
+    mutating func expire(_ key: String, of channel: Channel) {
+        for index in channels[channel, default: []].indices where channels[channel]?[index].key == key {
+            channels[channel]?[index].isStored = false
+        }
     }
 
     /// Connects a device and binds this user; nil: nobody.

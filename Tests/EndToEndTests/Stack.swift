@@ -17,7 +17,7 @@ final class Stack: Sendable {
     let certificateAuthority: String
     let folder: URL
     private let plan: StackPlan
-    private let healthPorts: [Int]
+    let healthPorts: [Int]
     let processes: [Supervised]
 
     private init(plan: StackPlan, folder: URL, processes: [Supervised]) {
@@ -37,6 +37,12 @@ final class Stack: Sendable {
 
     /// The service's database, to look into.
     func database() -> TestDatabase { TestDatabase("mss", port: plan.postgresPort) }
+
+    /// The answer to a GET.
+    func get(_ url: String) async throws -> (status: UInt, body: String) {
+        let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: url), timeout: .seconds(5))
+        return (response.status.code, String(buffer: try await response.body.collect(upTo: 1 << 20)))
+    }
 
     /// Runs `mssctl` against this stack.
     func tool(_ arguments: [String]) async throws -> (status: Int32, output: String) {
