@@ -1,0 +1,107 @@
+import PostgreSQL
+import SyncModel
+import SyncStore
+import TestSupport
+import Testing
+
+@Suite("Retention and backlogs in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
+struct RetentionTests {
+    private static let address = ChannelAddress(
+        target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: "u"), bizType: BizType("B"))
+
+    private static func push(_ key: String) -> OplogStore.Append {
+        OplogStore.Append(
+            address: address,
+            oplog: Oplog(
+                id: .zero, thirdMessageID: ThirdMessageID(key), payload: [120], isBinary: false, targeting: Targeting(),
+                validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0), isPersistent: true))
+    }
+
+    @Test("D11, D18: ended partitions go while pushes come in; what keys may still need stays")
+    func endedPartitions() async throws {
+        try await TestDatabase.with(connections: 3) { databases in
+            let (keeper, writer) = (databases[0], databases[1])
+            try await keeper.configure()
+            let channel = try await keeper.append([Self.push("0")])[0].channelID
+            // Ten weeks of the past; the oldest five have ended, one of them was detached by a process that then died.
+            try await keeper.execute(
+                """
+                DO $$
+                DECLARE monday timestamptz; name text;
+                BEGIN
+                    FOR week IN 2..10 LOOP
+                        monday := (date_trunc('week', now() AT TIME ZONE 'UTC') - make_interval(weeks => week))
+                            AT TIME ZONE 'UTC';
+                        name := 'oplog_' || to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD');
+                        EXECUTE format('CREATE TABLE %s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
+                            name, monday, monday + interval '7 days');
+                        EXECUTE format('INSERT INTO oplog SELECT \(channel), -%s * 1000 - n, ''old'', 1, ''x'', false, 0,
+                            '''', '''', now(), %L FROM generate_series(1, 100) n', week, monday + interval '1 day');
+                        IF week = 10 THEN EXECUTE format('ALTER TABLE oplog DETACH PARTITION %s', name); END IF;
+                    END LOOP;
+                END $$
+                """)
+            let ended = try await keeper.run(OplogStore.endedPartitions)
+            #expect(ended.count == 5 || ended.count == 6, "by the day of the week")
+            #expect(ended.filter { !$0.isAttached }.count == 1)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for number in 1...200 { _ = try await writer.append([Self.push("\(number)")]) }
+                }
+                for partition in ended {
+                    for step in partition.removal { try await keeper.execute(step) }
+                }
+                try await group.waitForAll()
+            }
+            let left = try await keeper.run(OplogStore.endedPartitions)
+            #expect(left.isEmpty)
+            let old = try await databases[2].rows(
+                "SELECT count(*)::text, (min(created_at) > now() - interval '46 days')::text FROM oplog WHERE oplog_id < 0",
+                columns: 2)
+            #expect(old == [["\((9 - ended.count) * 100)", "true"]])
+        }
+    }
+
+    /// Rows of oplogs that a statement reads, as PostgreSQL counts them.
+    private static func rowsRead(_ statement: PostgresStatement, in database: TestDatabase) async throws -> Int {
+        // As every process of the service plans.
+        try await database.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        let explain = PostgresStatement("EXPLAIN (ANALYZE, TIMING OFF) " + statement.sql, statement.parameters)
+        let plan = try await database.run([explain])[0].get().map { $0.text(0) }
+        let scans = plan.filter { $0.contains("Scan") && $0.contains(" on oplog") }
+        #expect(!scans.isEmpty)
+        return scans.reduce(0) { sum, line in
+            let rows = line.split(separator: "actual rows=").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
+            return sum + rows
+        }
+    }
+
+    @Test("D10: under a threshold of 10 a backlog of 100,000 reads no more rows than one of 10")
+    func thresholdReads() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let channel = try await database.append([Self.push("first")])[0].channelID
+            func read() async throws -> Int {
+                let newest = OplogStore.newest(of: channel, after: .zero, below: OplogID(.max), limit: 10)
+                let start = try await database.run(newest).last.map { OplogID($0.id.value - 1) } ?? .zero
+                let page = OplogStore.page(of: channel, after: start, limit: 64)
+                return try await Self.rowsRead(newest.statement, in: database)
+                    + Self.rowsRead(page.statement, in: database)
+            }
+            func fill(from first: Int, to last: Int) async throws {
+                try await database.execute(
+                    """
+                    INSERT INTO oplog SELECT \(channel), n, 'k' || n, n, 'x', false, 0, '', '', now() + interval '1 day',
+                        now() FROM generate_series(\(first), \(last)) n;
+                    UPDATE channel SET head = \(last); ANALYZE oplog
+                    """)
+            }
+            try await fill(from: 2, to: 10)
+            let few = try await read()
+            try await fill(from: 11, to: 100_000)
+            let many = try await read()
+            #expect(few == 20 && many <= few + 4, "\(few) and \(many): one row more for a partition at the most")
+        }
+    }
+}
