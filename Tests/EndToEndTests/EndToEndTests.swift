@@ -10,7 +10,7 @@ extension RunningSystem {
 
         init() throws { stack = try RunningSystem.stack }
 
-        @Test("the main job: stored while offline, printed by mssctl listen, then live; a repeat is recognised")
+        @Test("D4, H4: the main job: stored while offline, printed by mssctl listen, then live; a repeat is recognised")
         func mainJob() async throws {
             let caller = Caller(apis: stack.apis)
             let payload = #"{"name":"James"}"#
@@ -114,7 +114,8 @@ extension RunningSystem {
         }
 
         @Test(
-            "10,000 pushes to 100 users while devices come and go: each device has exactly its user's, once, in order")
+            "D2, D13: 10,000 pushes to 100 users while devices come and go: each device has exactly its user's, once, in order"
+        )
         func manyPushes() async throws {
             let campaign = Campaign(stack, name: "many", users: 100, callers: 32)
             try await campaign.run(pushes: 10_000)
@@ -122,7 +123,8 @@ extension RunningSystem {
             #expect(campaign.faults() == [])
         }
 
-        @Test("the same while each process, RabbitMQ and PostgreSQL are killed in turn; whole again within 30 s")
+        @Test(
+            "H5, D3: the same while each process, RabbitMQ and PostgreSQL are killed in turn; whole again within 30 s")
         func kills() async throws {
             let stack = stack
             let campaign = Campaign(stack, name: "kills", users: 100, callers: 32)

@@ -13,6 +13,30 @@ import Testing
         #expect(!rule.violations(rule.sample).isEmpty)
     }
 
+    @Test("every test that the acceptance table names is there, and every row has one on the running system")
+    func acceptance() throws {
+        let files = try SourceFile.all()
+        let sources = files.filter(\.isSwift).map { ($0.path, $0.lines.joined(separator: "\n")) }
+        let table = try #require(files.first { $0.path == "Tests/Acceptance.md" })
+        let rows = table.lines.filter { $0.contains(/^\| [DH]\d/) }
+        for row in rows {
+            let cells = row.split(separator: "|", omittingEmptySubsequences: false)
+            for (cell, folder) in [(cells[2], "Tests/EndToEndTests/"), (cells[3], "Tests/")] {
+                let names = cell.matches(of: /`([^`]+)`/).map { String($0.output.1) }
+                #expect(folder == "Tests/" || !names.isEmpty, "\(cells[1]) has no test on the running system")
+                for name in names {
+                    let found = sources.contains { $0.hasPrefix(folder) && $1.contains("\"\(name)\"") }
+                    #expect(found, "\(cells[1]): there is no test \(name) in \(folder)")
+                }
+            }
+        }
+        let named = rows.joined(separator: "\n")
+        for row in (1...18).map({ "D\($0)" }) + (1...8).map({ "H\($0)" }) {
+            let forms = ["| \(row) ", "| \(row),", ", \(row) ", ", \(row),"]
+            #expect(forms.contains { named.contains($0) }, "\(row) is missing")
+        }
+    }
+
     @Test("the whole project is looked at") func reach() throws {
         let paths = Set(try SourceFile.all().map(\.path))
         for path in [
