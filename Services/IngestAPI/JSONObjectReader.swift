@@ -35,17 +35,18 @@ struct JSONObjectReader {
         let members = try reader.membersAfterBrace(depth: 1)
         reader.skipWhiteSpace()
         guard reader.position == bytes.count else { throw .malformed(at: reader.position) }
-        return members
+        // Parameters have names in ASCII without K, which no other spelling equals, so nothing given is lost here.
+        return Dictionary(members.map { ($0.key.text, $0.value) }) { first, _ in first }
     }
 
     /// Reads members up to the closing brace; the opening one is consumed.
-    private mutating func membersAfterBrace(depth: Int) throws(JSONFault) -> [String: JSONValue] {
-        var members: [String: JSONValue] = [:]
+    private mutating func membersAfterBrace(depth: Int) throws(JSONFault) -> [JSONName: JSONValue] {
+        var members: [JSONName: JSONValue] = [:]
         skipWhiteSpace()
         if take("}") { return members }
         while true {
             skipWhiteSpace()
-            let name = try string()
+            let name = JSONName(text: try string())
             skipWhiteSpace()
             guard take(":") else { throw .malformed(at: position) }
             let value = try value(depth: depth)

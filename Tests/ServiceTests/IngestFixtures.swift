@@ -22,6 +22,8 @@ struct StubDirectory: ConfigurationLookup {
 
     mutating func add(_ instance: Instance) { instances[instance.id] = instance }
 
+    mutating func add(instance id: String, isEnabled: Bool) { add(Instance(id: InstanceID(id), isEnabled: isEnabled)) }
+
     mutating func add(_ bizType: String, _ kind: ChannelKind, isOnline: Bool = true) {
         configurations[BizType(bizType)] = .stub(bizType, kind, isOnline: isOnline)
     }

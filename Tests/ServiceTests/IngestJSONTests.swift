@@ -49,6 +49,14 @@ struct IngestJSONTests {
         #expect(throws: fault) { try members(text) }
     }
 
+    @Test("names that only look alike are two members")
+    func spelling() throws {
+        let text = "{\"\u{E9}\":1,\"e\u{301}\":2}"
+        #expect(try members("{\"p\":\(text)}")["p"] == .structure(Array(text.utf8)))
+        #expect(try members(text).count == 1, "both are unknown; one is kept")
+        #expect(throws: JSONFault.duplicateMember) { try members("{\"\u{E9}\":1,\"e\u{301}\":2,\"e\\u0301\":3}") }
+    }
+
     @Test(
         "broken syntax is refused",
         arguments: [

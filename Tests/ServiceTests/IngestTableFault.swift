@@ -1,0 +1,58 @@
+import SyncModel
+import Testing
+
+@testable import IngestAPI
+
+/// One thing wrong with a call, and the check of H3 that finds it.
+struct IngestTableFault: CustomTestStringConvertible, Sendable {
+    /// Unique, for example `linkToken: 101 units`.
+    let name: String
+    /// What the fault occupies: two that share a part cannot be in one call.
+    let parts: Set<String>
+    let apply: @Sendable (inout IngestTableRequest) -> Void
+    private let check: IngestTableCheck
+
+    init(
+        _ name: String, _ check: IngestTableCheck, in parts: Set<String>,
+        apply: @escaping @Sendable (inout IngestTableRequest) -> Void
+    ) {
+        self.name = name
+        self.check = check
+        self.parts = parts
+        self.apply = apply
+    }
+
+    /// The check that fails in a call of this scope; nil: none does, because global ignores linkToken.
+    func check(in scope: PushScope) -> IngestTableCheck? {
+        scope == .global && parts == ["linkToken"] && check != .readable ? nil : check
+    }
+
+    /// Whether one item of a batch can have the fault by itself.
+    var isOfItem: Bool { check != .readable && parts.isSubset(of: Self.parameters) }
+
+    var testDescription: String { name }
+
+    /// The parameters in the body.
+    static let parameters: Set = [
+        "bizType", "linkToken", "thirdMsgId", "payload", "binaryPayload", "osType", "appMinVersion", "appMaxVersion",
+        "validTimeEnd",
+    ]
+
+    /// That many UTF-16 units of text: emoji of two units each, and one letter when the number is odd.
+    static func emoji(_ units: Int) -> String {
+        String(repeating: "😀", count: units / 2) + (units.isMultiple(of: 2) ? "" : "a")
+    }
+
+    static func letters(_ units: Int) -> String { String(repeating: "A", count: units) }
+
+    /// An object whose text has that many UTF-16 units.
+    static func object(_ units: Int) -> String { "{\"a\":\"" + emoji(units - 8) + "\"}" }
+
+    /// An array whose text has that many UTF-16 units.
+    static func array(_ units: Int) -> String { "[\"" + emoji(units - 4) + "\"]" }
+
+    /// Arrays in arrays, so many levels.
+    static func nested(_ levels: Int) -> String {
+        String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+    }
+}

@@ -1,0 +1,107 @@
+import Hummingbird
+import NIOHTTP1
+import ServiceKit
+import SyncModel
+
+@testable import IngestAPI
+
+/// One call of the API as a table row changes it: its text, and the state of the service that it meets.
+struct IngestTableRequest {
+    /// The state in which the stub directory has the instance and the configuration.
+    enum Presence: Sendable {
+        case absent
+        case off
+        case on
+    }
+
+    let scope: PushScope
+    var query = "?instanceId=w_app"
+    /// The instances and Sync IDs that the service knows: every one that a row names, so that only a check refuses it.
+    var knownInstances = ["w_app"]
+    var knownBizTypes = ["orders"]
+    /// Sent instead of an object with the members.
+    var otherBody: String?
+    /// Text around the members.
+    var opening = "{"
+    var closing = "}"
+    /// Names that are sent once more than they are given.
+    var repeatedNames: [String] = []
+    var instance = Presence.on
+    var configuration = Presence.on
+    var isOfOtherScope = false
+    var outcome = PushOutcome.stored(OplogID(7), online: true)
+    private var members: [(name: String, json: [UInt8])] = []
+
+    /// A call that is answered SUCCESS.
+    init(_ scope: PushScope) {
+        self.scope = scope
+        set("bizType", text: "orders")
+        if scope == .single { set("linkToken", text: "u1") }
+        set("thirdMsgId", text: "t1")
+        set("payload", text: "p")
+    }
+
+    /// Gives a parameter as a JSON string; NUL is escaped, nothing else may need it.
+    mutating func set(_ name: String, text: String) {
+        set(name, json: "\"" + text.replacing("\0", with: "\\u0000") + "\"")
+        if name == "bizType" { knownBizTypes.append(text) }
+    }
+
+    mutating func set(_ name: String, json: String) { set(name, bytes: Array(json.utf8)) }
+
+    mutating func set(_ name: String, bytes: [UInt8]) {
+        remove(name)
+        members.append((name, bytes))
+    }
+
+    mutating func remove(_ name: String) { members.removeAll { $0.name == name } }
+
+    var body: [UInt8] {
+        if let otherBody { return Array(otherBody.utf8) }
+        var fields = members
+        for name in repeatedNames {
+            let json = members.first { $0.name == name }?.json
+            fields.append((name, json ?? Array("null".utf8)))
+            if json == nil { fields.append((name, Array("null".utf8))) }
+        }
+        let texts = fields.map { Array("\"\($0.name)\":".utf8) + $0.json }
+        return Array(opening.utf8) + Array(texts.joined(separator: Array(",".utf8))) + Array(closing.utf8)
+    }
+
+    /// The way of a call through head, query and intake, and what the store was given.
+    func send() async -> (answer: APIAnswer, pushes: [PushRequest]) {
+        let submission = StubSubmission(outcome)
+        let (head, body) = (head, body)
+        do throws(HeadRefusal) {
+            guard case .push(let scope) = try RequestRules.call(of: head) else {
+                return (.refusal(.notFound, "This is no push."), [])
+            }
+            let answer = await PushIntake.stub(submission, directory: directory)
+                .answer(scope: scope, instanceID: RequestQuery(head)["instanceId"], body: body)
+            return (answer, submission.pushes)
+        } catch {
+            return (error.answer, submission.pushes)
+        }
+    }
+
+    private var head: HTTPRequest {
+        HTTPRequest(
+            method: .post, scheme: "http", authority: "test",
+            path: "/webapi/sync/" + (scope == .single ? "single" : "global") + query,
+            headerFields: [.contentType: "application/json", .contentLength: String(body.count)])
+    }
+
+    private var directory: StubDirectory {
+        var directory = StubDirectory()
+        directory.instances = [:]
+        directory.configurations = [:]
+        if instance != .absent {
+            for id in knownInstances { directory.add(instance: id, isEnabled: instance == .on) }
+        }
+        if configuration != .absent {
+            let kind: ChannelKind = (scope == .global) == isOfOtherScope ? .user : .globalUser
+            for name in knownBizTypes { directory.add(name, kind, isOnline: configuration == .on) }
+        }
+        return directory
+    }
+}

@@ -1,0 +1,25 @@
+import SyncModel
+import Testing
+
+@testable import IngestAPI
+
+/// One call that spec H2 allows at the edge of what it allows, and what must arrive at the store.
+struct IngestTableRow: CustomTestStringConvertible, Sendable {
+    let name: String
+    let scopes: [PushScope]
+    let apply: @Sendable (inout IngestTableRequest) -> Void
+    let isAsGiven: @Sendable (PushRequest) -> Bool
+
+    init(
+        _ name: String, scopes: [PushScope] = [.single, .global],
+        apply: @escaping @Sendable (inout IngestTableRequest) -> Void,
+        stored isAsGiven: @escaping @Sendable (PushRequest) -> Bool
+    ) {
+        self.name = name
+        self.scopes = scopes
+        self.apply = apply
+        self.isAsGiven = isAsGiven
+    }
+
+    var testDescription: String { name }
+}
