@@ -10,7 +10,7 @@ struct InFlightCalls<Asker> {
     struct Question: Hashable, Sendable {
         let instanceID: InstanceID
         let userID: UserID
-        let sessionID: String
+        let sessionID: SessionID
     }
 
     /// What the driver does next.

@@ -86,7 +86,8 @@ final class SessionCheckConsumer: Service, Sendable {
 
     private func accept(_ command: Mss_Bus_V1_ValidateCommand, of body: CommandBody) -> [Calls.Question] {
         let question = Calls.Question(
-            instanceID: InstanceID(command.instanceID), userID: UserID(command.userID), sessionID: command.sessionID)
+            instanceID: InstanceID(command.instanceID), userID: UserID(command.userID),
+            sessionID: SessionID(command.sessionID))
         let asker = Asker(body: body, correlation: command.correlation)
         do throws(Refusal) {
             _ = try callableInstance(question.instanceID)
@@ -120,7 +121,7 @@ final class SessionCheckConsumer: Service, Sendable {
         }
         let outcome = await endpoint.check(
             instance.validatorURL, instanceID: question.instanceID, userID: question.userID,
-            sessionID: question.sessionID)
+            sessionID: question.sessionID.text)
         if case .unknown(let reason) = outcome {
             logger.debug(
                 "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])

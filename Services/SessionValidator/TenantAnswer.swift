@@ -1,3 +1,5 @@
+import SyncModel
+
 /// Reads a tenant's answer to `com.antcloud.session.validate` in all the forms that tenants give it (spec V3); pure.
 ///
 /// What is not of the form is unknown and not invalid: a broken proxy must not sign users out.
@@ -42,7 +44,7 @@ enum TenantAnswer {
         let result = try result(in: members)
         guard try flag("valid", in: result) == true else { return .invalid("the session is not valid") }
         let answeredID = try text("sid", in: result)
-        guard answeredID == nil || answeredID == sessionID else {
+        guard answeredID?.isSame(as: sessionID) ?? true else {
             return .invalid("the answer is about another session")
         }
         return .valid

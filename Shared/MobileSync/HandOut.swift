@@ -1,3 +1,5 @@
+import SyncModel
+
 /// Which oplog the app gets next: repeats that are due, then what waits, ascending per channel.
 ///
 /// What waits is known to the store; here is only where to look. An id that is read ahead is looked at again when it is
@@ -40,7 +42,7 @@ struct HandOut {
         of bizType: String?, userID: String?, from store: LocalStore
     ) throws(SyncError) -> SyncOplog? {
         func isWanted(_ channel: LocalChannel) -> Bool {
-            (bizType == nil || channel.key.bizType == bizType) && channel.isVisible(to: userID)
+            (bizType?.isSame(as: channel.key.bizType) ?? true) && channel.isVisible(to: userID)
         }
         for row in repeats.keys.sorted() {
             guard let channel = store.channel(row: row), isWanted(channel) else { continue }

@@ -8,6 +8,16 @@ struct LocalChannel: Hashable, Sendable {
         /// Empty for channels of the device.
         let userID: String
         let bizType: String
+
+        static func == (left: Key, right: Key) -> Bool {
+            left.kind == right.kind && left.userID.isSame(as: right.userID) && left.bizType.isSame(as: right.bizType)
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(kind)
+            userID.hashBytes(into: &hasher)
+            bizType.hashBytes(into: &hasher)
+        }
     }
 
     let row: Int64
@@ -16,5 +26,5 @@ struct LocalChannel: Hashable, Sendable {
     var position: OplogID
 
     /// Whether its data may reach the app while this user is bound.
-    func isVisible(to userID: String?) -> Bool { key.userID.isEmpty || key.userID == userID }
+    func isVisible(to userID: String?) -> Bool { key.userID.isEmpty || userID?.isSame(as: key.userID) == true }
 }

@@ -10,6 +10,16 @@ package struct TargetAddress: Hashable, Sendable {
         self.kind = kind
         self.target = target
     }
+
+    package static func == (left: TargetAddress, right: TargetAddress) -> Bool {
+        left.kind == right.kind && left.instanceID == right.instanceID && left.target.isSame(as: right.target)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(instanceID)
+        hasher.combine(kind)
+        target.hashBytes(into: &hasher)
+    }
 }
 
 /// The full name of a channel; parts are kept apart and never joined into one string (reliability SEC10).

@@ -8,6 +8,22 @@ package protocol TextIdentifier: Hashable, Sendable, CustomStringConvertible {
 
 extension TextIdentifier {
     package var description: String { text }
+
+    // Byte by byte, as the database compares. Swift's String also takes canonical equivalents for equal, by which two
+    // users could be one.
+    package static func == (left: Self, right: Self) -> Bool { left.text.isSame(as: right.text) }
+    package func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
+}
+
+extension String {
+    /// Equality of the bytes in UTF-8, not of what they look like.
+    package func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+
+    /// The hash that goes with `isSame`.
+    package func hashBytes(into hasher: inout Hasher) {
+        for byte in utf8 { hasher.combine(byte) }
+        hasher.combine(0xff as UInt8)
+    }
 }
 
 /// One app in one environment, `<workspaceId>_<appId>`, looked up as a whole and never split (spec §1).
@@ -24,6 +40,12 @@ package struct BizType: TextIdentifier {
 
 /// A user of the tenant's app.
 package struct UserID: TextIdentifier {
+    package let text: String
+    package init(_ text: String) { self.text = text }
+}
+
+/// What the app presents as the proof of a user's session (spec V1).
+package struct SessionID: TextIdentifier {
     package let text: String
     package init(_ text: String) { self.text = text }
 }

@@ -10,7 +10,7 @@ struct ValidatorCallsTests {
     private let start = ContinuousClock.now
 
     private func question(_ session: String, of instance: String = "a") -> Calls.Question {
-        Calls.Question(instanceID: InstanceID(instance), userID: UserID("u"), sessionID: session)
+        Calls.Question(instanceID: InstanceID(instance), userID: UserID("u"), sessionID: SessionID(session))
     }
 
     /// The calls and answers of actions, as texts that compare.
@@ -41,7 +41,7 @@ struct ValidatorCallsTests {
         _ = calls.ask(question("s"), 1, now: start)
         #expect(spelled(calls.ask(question("t"), 2, now: start)) == ["call t"])
         #expect(spelled(calls.ask(question("s", of: "b"), 3, now: start)) == ["call s"])
-        let other = Calls.Question(instanceID: InstanceID("a"), userID: UserID("v"), sessionID: "s")
+        let other = Calls.Question(instanceID: InstanceID("a"), userID: UserID("v"), sessionID: SessionID("s"))
         #expect(spelled(calls.ask(other, 4, now: start)) == ["call s"])
     }
 

@@ -42,3 +42,20 @@ struct TargetingTests {
         #expect(OperatingSystem(name: "ios") == .iOS)
     }
 }
+
+@Suite("Identifiers")
+struct IdentifierTests {
+    @Test("SEC10: texts that look alike are not the same, nor are users, sessions or targets with them")
+    func bytes() {
+        let pairs = [("é", "e\u{301}"), ("K", "\u{212A}"), ("Å", "\u{212B}")]
+        for (one, other) in pairs {
+            #expect(one == other, "which is why")
+            #expect(UserID(one) != UserID(other) && SessionID(one) != SessionID(other))
+            #expect(Set([BizType(one), BizType(other), BizType(one)]).count == 2)
+            let targets = [one, other].map {
+                TargetAddress(instanceID: InstanceID("i"), kind: .user, target: $0)
+            }
+            #expect(Set(targets).count == 2 && targets[0] == targets[0])
+        }
+    }
+}
