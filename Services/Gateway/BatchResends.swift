@@ -15,7 +15,14 @@ struct BatchResends {
     }
 
     private let ladder: ResendLadder
-    private var batches: [Mss_Device_V1_ChannelBatch] = []
+    /// A batch under way, and how long each of its entries is valid.
+    private struct Sent {
+        var batch: Mss_Device_V1_ChannelBatch
+        let firstID: OplogID
+        let validUntil: [Int64: WallTime]
+    }
+
+    private var batches: [Sent] = []
     /// Steps taken by the batch that begins with this oplog.
     private var taken: (oplogID: OplogID, repeats: Int)
     private var dueAt: ContinuousClock.Instant?
@@ -26,15 +33,17 @@ struct BatchResends {
         taken = recorded
     }
 
-    private var lowest: OplogID? { batches.first?.entries.first.map { OplogID($0.oplogID) } }
+    private var lowest: OplogID? { batches.first?.firstID }
     private var repeats: Int { lowest == taken.oplogID ? taken.repeats : 0 }
     private var state: ResendLadder.State { ResendLadder.State(repeats: repeats, handOuts: repeats + 1) }
 
     /// A batch goes out; it comes back with the number of the attempt.
     mutating func sent(
-        _ batch: Mss_Device_V1_ChannelBatch, now: ContinuousClock.Instant
+        _ batch: Mss_Device_V1_ChannelBatch, of entries: [Oplog], now: ContinuousClock.Instant
     ) -> Mss_Device_V1_ChannelBatch {
-        batches.append(batch)
+        guard let first = entries.first else { return batch }
+        let validUntil = Dictionary(entries.map { ($0.id.value, $0.validUntil) }) { old, _ in old }
+        batches.append(Sent(batch: batch, firstID: first.id, validUntil: validUntil))
         guard batches.count == 1 else { return batch }
         dueAt = now + ladder.next(after: state).wait
         return numbered(batch)
@@ -42,16 +51,21 @@ struct BatchResends {
 
     /// The device has everything up to here; the oplogs that it has since now.
     mutating func acknowledged(upto: OplogID, now: ContinuousClock.Instant) -> [OplogID] {
-        let done = batches.prefix { $0.upto <= upto.value }
+        let done = batches.prefix { $0.batch.upto <= upto.value }
         guard !done.isEmpty else { return [] }
         batches.removeFirst(done.count)
         dueAt = batches.isEmpty ? nil : now + ladder.next(after: state).wait
-        return done.flatMap { $0.entries.map { OplogID($0.oplogID) } }
+        return done.flatMap { $0.batch.entries.map { OplogID($0.oplogID) } }
+    }
+
+    /// What was recalled does not go out again; what is left of its batch still moves the position.
+    mutating func recalled(_ id: OplogID) {
+        for index in batches.indices { batches[index].batch.entries.removeAll { $0.oplogID == id.value } }
     }
 
     /// What is due; nil: nothing.
     mutating func due(now: ContinuousClock.Instant) -> Step? {
-        guard let dueAt, dueAt <= now, let batch = batches.first, let lowest else { return nil }
+        guard let dueAt, dueAt <= now, let batch = batches.first?.batch, let lowest else { return nil }
         switch ladder.next(after: state).step {
         case .handOut:
             // Asked for again should the record fail.
@@ -63,14 +77,16 @@ struct BatchResends {
         }
     }
 
-    /// The count is on record: the batch that goes out again; nil when it was acknowledged meanwhile.
+    /// The count is on record: the batch that goes out again, without what has expired; nil when it was acknowledged
+    /// meanwhile.
     mutating func recorded(
-        oplogID: OplogID, repeats: Int, now: ContinuousClock.Instant
+        oplogID: OplogID, repeats: Int, now: ContinuousClock.Instant, wallTime: WallTime
     ) -> Mss_Device_V1_ChannelBatch? {
-        guard lowest == oplogID, let batch = batches.first else { return nil }
+        guard lowest == oplogID, let validUntil = batches.first?.validUntil else { return nil }
+        batches[0].batch.entries.removeAll { validUntil[$0.oplogID].map { $0 <= wallTime } ?? true }
         taken = (oplogID, repeats)
         dueAt = now + ladder.next(after: state).wait
-        return numbered(batch)
+        return numbered(batches[0].batch)
     }
 
     private func numbered(_ batch: Mss_Device_V1_ChannelBatch) -> Mss_Device_V1_ChannelBatch {

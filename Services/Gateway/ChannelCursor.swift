@@ -50,7 +50,9 @@ struct ChannelCursor {
 
     /// Notes what tombstones say, before they come in order.
     mutating func learnRecalls(of entries: [Oplog]) {
-        for case let id? in entries.map(\.recalls) where id > sent { recalled.insert(id) }
+        for case let id? in entries.map(\.recalls) {
+            if id > sent { recalled.insert(id) } else { resends?.recalled(id) }
+        }
     }
 
     /// Room for live entries; a session that is further behind loses those that come on top, as if it were offline.

@@ -102,9 +102,11 @@ final class DeviceHandler: ChannelInboundHandler {
                 channelID: channelID, deviceID: deviceID, storeID: storeID, oplogID: oplogID, repeats: repeats,
                 for: handle(on: context))
         case .skipped, .discarded, .gaveUp:
-            if let deviceID = machine.identity?.deviceID { gateway.reporter.passedOver(action, deviceID: deviceID) }
+            if let identity = machine.identity {
+                gateway.reporter.passedOver(action, deviceID: identity.deviceID, userID: identity.userID)
+            }
         case .finishReread(let id):
-            gateway.finishReread(id)
+            gateway.reporter.finishedReread(id)
         case .close(let code, let reason):
             close(code, reason, context)
         }

@@ -61,7 +61,7 @@ final class GatewayCore: Sendable {
     /// The service that spreads immediate global pushes over time.
     func makePacer(sessionsPerSecond: Int) -> GlobalPacer {
         let made = GlobalPacer(
-            sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.all },
+            sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.sessions(listeningTo: $0) },
             tell: { [self] sessions, notice in tell(sessions) { $0.noticed(notice, in: $1) } })
         pacer.withLock { $0 = made }
         return made
@@ -142,7 +142,7 @@ final class GatewayCore: Sendable {
             pacer.withLock { $0 }?.add(notice)
             return
         }
-        let sessions = isGlobal ? registry.all : registry.sessions(listeningTo: notice.address.target)
+        let sessions = registry.sessions(listeningTo: notice.address.target)
         guard notice.correlation > 0, let replyTo else {
             if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
             return
@@ -304,15 +304,15 @@ final class GatewayCore: Sendable {
 
     /// Counts a repeat durably before it goes out; what is not counted is asked for again (reliability R7).
     func recordResend(
-        channelID: Int64, deviceID: DeviceID, storeID: StoreID?, oplogID: OplogID, repeats: Int,
+        channelID: Int64, deviceID: DeviceID, storeID: StoreID, oplogID: OplogID, repeats: Int,
         for session: SessionHandle
     ) {
         bus.request(.ack, as: Mss_Bus_V1_AckCommands.self) { number in
             .with {
                 $0.correlation = number
                 $0.channelID = channelID
-                $0.deviceID = storeID == nil ? "" : deviceID.text
-                $0.storeID = storeID?.text ?? ""
+                $0.deviceID = deviceID.text
+                $0.storeID = storeID.text
                 $0.resentID = oplogID.value
                 $0.repeats = UInt32(repeats)
             }
@@ -324,14 +324,4 @@ final class GatewayCore: Sendable {
         }
     }
 
-    /// A re-read that is not noted as done comes again with the next connection, and is acknowledged again.
-    func finishReread(_ id: Int64) {
-        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
-            .with {
-                $0.correlation = number
-                $0.finishReread.rereadID = id
-            }
-        } completion: { _ in
-        }
-    }
 }

@@ -38,18 +38,20 @@ struct GlobalTail {
         let valid = entries.filter { $0.id > request.after && $0.validUntil > now }
         var start = request.after
         if request.newest > 0 {
-            let matching = valid.filter { $0.targeting.exclusion(of: request.traits) == nil }
+            let matching = valid.filter { $0.recalls == nil && $0.targeting.exclusion(of: request.traits) == nil }
             if matching.count >= request.newest {
                 start = OplogID(matching[matching.count - request.newest].id.value - 1)
             }
         }
-        guard start >= from else { return nil }
+        // A device that has something must have the tombstones above it, also those that a threshold would pass over.
+        guard start >= from, request.after >= from || request.after == .zero else { return nil }
+        let tombstones = valid.filter { $0.id <= start && $0.recalls != nil }.prefix(Limits.fetchPageOplogs)
         let page = Array(valid.drop { $0.id <= start }.prefix(Limits.fetchPageOplogs))
         let isFull = page.count == Limits.fetchPageOplogs
         return .with {
             $0.after = request.after.value
             $0.upto = (isFull ? page.last?.id ?? upto : upto).value
-            $0.entries = page.map(\.bus)
+            $0.entries = (tombstones + page).map(\.bus)
             $0.more = isFull
             $0.discardedUpto = start.value
         }

@@ -20,6 +20,8 @@ final class Reporter: Service, Sendable {
 
     private struct State {
         var syncPoints: [Receiver: OplogID] = [:]
+        /// Re-reads that are on their devices' disks.
+        var rereads: Set<Int64> = []
         var facts: [Mss_Bus_V1_Fact] = []
         var confirmed: [Mss_Bus_V1_Fact] = []
         var whenConfirmedRecorded: [@Sendable () -> Void] = []
@@ -54,6 +56,9 @@ final class Reporter: Service, Sendable {
         if isUrgent { send(receiver, upto) }
     }
 
+    /// Notes that a device has a re-read on its disk.
+    func finishedReread(_ id: Int64) { state.withLock { _ = $0.rereads.insert(id) } }
+
     /// Notes that oplogs went out.
     func handedOut(_ oplogs: [OplogID], channelID: Int64, deviceID: DeviceID) {
         let fact = Mss_Bus_V1_Fact.with {
@@ -66,7 +71,7 @@ final class Reporter: Service, Sendable {
     }
 
     /// Notes that a rule or a threshold has passed oplogs over for a device; other actions are no such thing.
-    func passedOver(_ action: SessionAction, deviceID: DeviceID) {
+    func passedOver(_ action: SessionAction, deviceID: DeviceID, userID: UserID?) {
         var fact = Mss_Bus_V1_Fact()
         fact.atMs = WallTime.now.milliseconds
         switch action {
@@ -87,8 +92,9 @@ final class Reporter: Service, Sendable {
                     $0.channelID = channelID
                     $0.resent.deviceID = deviceID.text
                     $0.resent.oplogID = id.value
-                    $0.resent.attempts = UInt32(clamping: attempts)
+                    $0.resent.attempts = UInt32(attempts)
                     $0.resent.dead = true
+                    $0.resent.userID = userID?.text ?? ""
                 }
             }
             return state.withLock { $0.facts += facts }
@@ -100,7 +106,8 @@ final class Reporter: Service, Sendable {
 
     /// Notes what an app did with oplogs.
     ///
-    /// - Parameter whenRecorded: called once that is durable; never when it is not, as the device then repeats it.
+    /// - Parameter whenRecorded: called once that is durable; never when it is not, as the device then repeats it. What
+    ///   no device waits for is kept here until it is durable.
     func confirmed(_ report: ConfirmedReport, whenRecorded: @escaping @Sendable () -> Void) {
         let now = WallTime.now.milliseconds
         var facts = report.confirmed.map { channelID, ids in
@@ -117,13 +124,18 @@ final class Reporter: Service, Sendable {
                 $0.channelID = resent.channelID
                 $0.resent.deviceID = report.deviceID.text
                 $0.resent.oplogID = resent.oplogID.value
-                $0.resent.attempts = UInt32(clamping: resent.attempts)
+                $0.resent.attempts = UInt32(resent.attempts)
                 $0.resent.dead = resent.isDead
+                $0.resent.userID = report.userID?.text ?? ""
             }
         }
-        state.withLock { state in
-            state.confirmed += facts
-            state.whenConfirmedRecorded.append(whenRecorded)
+        state.withLock { [facts] state in
+            if report.id == nil {
+                state.facts += facts
+            } else {
+                state.confirmed += facts
+                state.whenConfirmedRecorded.append(whenRecorded)
+            }
         }
     }
 
@@ -141,6 +153,7 @@ final class Reporter: Service, Sendable {
             return state
         }
         for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
+        for id in gathered.rereads { send(reread: id) }
         for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
             send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
         }
@@ -171,6 +184,17 @@ final class Reporter: Service, Sendable {
         } completion: { [self] result in
             guard case .failure = result else { return }
             state.withLock { $0.syncPoints[receiver] = max($0.syncPoints[receiver] ?? .zero, upto) }
+        }
+    }
+
+    private func send(reread id: Int64) {
+        bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { correlation in
+            .with {
+                $0.correlation = correlation
+                $0.finishReread.rereadID = id
+            }
+        } completion: { [self] result in
+            if case .failure = result { finishedReread(id) }
         }
     }
 

@@ -26,7 +26,7 @@ enum SessionAction {
     /// A threshold has passed over a range.
     case discarded(channelID: Int64, after: OplogID, upto: OplogID)
     /// Record how often a batch of a simple device goes out again; it does when that is answered.
-    case recordResend(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, oplogID: OplogID, repeats: Int)
+    case recordResend(channelID: Int64, deviceID: DeviceID, storeID: StoreID, oplogID: OplogID, repeats: Int)
     /// A simple device did not take these however often they came.
     case gaveUp([OplogID], attempts: Int, channelID: Int64)
     /// The device has a re-read on its disk.
@@ -63,6 +63,7 @@ struct ConfirmedReport: Sendable {
     /// What the device waits for the answer to; nil: it does not wait.
     var id: UInt64?
     var deviceID: DeviceID
+    var userID: UserID?
     var confirmed: [Int64: [Int64]] = [:]
     var resent: [Resent] = []
 }

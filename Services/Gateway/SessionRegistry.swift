@@ -16,7 +16,7 @@ final class SessionRegistry: Sendable {
 
     private struct State {
         var sessions: [UInt64: SessionHandle] = [:]
-        var listeners: [TargetAddress: [UInt64]] = [:]
+        var listeners: [TargetAddress: Set<UInt64>] = [:]
         var targets: [UInt64: [TargetAddress]] = [:]
     }
 
@@ -33,14 +33,13 @@ final class SessionRegistry: Sendable {
         }
     }
 
-    /// Makes the session listen for these targets and no others. Global targets move by reading, not by notices.
+    /// Makes the session listen for these targets and no others.
     func listen(_ number: UInt64, to targets: [TargetAddress]) {
         state.withLock { state in
             guard state.sessions[number] != nil else { return }
             Self.stopListening(number, in: &state)
-            let noticed = targets.filter { !$0.kind.isGlobal }
-            state.targets[number] = noticed
-            for target in noticed { state.listeners[target, default: []].append(number) }
+            state.targets[number] = targets
+            for target in targets { state.listeners[target, default: []].insert(number) }
         }
     }
 
@@ -57,7 +56,7 @@ final class SessionRegistry: Sendable {
 
     private static func stopListening(_ number: UInt64, in state: inout State) {
         for target in state.targets.removeValue(forKey: number) ?? [] {
-            state.listeners[target]?.removeAll { $0 == number }
+            state.listeners[target]?.remove(number)
             if state.listeners[target]?.isEmpty == true { state.listeners[target] = nil }
         }
     }

@@ -4,27 +4,36 @@ import SyncModel
 
 // What goes to a device more than once: re-reads, and what a simple device does not acknowledge.
 extension SessionStateMachine {
-    /// A re-read goes out as a batch of its own, and by the same rules; one that may not go now comes with a later
-    /// registration.
-    mutating func sendAgain(
-        _ reread: Mss_Bus_V1_Reread, to identity: SessionIdentity, in world: SessionSurroundings
-    ) -> SessionAction? {
-        let number = UInt64(bitPattern: reread.rereadID)
-        let oplog = Oplog(bus: reread.oplog)
-        guard
-            let key = keysByChannelID[reread.channelID], withholding(key, of: identity, in: world) == nil,
-            oplog.skipReason(for: identity.traits, now: world.wallTime) == nil, rereads.insert(number).inserted
-        else { return nil }
-        let message = Mss_Device_V1_ChannelBatch(
-            key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog], reread: number)
-        return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
+    /// Re-reads go out as batches of their own, by the same rules as everything else.
+    mutating func sendRereads(to identity: SessionIdentity, in world: SessionSurroundings) -> [SessionAction] {
+        var rereads = rereads
+        let allowed = rereads.take { reread in
+            guard let key = keysByChannelID[reread.channelID], withholding(key, of: identity, in: world) == nil else {
+                return nil
+            }
+            return key.kind
+        }
+        self.rereads = rereads
+        return allowed.compactMap { reread in
+            let oplog = Oplog(bus: reread.oplog)
+            guard
+                let key = keysByChannelID[reread.channelID],
+                oplog.skipReason(for: identity.traits, now: world.wallTime) == nil
+            else { return nil }
+            let message = Mss_Device_V1_ChannelBatch(
+                key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog],
+                reread: UInt64(bitPattern: reread.rereadID))
+            return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
+        }
     }
 
     /// A simple device's acknowledgement is its app's too (spec D13); nobody waits for an answer.
     func confirmed(_ ids: [OplogID]?, in cursor: ChannelCursor) -> [SessionAction] {
         guard let ids, !ids.isEmpty, let identity else { return [] }
         let found = [cursor.channelID: ids.map(\.value)]
-        return [.confirm(ConfirmedReport(id: nil, deviceID: identity.deviceID, confirmed: found))]
+        return [
+            .confirm(ConfirmedReport(id: nil, deviceID: identity.deviceID, userID: identity.userID, confirmed: found))
+        ]
     }
 
     /// Some time has passed: the resend ladder of a simple device.
@@ -36,13 +45,12 @@ extension SessionStateMachine {
                 let step = cursors[key]?.resends?.due(now: world.now),
                 var cursor = cursors[key]
             else { continue }
-            let perStore = hasReceiverPerStore(key, of: identity, in: world)
             switch step {
             case .record(let oplogID, let repeats):
                 actions.append(
                     .recordResend(
                         channelID: cursor.channelID, deviceID: identity.deviceID,
-                        storeID: perStore ? identity.storeID : nil, oplogID: oplogID, repeats: repeats))
+                        storeID: identity.storeID, oplogID: oplogID, repeats: repeats))
             case .giveUp(let oplogIDs, let upto, let attempts):
                 let (recorded, freed) = cursor.acknowledge(upto: upto)
                 _ = cursor.resends?.acknowledged(upto: upto, now: world.now)
@@ -61,7 +69,8 @@ extension SessionStateMachine {
     ) -> [SessionAction] {
         guard phase == .open, let identity, let key = keysByChannelID[channelID],
             withholding(key, of: identity, in: world) == nil,
-            let batch = cursors[key]?.resends?.recorded(oplogID: oplogID, repeats: repeats, now: world.now)
+            let batch = cursors[key]?.resends?.recorded(
+                oplogID: oplogID, repeats: repeats, now: world.now, wallTime: world.wallTime)
         else { return [] }
         return [.push(batch, handedOut: batch.entries.map { OplogID($0.oplogID) }, channelID: channelID)]
     }

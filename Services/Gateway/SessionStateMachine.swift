@@ -35,14 +35,17 @@ struct SessionStateMachine {
     /// Heads told before the registration's answer, which may not know them yet.
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
     private var reportedPoints: [ChannelKey: OplogID] = [:]
-    private var check = SessionCheck()
+    var check = SessionCheck()
     private var retryAt: ContinuousClock.Instant?
+    /// Channels whose last page moved nothing; they are read on at `retryAt`.
+    private var pausedFetches: [ChannelKey] = []
     /// The last word of the store on whether this device owns the bound user (spec D8).
     private var ownsUser = false
-    /// Re-reads that were sent and not acknowledged.
-    var rereads: Set<UInt64> = []
+    var rereads = SessionRereads()
     private var needsOpen = false
-    private var isRegistering = false
+    private(set) var isRegistering = false
+    /// Something came up while a registration was on its way, whose answer may not know it.
+    private var announcesAgain = false
     private var opensBind = false
     private var announcesCaughtUp = false
     var windowUsed = 0
@@ -164,9 +167,10 @@ struct SessionStateMachine {
             windowUsed -= freed
             if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
         }
-        actions += ack.rereads.compactMap { number in
-            rereads.remove(number).map { _ in .finishReread(Int64(bitPattern: number)) }
+        for number in ack.rereads where rereads.acknowledged(number) {
+            actions.append(.finishReread(Int64(bitPattern: number)))
         }
+        if rereads.wantsMore() { actions += announce(in: world) }
         return actions + readOn(in: world)
     }
 
@@ -188,7 +192,7 @@ struct SessionStateMachine {
 
     private func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
         guard let identity else { return [] }
-        var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID)
+        var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID, userID: identity.userID)
         for item in report.channels {
             guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber) else { continue }
             found.confirmed[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
@@ -198,8 +202,8 @@ struct SessionStateMachine {
             else { continue }
             found.resent.append(
                 ConfirmedReport.Resent(
-                    channelID: cursor.channelID, oplogID: OplogID(item.oplogID), attempts: Int(item.attempts),
-                    isDead: item.dead))
+                    channelID: cursor.channelID, oplogID: OplogID(item.oplogID),
+                    attempts: min(Int(item.attempts), Limits.resendHandOuts), isDead: item.dead))
         }
         return [.confirm(found)]
     }
@@ -263,8 +267,10 @@ struct SessionStateMachine {
             announcesCaughtUp = true
             actions.append(.send(.bindResult(identity.bindNumber)))
         }
-        actions += reply.rereads.compactMap { sendAgain($0, to: identity, in: world) }
-        return actions + readOn(in: world)
+        rereads.learn(reply.rereads)
+        actions += readOn(in: world)
+        if announcesAgain { actions += announce(in: world) }
+        return actions
     }
 
     /// The registration did not come through; it is repeated, as the device has nothing else to hold on to.
@@ -277,7 +283,9 @@ struct SessionStateMachine {
 
     /// Everything this gateway knew may be old (lease taken anew, broker back): announce and read again.
     mutating func announce(in world: SessionSurroundings) -> [SessionAction] {
-        guard phase == .open || phase == .opening, !isRegistering else { return [] }
+        guard phase == .open || phase == .opening else { return [] }
+        announcesAgain = isRegistering
+        guard !isRegistering else { return [] }
         return register(takesOwnership: opensBind && identity?.userID != nil, in: world)
     }
 
@@ -291,18 +299,22 @@ struct SessionStateMachine {
 
     /// A channel has moved.
     mutating func noticed(_ notice: ChannelNotice, in world: SessionSurroundings) -> [SessionAction] {
-        guard phase == .opening || phase == .open, let identity else { return [] }
+        guard
+            phase == .opening || phase == .open, let identity, identity.targets.contains(notice.address.target)
+        else { return [] }
+        for case let id? in notice.entries.map(\.recalls) { rereads.recall(id, channelID: notice.channelID) }
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
         if phase == .opening || isRegistering, cursors[key] == nil {
             let known = earlyHeads[notice.address]?.head ?? .zero
             earlyHeads[notice.address] = (notice.channelID, max(known, notice.upto))
             return []
         }
-        cursors[key]?.learnRecalls(of: notice.entries)
         // Global data waits for the next connect, or for the app to come to the foreground (spec D15).
-        if key.kind.isGlobal, world.configuration(identity.instanceID, key.bizType)?.isImmediate != true { return [] }
-        if cursors[key] == nil { learn(notice.address, channelID: notice.channelID, head: .zero) }
-        guard var cursor = cursors[key] else { return [] }
+        let isHeld =
+            key.kind.isGlobal && world.configuration(identity.instanceID, key.bizType)?.isImmediate != true
+        if cursors[key] == nil, !isHeld { learn(notice.address, channelID: notice.channelID, head: .zero) }
+        cursors[key]?.learnRecalls(of: notice.entries)
+        guard var cursor = cursors[key], !isHeld else { return [] }
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
         // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
         let isForThisDevice = notice.owner == identity.deviceID || !isSingleDevice(key, of: identity, in: world)
@@ -341,12 +353,18 @@ struct SessionStateMachine {
         if reply.notOwner { ownsUser = false }
         cursor.learn(head: OplogID(reply.upto))
         cursors[key] = cursor
+        let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto))
+        if fit == .known, !reply.notOwner, OplogID(reply.after) == cursor.sent {
+            // The store has less than was told of it, after a failover that lost commits: asked again in a moment.
+            cursors[key]?.isFetching = true
+            pausedFetches.append(key)
+            retryAt = world.now + limits.retryDelay
+            return []
+        }
         // The reasons to withhold are asked again: they may have come up while the page was on its way.
-        guard
-            !reply.notOwner,
-            BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto)) == .applies,
-            withholding(key, of: identity, in: world) == nil
-        else { return readOn(in: world) }
+        guard !reply.notOwner, fit == .applies, withholding(key, of: identity, in: world) == nil else {
+            return readOn(in: world)
+        }
         cursors[key]?.opensBacklog = false
         let entries = reply.entries.map(Oplog.init(bus:))
         var actions: [SessionAction] = []
@@ -384,7 +402,7 @@ struct SessionStateMachine {
         windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
         var message = Mss_Device_V1_ChannelBatch(
             key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries)
-        if let numbered = cursor.resends?.sent(message, now: world.now) { message = numbered }
+        if let numbered = cursor.resends?.sent(message, of: batch.entries, now: world.now) { message = numbered }
         actions.append(.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID))
         return actions
     }
@@ -429,7 +447,7 @@ struct SessionStateMachine {
     /// Reads every channel that is behind and may go out, as far as the window allows; says "caught up" once.
     mutating func readOn(in world: SessionSurroundings) -> [SessionAction] {
         guard phase == .open, !isRegistering, let identity else { return [] }
-        var actions: [SessionAction] = []
+        var actions = sendRereads(to: identity, in: world)
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
             if let reason = withholding(key, of: identity, in: world) {
@@ -500,6 +518,7 @@ struct SessionStateMachine {
         reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
         earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
         ownsUser = false
+        rereads.forgetUser()
         check = SessionCheck()
     }
 
@@ -509,39 +528,6 @@ struct SessionStateMachine {
             else { continue }
             reportedPoints[ChannelKey(kind: kind, bizType: BizType(point.bizType))] = OplogID(point.oplogID)
         }
-    }
-
-    // MARK: Session checks
-
-    private mutating func validate(in world: SessionSurroundings) -> [SessionAction] {
-        guard
-            let identity, let userID = identity.userID, let instance = world.instance(identity.instanceID),
-            !instance.validatorURL.isEmpty, check.ask()
-        else { return [] }
-        return [
-            .validate(
-                instanceID: identity.instanceID, userID: userID, sessionID: identity.sessionID,
-                bindNumber: identity.bindNumber)
-        ]
-    }
-
-    /// The tenant's answer, or that there is none; an answer to an older bind is ignored.
-    mutating func validated(
-        _ reply: Mss_Bus_V1_ValidateReply?, bindNumber: UInt32, askedAt: ContinuousClock.Instant,
-        in world: SessionSurroundings
-    ) -> [SessionAction] {
-        guard phase == .open || phase == .opening, let identity, bindNumber == identity.bindNumber else { return [] }
-        guard check.answered(reply, askedAt: askedAt, now: world.now, random: world.random) else { return [] }
-        let isValid = check.verdict != .invalid
-        let reason = isValid ? "" : reply?.reason ?? ""
-        var actions: [SessionAction] = [
-            .send(.sessionState(isValid: isValid, reason: reason, bindNumber: identity.bindNumber))
-        ]
-        if connectionEpoch > 0, !isRegistering {
-            actions.append(
-                .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))
-        }
-        return actions + readOn(in: world)
     }
 
     // MARK: Time and end
@@ -558,6 +544,8 @@ struct SessionStateMachine {
         if check.isDue(at: world.now) { actions += validate(in: world) }
         if let due = retryAt, due <= world.now {
             retryAt = nil
+            for key in pausedFetches { cursors[key]?.isFetching = false }
+            pausedFetches = []
             if needsOpen, !isRegistering {
                 actions += register(takesOwnership: opensBind && identity?.userID != nil, in: world)
             } else {

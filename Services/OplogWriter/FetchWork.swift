@@ -13,6 +13,8 @@ struct FetchWork: LaneWork {
     static let queue = CommandQueue.fetch
     /// Few, so that one lane does not read for many sessions while another is idle.
     static let groupBodies = 8
+    /// Standings looked at in one turn at the most.
+    private static let standingsMax = 4_096
 
     let bus: MessageBus
 
@@ -39,7 +41,10 @@ struct FetchWork: LaneWork {
     ) {
         let queries = pages.map { command, start in
             let limit = min(max(Int(command.limit), 1), Limits.fetchPageOplogs)
+            let after = OplogID(command.after)
             return (
+                tombstones: OplogStore.tombstones(
+                    of: command.channelID, after: after, upto: start, limit: Limits.fetchPageOplogs),
                 head: OplogStore.head(
                     of: command.channelID,
                     readBy: command.ownerDeviceID.isEmpty ? nil : DeviceID(command.ownerDeviceID)),
@@ -48,11 +53,12 @@ struct FetchWork: LaneWork {
         }
         do throws(PostgresError) {
             let results = try connection.run(
-                queries.flatMap { [$0.head.statement, $0.page.statement] }, within: .seconds(10))
+                queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] },
+                within: .seconds(10))
             for (index, query) in queries.enumerated() {
                 let command = pages[index].command
                 do throws(PostgresError) {
-                    guard let head = query.head.decode(try results[2 * index].get()) else {
+                    guard let head = query.head.decode(try results[3 * index].get()) else {
                         bus.reply(
                             .with {
                                 $0.correlation = command.correlation
@@ -60,7 +66,8 @@ struct FetchWork: LaneWork {
                             }, to: replyTo)
                         continue
                     }
-                    let entries = query.page.decode(try results[2 * index + 1].get())
+                    let entries = query.page.decode(try results[3 * index + 1].get())
+                    let tombstones = query.tombstones.decode(try results[3 * index + 2].get())
                     let isFull = entries.count == query.limit
                     let last = entries.last?.id ?? .zero
                     bus.reply(
@@ -68,7 +75,7 @@ struct FetchWork: LaneWork {
                             $0.correlation = command.correlation
                             $0.fetch.after = command.after
                             $0.fetch.upto = (isFull ? last : max(last, head)).value
-                            $0.fetch.entries = entries.map(\.bus)
+                            $0.fetch.entries = (tombstones + entries).map(\.bus)
                             $0.fetch.more = isFull
                             $0.fetch.discardedUpto = pages[index].start.value
                         }, to: replyTo)
@@ -90,14 +97,17 @@ struct FetchWork: LaneWork {
             operatingSystem: SyncModel.OperatingSystem(bus: command.operatingSystem), appVersion: command.appVersion)
         var wanted = Int(command.newest)
         var below = OplogID(Int64.max)
+        // Where few match, more are looked at in each turn.
+        var count = wanted
         while true {
-            let query = OplogStore.newest(of: command.channelID, after: after, below: below, limit: wanted)
+            let query = OplogStore.newest(of: command.channelID, after: after, below: below, limit: count)
             let standings = try connection.run(query, within: .seconds(10))
             let matching = standings.filter { command.anyDevice || $0.targeting.exclusion(of: device) == nil }
-            if matching.count == wanted, let lowest = matching.last { return OplogID(lowest.id.value - 1) }
-            guard let lowest = standings.last, standings.count >= wanted else { return after }
+            if matching.count >= wanted { return OplogID(matching[wanted - 1].id.value - 1) }
+            guard let lowest = standings.last, standings.count >= count else { return after }
             wanted -= matching.count
             below = lowest.id
+            count = min(max(count * 4, 64), Self.standingsMax)
         }
     }
 }

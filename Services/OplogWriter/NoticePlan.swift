@@ -49,7 +49,7 @@ enum NoticePlan {
         return order.compactMap { channelID in
             let members = channels[channelID] ?? []
             let receivers = members.flatMap(\.receivers)
-            let isForAll = members.contains(where: \.appended.isImmediate)
+            let isForAll = members.contains { $0.appended.isImmediate && !$0.appended.isDuplicate }
             let gatewayIDs = isForAll ? everyGateway : Set(receivers.map(\.gatewayID)).sorted()
             guard !gatewayIDs.isEmpty else { return nil }
             var notice = notice(channelID, members)

@@ -211,7 +211,9 @@ struct OperationWork: LaneWork {
         _ request: Mss_Bus_V1_ReplayRequest, by actor: String, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let find = TraceStore.find(TraceStore.Name(bus: request.oplog))
-        guard let found = try connection.run(find, within: Self.limit) else { return .with { $0.replay = .init() } }
+        guard let found = try connection.run(find, within: Self.limit), found.isOfConfiguration else {
+            return .with { $0.replay = .init() }
+        }
         let query = DeadLetterStore.replay(
             channelID: found.channelID, oplogID: found.oplog.id, deviceID: DeviceID(request.deviceID), by: actor)
         let replay = try connection.run(query, within: Self.limit)

@@ -53,7 +53,7 @@ struct OplogWriterService: Service {
             + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
             + lanes(1, "ack", queues.ack, AckWork(bus: bus))
             + lanes(1, "control", queues.control, ControlWork(bus: bus, logger: logger))
-            + lanes(1, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
+            + lanes(2, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
         finishQueues = {
             let (commands, others) = ([queues.append, queues.session, queues.fetch], [queues.ack, queues.control])
             for queue in commands + others + [queues.operation] { queue.finish() }

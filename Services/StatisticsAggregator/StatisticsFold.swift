@@ -43,8 +43,8 @@ struct StatisticsFold {
             for oplogID in skipped.oplogIds { batch.skipped(key(oplogID), for: device, because: reason, at: time) }
         case .resent(let resent):
             batch.resent(
-                key(resent.oplogID), by: DeviceID(resent.deviceID), attempts: Int(resent.attempts),
-                isDead: resent.dead, at: time)
+                key(resent.oplogID), by: DeviceID(resent.deviceID), user: resent.userID,
+                attempts: Int(resent.attempts), isDead: resent.dead, at: time)
         case .discarded(let discarded):
             batch.discarded(
                 receiver(discarded.deviceID), after: OplogID(discarded.after), upto: OplogID(discarded.upto), at: time)

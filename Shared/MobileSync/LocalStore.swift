@@ -103,6 +103,8 @@ final class LocalStore {
                     -- The gateway has not recorded that it was confirmed, repeated or given up.
                     needs_report INTEGER NOT NULL DEFAULT 0,
                     PRIMARY KEY (channel_id, oplog_id)) WITHOUT ROWID;
+                -- Numbers of re-reads that were taken: one that comes again, as its acknowledgement was lost, is known.
+                CREATE TABLE reread (number INTEGER PRIMARY KEY);
                 CREATE INDEX oplog_state ON oplog (state, channel_id, oplog_id);
                 CREATE INDEX oplog_to_report ON oplog (channel_id, oplog_id) WHERE needs_report;
                 PRAGMA user_version = \(schema);
@@ -210,6 +212,10 @@ final class LocalStore {
     private static func applyReread(
         _ batch: Mss_Device_V1_ChannelBatch, to channel: LocalChannel, outcome: inout StoreOutcome, in db: Database
     ) throws {
+        outcome.rereads.append(batch.reread)
+        try db.cachedStatement(sql: "INSERT OR IGNORE INTO reread VALUES (?)")
+            .execute(arguments: [Int64(bitPattern: batch.reread)])
+        guard db.changesCount > 0 else { return }
         for entry in batch.entries {
             guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
             try insert(
@@ -220,7 +226,6 @@ final class LocalStore {
                     """, in: db)
             outcome.filledChannels.insert(channel.row)
         }
-        outcome.rereads.append(batch.reread)
     }
 
     private static func insert(
@@ -261,7 +266,7 @@ final class LocalStore {
     func syncPoints(ofUser userID: String?, maxBytes: Int) -> [Mss_Device_V1_SyncPoint] {
         var left = maxBytes
         var points: [Mss_Device_V1_SyncPoint] = []
-        for channel in channels.values where channel.key.userID == userID ?? "" && channel.position > .zero {
+        for channel in channels.values where channel.key.userID.isSame(as: userID ?? "") && channel.position > .zero {
             left -= channel.key.bizType.utf8.count + 24
             guard left >= 0 else { break }
             points.append(

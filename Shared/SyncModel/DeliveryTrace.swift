@@ -54,7 +54,10 @@ package struct DeliveryTrace: Hashable, Sendable {
             return recalledAt.map { (.recalled, $0) } ?? (.handedOut, at)
         }
         if let reason = record.skipReason { return (DeliveryState(reason), record.skippedAt) }
-        if let at = record.discardedAt { return (.overThreshold, at) }
+        // The range that a threshold passed over also covers what had gone before.
+        if let at = record.discardedAt, at < oplog.validUntil, recalledAt.map({ at < $0 }) ?? true {
+            return (.overThreshold, at)
+        }
         if let recalledAt { return (.recalled, recalledAt) }
         if oplog.validUntil <= now { return (.expired, oplog.validUntil) }
         if !oplog.isPersistent { return (.notPersisted, oplog.createdAt) }

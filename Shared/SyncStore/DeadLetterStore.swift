@@ -25,7 +25,10 @@ package enum DeadLetterStore {
                 coalesce(o.payload IS NOT NULL AND o.valid_until > now(), false)
             FROM statistics_delivery l
             JOIN channel c ON c.channel_id = l.channel_id
+            JOIN sync_configuration f
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
             LEFT JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
+                AND o.created_at >= f.data_since
             WHERE l.dead_at IS NOT NULL AND l.confirmed_at IS NULL AND c.instance_id = $1
                 AND ($2 = '' OR c.biz_type = $2) AND NOT \(isReplayed)
             ORDER BY l.dead_at DESC LIMIT $3
@@ -65,12 +68,12 @@ package enum DeadLetterStore {
     ) -> Query<Replay?> {
         let sql = """
             WITH asked AS (
-                INSERT INTO reread (channel_id, device_id, oplog_id, reason, actor)
-                SELECT l.channel_id, l.device_id, l.oplog_id, 'dead letter', $4
+                INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
+                SELECT l.channel_id, l.device_id, l.dead_user, l.oplog_id, 'dead letter', $4
                 FROM statistics_delivery l
                 JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
                 WHERE l.channel_id = $1 AND l.oplog_id = $2 AND l.device_id = $3 AND l.dead_at IS NOT NULL
-                    AND o.payload IS NOT NULL AND o.valid_until > now() AND NOT \(isReplayed)
+                    AND l.confirmed_at IS NULL AND o.payload IS NOT NULL AND o.valid_until > now() AND NOT \(isReplayed)
                 RETURNING reread_id)
             SELECT a.reread_id, s.gateway_id
             FROM asked a

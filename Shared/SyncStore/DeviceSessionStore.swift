@@ -107,17 +107,15 @@ package enum DeviceSessionStore {
     /// session is then seen here (design §1, register first, then read).
     package static func channels(of session: Registration) -> Query<[ChannelState]> {
         let sql = """
-            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head, s.oplog_id, s.resent_id, s.repeats
+            SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head,
+                CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN s.oplog_id
+                    ELSE (SELECT max(p.oplog_id) FROM sync_point p WHERE p.channel_id = c.channel_id) END,
+                s.resent_id, s.repeats
             FROM (VALUES (0::smallint, $2::text), (1::smallint, $3::text), (2::smallint, ''), (3::smallint, ''))
                 AS t (kind, target)
             JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
             LEFT JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
-            LEFT JOIN LATERAL (
-                SELECT p.oplog_id, p.resent_id, p.repeats FROM sync_point p
-                WHERE p.channel_id = c.channel_id AND CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device)
-                    THEN p.device_id = $3 AND p.store_id = $4 ELSE true END
-                ORDER BY p.oplog_id DESC, p.resent_id DESC LIMIT 1
-            ) s ON true
+            LEFT JOIN sync_point s ON s.channel_id = c.channel_id AND s.device_id = $3 AND s.store_id = $4
             WHERE c.kind IN (1, 3) OR $2 <> ''
             """
         let parameters: [PostgresValue] = [
@@ -254,7 +252,8 @@ package enum DeviceSessionStore {
         }
     }
 
-    /// Channels of a gateway's sessions that moved within the window: what a lost notice left behind.
+    /// Channels of a gateway's sessions that moved within the window, and those of immediate global pushes: what a lost
+    /// notice left behind.
     package static func movedChannels(gatewayID: String, window: Duration) -> Query<[ChannelState]> {
         let sql = """
             SELECT DISTINCT c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
@@ -262,6 +261,9 @@ package enum DeviceSessionStore {
                   WHERE created_at > clock_timestamp() - make_interval(secs => $2 / 1000.0)) r
             JOIN channel c ON c.channel_id = r.channel_id
             JOIN LATERAL (
+                SELECT FROM sync_configuration f
+                WHERE c.kind > 1 AND f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.is_immediate
+                UNION ALL
                 SELECT FROM device_session u
                 WHERE c.kind = 0 AND u.instance_id = c.instance_id AND u.user_id = c.target AND u.user_id <> ''
                     AND u.gateway_id = $1

@@ -130,6 +130,21 @@ package enum OplogStore {
             recalls: row.isNull(first + 9) ? nil : OplogID(row.int64(first + 9)))
     }
 
+    /// Tombstones above a position up to another, in id order: a threshold does not pass them over (spec H7).
+    package static func tombstones(of channelID: Int64, after: OplogID, upto: OplogID, limit: Int) -> Query<[Oplog]> {
+        let sql = """
+            SELECT \(columns)
+            FROM oplog o
+            WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id <= $3 AND recalls IS NOT NULL AND valid_until > now()
+                AND \(isOfConfiguration)
+            ORDER BY oplog_id LIMIT $4
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(after.value), .int64(upto.value), .int32(Int32(limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map { oplog(of: $0, from: 0) } }
+    }
+
     /// Where a valid, stored oplog stands and whom it is restricted to.
     package struct Standing: Sendable {
         package var id: OplogID
@@ -144,7 +159,7 @@ package enum OplogStore {
             SELECT oplog_id, operating_system, minimum_version, maximum_version
             FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
-                AND \(isOfConfiguration)
+                AND recalls IS NULL AND \(isOfConfiguration)
             ORDER BY oplog_id DESC LIMIT $4
             """
         let parameters: [PostgresValue] = [

@@ -22,9 +22,15 @@ package enum RereadStore {
             FROM reread r
             JOIN channel c ON c.channel_id = r.channel_id
             JOIN oplog o ON o.channel_id = r.channel_id AND o.oplog_id = r.oplog_id
+            JOIN sync_configuration f
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
+                AND o.created_at >= f.data_since
             WHERE r.device_id = $2 AND r.done_at IS NULL AND c.instance_id = $1
-                AND CASE c.kind WHEN 0 THEN c.target = $3 WHEN 2 THEN $3 <> '' ELSE true END
+                AND CASE c.kind WHEN 0 THEN c.target = $3 WHEN 2 THEN r.user_id = $3 ELSE true END
                 AND o.payload IS NOT NULL AND o.valid_until > now()
+                AND NOT EXISTS (
+                    SELECT FROM statistics_delivery l WHERE l.channel_id = r.channel_id AND l.oplog_id = r.oplog_id
+                        AND l.device_id = r.device_id AND l.confirmed_at IS NOT NULL)
             ORDER BY r.reread_id LIMIT $4
             """
         let parameters: [PostgresValue] = [

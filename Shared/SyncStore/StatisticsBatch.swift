@@ -47,7 +47,17 @@ package struct StatisticsBatch: Sendable, Equatable {
         package var attempts = 0
         package var skipped: Skip?
         package var confirmed: WallTime?
-        package var dead: WallTime?
+        package var dead: Death?
+    }
+
+    /// When an oplog was given up, and who was bound then.
+    package struct Death: Hashable, Comparable, Sendable {
+        package let at: WallTime
+        package let user: String
+
+        package static func < (left: Death, right: Death) -> Bool {
+            (left.at, left.user) < (right.at, right.user)
+        }
     }
 
     /// When and by which rule an oplog was passed over.
@@ -135,11 +145,16 @@ package struct StatisticsBatch: Sendable, Equatable {
     }
 
     /// A device's app was given an oplog so often; `isDead`: and never again.
-    package mutating func resent(_ key: OplogKey, by device: DeviceID, attempts: Int, isDead: Bool, at time: WallTime) {
+    ///
+    /// - Parameter user: who was bound; empty: nobody.
+    package mutating func resent(
+        _ key: OplogKey, by device: DeviceID, user: String, attempts: Int, isDead: Bool, at time: WallTime
+    ) {
         let key = DeliveryKey(key, device)
         var delivery = deliveries[key] ?? Delivery()
         delivery.attempts = max(delivery.attempts, attempts)
-        if isDead { delivery.dead = max(delivery.dead ?? time, time) }
+        let death = Death(at: time, user: user)
+        if isDead { delivery.dead = max(delivery.dead ?? death, death) }
         deliveries[key] = delivery
     }
 

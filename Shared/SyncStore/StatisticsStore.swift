@@ -5,7 +5,7 @@ import SyncModel
 package enum StatisticsStore {
     /// Folds a batch in one transaction; folding what was folded before changes nothing.
     package static func fold(_ batch: StatisticsBatch) -> Query<Void> {
-        let sql = "SELECT fold_statistics(\((1...28).map { "$\($0)" }.joined(separator: ", ")))"
+        let sql = "SELECT fold_statistics(\((1...29).map { "$\($0)" }.joined(separator: ", ")))"
         let addresses = batch.addresses.sorted { $0.key < $1.key }
         let oplogs = batch.oplogs.sorted { $0.key < $1.key }
         let stored = batch.stored.sorted { $0.key < $1.key }
@@ -33,7 +33,8 @@ package enum StatisticsStore {
             .int64Array(deliveries.map(\.value.skipped?.at.milliseconds)),
             .int16Array(deliveries.map(\.value.skipped?.reason.rawValue)),
             .int64Array(deliveries.map(\.value.confirmed?.milliseconds)),
-            .int64Array(deliveries.map(\.value.dead?.milliseconds)),
+            .int64Array(deliveries.map(\.value.dead?.at.milliseconds)),
+            .textArray(deliveries.map { $0.value.dead?.user ?? "" }),
         ]
     }
 

@@ -208,4 +208,39 @@ struct OplogStoreTests {
             #expect(try await advance(99) == "5")
         }
     }
+
+    @Test("H7: a recall takes the payload away, appends one tombstone however often, and leaves the key known")
+    func recall() async throws {
+        try await TestDatabase.with(connections: 2) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let channel = try await database.append([Self.push("u", "a"), Self.push("u", "b"), Self.push("u", "c")])[0]
+                .channelID
+            let recall = OplogStore.recall(Self.address("u"), ThirdMessageID("b"))
+            let answers = try await withThrowingTaskGroup(of: OplogStore.Recalled?.self) { group in
+                for database in databases { group.addTask { try await database.run(recall) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(answers.allSatisfy { $0?.oplogID == OplogID(2) && $0?.tombstone.id == OplogID(4) })
+            let page = try await database.run(OplogStore.page(of: channel, after: .zero, limit: 10))
+            #expect(page.map(\.id.value) == [1, 3, 4] && page.map(\.recalls) == [nil, nil, OplogID(2)])
+            // A threshold counts data alone, and what it passes over still has its tombstones.
+            let newest = try await database.run(
+                OplogStore.newest(of: channel, after: .zero, below: OplogID(.max), limit: 2))
+            #expect(newest.map(\.id.value) == [3, 1])
+            let tombstones = try await database.run(
+                OplogStore.tombstones(of: channel, after: .zero, upto: OplogID(9), limit: 10))
+            #expect(tombstones.map(\.id.value) == [4])
+            let again = try await database.append([Self.push("u", "b"), Self.push("u", "d")])
+            #expect(again.map(\.oplogID.value) == [2, 5] && again.map(\.isDuplicate) == [true, false])
+            let unknown = try await database.run(OplogStore.recall(Self.address("u"), ThirdMessageID("never")))
+            #expect(unknown == nil)
+            let found = try await database.run(
+                TraceStore.find(
+                    TraceStore.Name(
+                        instanceID: InstanceID("app"), bizType: BizType("B"), target: "u",
+                        key: .thirdMessageID(ThirdMessageID("b")))))
+            #expect(found?.oplog.id == OplogID(2) && found?.recalledAt != nil && found?.oplog.isPersistent == true)
+        }
+    }
 }

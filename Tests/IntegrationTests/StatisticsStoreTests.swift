@@ -29,7 +29,8 @@ struct StatisticsStoreTests {
                 batch.skipped(key(channel, oplog), for: Self.device(at), because: reason, at: time(at))
             case .resent(let channel, let oplog, let attempts, let at):
                 batch.resent(
-                    key(channel, oplog), by: Self.device(oplog), attempts: attempts, isDead: attempts == 7, at: time(at)
+                    key(channel, oplog), by: Self.device(oplog), user: "u\(at % 2)", attempts: attempts,
+                    isDead: attempts == 7, at: time(at)
                 )
             case .discarded(let channel, let after, let upto, let at):
                 let receiver = StatisticsBatch.ReceiverKey(channelID: channel, deviceID: Self.device(upto))
@@ -227,9 +228,9 @@ struct StatisticsStoreTests {
         let deliveries = try await database.rows(
             """
             SELECT channel_id::text, oplog_id::text, device_id, handed_out_at::text, attempts::text, skipped_at::text,
-                skip_reason::text, confirmed_at::text, dead_at::text
+                skip_reason::text, confirmed_at::text, dead_at::text, dead_user
             FROM statistics_delivery ORDER BY channel_id, oplog_id, device_id
-            """, columns: 9)
+            """, columns: 10)
         let discarded = try await database.rows(
             """
             SELECT channel_id::text, device_id, after::text, upto::text, discarded_at::text

@@ -56,6 +56,20 @@ struct GlobalTailTests {
         }
     }
 
+    @Test("H7: a threshold does not pass over tombstones for a device that has something; nor does the tail")
+    func tombstones() {
+        var tail = GlobalTail(from: OplogID(10))
+        var tombstone = Self.oplog(12)
+        tombstone.recalls = OplogID(11)
+        tail.add([tombstone, Self.oplog(13), Self.oplog(14), Self.oplog(15)], upto: OplogID(15))
+        func ids(after: Int64) -> [Int64]? {
+            tail.page(for: Self.request(after: after, head: 15, newest: 2), now: Self.now)?.entries.map(\.id)
+        }
+        #expect(ids(after: 11) == [12, 14, 15])
+        #expect(ids(after: 5) == nil, "there may be tombstones below the tail: the store knows")
+        #expect(ids(after: 0) == [12, 14, 15], "a new device has nothing that could be taken back")
+    }
+
     @Test("a channel that has moved is read once for all who wait, then answered from memory")
     func oneRead() {
         let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])

@@ -2089,6 +2089,9 @@ package nonisolated struct Mss_Bus_V1_Resent: Sendable {
 
   package var dead: Bool = false
 
+  /// The user bound on the device; a global oplog for users is dead for that one.
+  package var userID: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -6014,7 +6017,7 @@ nonisolated extension Mss_Bus_V1_Skipped: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Resent: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Resent"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_id\0\u{1}attempts\0\u{1}dead\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_id\0\u{1}attempts\0\u{1}dead\0\u{3}user_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6026,6 +6029,7 @@ nonisolated extension Mss_Bus_V1_Resent: SwiftProtobuf.Message, SwiftProtobuf._M
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.dead) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       default: break
       }
     }
@@ -6044,6 +6048,9 @@ nonisolated extension Mss_Bus_V1_Resent: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.dead != false {
       try visitor.visitSingularBoolField(value: self.dead, fieldNumber: 4)
     }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6052,6 +6059,7 @@ nonisolated extension Mss_Bus_V1_Resent: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.oplogID != rhs.oplogID {return false}
     if lhs.attempts != rhs.attempts {return false}
     if lhs.dead != rhs.dead {return false}
+    if lhs.userID != rhs.userID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

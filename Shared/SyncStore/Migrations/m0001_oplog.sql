@@ -106,6 +106,7 @@ CREATE TABLE oplog (
     recalled_at timestamptz -- the payload is gone since then
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
+CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NOT NULL;
 CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
 -- The sweep reads the last seconds; rows arrive in time order, so a block range index is almost free.
 CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
@@ -297,6 +298,7 @@ CREATE TABLE reread (
     reread_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     channel_id bigint NOT NULL,
     device_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL, -- who was bound when it died; matters for global data for users
     oplog_id bigint NOT NULL,
     reason text NOT NULL,
     actor text NOT NULL,

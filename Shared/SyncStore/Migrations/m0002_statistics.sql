@@ -40,6 +40,7 @@ CREATE TABLE statistics_delivery (
     skip_reason smallint,
     confirmed_at timestamptz,
     dead_at timestamptz,
+    dead_user text COLLATE "C" NOT NULL, -- who was bound when it died
     PRIMARY KEY (channel_id, oplog_id, device_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX statistics_delivery_dead ON statistics_delivery (dead_at) WHERE dead_at IS NOT NULL;
@@ -80,7 +81,7 @@ CREATE FUNCTION fold_statistics(
     in_stored_channel bigint[], in_device text[], in_upto bigint[], in_stored_ms bigint[],
     in_delivery_channel bigint[], in_delivery_oplog bigint[], in_delivery_device text[],
     in_delivery_handed_out_ms bigint[], in_attempts bigint[], in_skipped_ms bigint[], in_skip_reason smallint[],
-    in_delivery_confirmed_ms bigint[], in_dead_ms bigint[],
+    in_delivery_confirmed_ms bigint[], in_dead_ms bigint[], in_dead_user text[],
     in_discarded_channel bigint[], in_discarded_device text[], in_discarded_after bigint[],
     in_discarded_upto bigint[], in_discarded_ms bigint[]
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -116,15 +117,18 @@ BEGIN
 
     -- LEAST and GREATEST pass over nulls.
     INSERT INTO statistics_delivery AS t (
-        channel_id, oplog_id, device_id, handed_out_at, attempts, skipped_at, skip_reason, confirmed_at, dead_at)
-    SELECT i.channel_id, i.oplog_id, i.device_id, to_timestamp(i.handed_out_ms / 1000.0), i.attempts::integer,
-        to_timestamp(i.skipped_ms / 1000.0), i.skip_reason, to_timestamp(i.confirmed_ms / 1000.0),
-        to_timestamp(i.dead_ms / 1000.0)
+        channel_id, oplog_id, device_id, handed_out_at, attempts, skipped_at, skip_reason, confirmed_at, dead_at,
+        dead_user)
+    SELECT i.channel_id, i.oplog_id, i.device_id, to_timestamp(i.handed_out_ms / 1000.0),
+        least(i.attempts, 1000)::integer, to_timestamp(i.skipped_ms / 1000.0), i.skip_reason,
+        to_timestamp(i.confirmed_ms / 1000.0),
+        to_timestamp(i.dead_ms / 1000.0), i.dead_user
     FROM unnest(
         in_delivery_channel, in_delivery_oplog, in_delivery_device, in_delivery_handed_out_ms, in_attempts,
-        in_skipped_ms, in_skip_reason, in_delivery_confirmed_ms, in_dead_ms
+        in_skipped_ms, in_skip_reason, in_delivery_confirmed_ms, in_dead_ms, in_dead_user
     ) AS i (
-        channel_id, oplog_id, device_id, handed_out_ms, attempts, skipped_ms, skip_reason, confirmed_ms, dead_ms)
+        channel_id, oplog_id, device_id, handed_out_ms, attempts, skipped_ms, skip_reason, confirmed_ms, dead_ms,
+        dead_user)
     ORDER BY i.channel_id, i.oplog_id, i.device_id COLLATE "C"
     ON CONFLICT (channel_id, oplog_id, device_id) DO UPDATE SET
         handed_out_at = least(t.handed_out_at, excluded.handed_out_at),
@@ -133,10 +137,13 @@ BEGIN
             OR excluded.skipped_at IS NULL THEN t.skip_reason ELSE excluded.skip_reason END,
         skipped_at = least(t.skipped_at, excluded.skipped_at),
         confirmed_at = least(t.confirmed_at, excluded.confirmed_at),
+        dead_user = CASE WHEN excluded.dead_at IS NULL
+                OR (t.dead_at, t.dead_user) > (excluded.dead_at, excluded.dead_user)
+            THEN t.dead_user ELSE excluded.dead_user END,
         dead_at = greatest(t.dead_at, excluded.dead_at)
-    WHERE (t.handed_out_at, t.attempts, t.skipped_at, t.skip_reason, t.confirmed_at, t.dead_at) IS DISTINCT FROM
-        (excluded.handed_out_at, excluded.attempts, excluded.skipped_at, excluded.skip_reason, excluded.confirmed_at,
-            excluded.dead_at);
+    WHERE (t.handed_out_at, t.attempts, t.skipped_at, t.skip_reason, t.confirmed_at, t.dead_at, t.dead_user)
+        IS DISTINCT FROM (excluded.handed_out_at, excluded.attempts, excluded.skipped_at, excluded.skip_reason,
+            excluded.confirmed_at, excluded.dead_at, excluded.dead_user);
 
     INSERT INTO statistics_discarded AS t (channel_id, device_id, upto, after, discarded_at)
     SELECT i.channel_id, i.device_id, i.upto, i.after, to_timestamp(i.at_ms / 1000.0)
