@@ -54,7 +54,8 @@ final class LoadDevice: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { onClosed() }
 
     private func take(_ push: Mss_Device_V1_Push, _ context: ChannelHandlerContext) {
-        for entry in push.batches.flatMap(\.entries) {
+        // Global data of the instance comes to every device; it is acknowledged and no part of the run.
+        for entry in push.batches.filter({ $0.bizType == plan.bizType }).flatMap(\.entries) {
             let digits = entry.payload.prefix { $0 != UInt8(ascii: ",") }
             let number = digits.reduce(0) { $0 * 10 + Int($1) - 48 }
             onEntry(self.number, entry.oplogID, number)

@@ -83,6 +83,17 @@ struct SessionIdentity: Sendable {
     /// Rises with every bind of the connection; 0 before the first.
     var bindNumber: UInt32
 
+    /// Whether it listens for a target.
+    func isTarget(_ address: TargetAddress) -> Bool {
+        guard address.instanceID == instanceID else { return false }
+        return switch address.kind {
+        case .user: userID?.text.isSame(as: address.target) ?? false
+        case .device: deviceID.text.isSame(as: address.target)
+        case .globalUser: userID != nil
+        case .globalDevice: true
+        }
+    }
+
     /// What the session listens for.
     var targets: [TargetAddress] {
         var targets = [

@@ -300,7 +300,7 @@ struct SessionStateMachine {
     /// A channel has moved.
     mutating func noticed(_ notice: ChannelNotice, in world: SessionSurroundings) -> [SessionAction] {
         guard
-            phase == .opening || phase == .open, let identity, identity.targets.contains(notice.address.target)
+            phase == .opening || phase == .open, let identity, identity.isTarget(notice.address.target)
         else { return [] }
         for case let id? in notice.entries.map(\.recalls) { rereads.recall(id, channelID: notice.channelID) }
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)

@@ -20,18 +20,7 @@ struct ControlWork: LaneWork {
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_ControlCommands.elements(of: body) }
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        for task in tasks {
-            for command in task.commands {
-                do throws(PostgresError) {
-                    var reply = try answer(command, on: connection)
-                    reply.correlation = command.correlation
-                    bus.reply(reply, to: task.replyTo)
-                } catch {
-                    fail(command.correlation, to: task.replyTo, with: error)
-                }
-            }
-        }
-        bus.settle(tasks.map(\.delivery), as: .accepted)
+        answerEach(tasks, \.correlation) { command, _ throws(PostgresError) in try answer(command, on: connection) }
     }
 
     private func answer(

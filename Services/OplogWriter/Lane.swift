@@ -81,6 +81,27 @@ protocol LaneWork: Sendable {
 }
 
 extension LaneWork {
+    /// Answers commands one after the other, each by itself, then settles their bodies.
+    ///
+    /// - Parameter answer: gives the reply without its correlation; nil: it is given later.
+    func answerEach(
+        _ tasks: [LaneTask<Command>], _ correlation: KeyPath<Command, UInt64>,
+        _ answer: (Command, _ replyTo: String) throws(PostgresError) -> Mss_Bus_V1_Reply?
+    ) {
+        for task in tasks {
+            for command in task.commands {
+                do throws(PostgresError) {
+                    guard var reply = try answer(command, task.replyTo) else { continue }
+                    reply.correlation = command[keyPath: correlation]
+                    bus.reply(reply, to: task.replyTo)
+                } catch {
+                    fail(command[keyPath: correlation], to: task.replyTo, with: error)
+                }
+            }
+        }
+        bus.settle(tasks.map(\.delivery), as: .accepted)
+    }
+
     /// Answers one command that could not be done.
     func fail(_ correlation: UInt64, to replyTo: String, with error: PostgresError) {
         var reply = Mss_Bus_V1_Reply()

@@ -25,22 +25,13 @@ struct OperationWork: LaneWork {
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_OperationCommands.elements(of: body) }
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        for task in tasks {
-            for command in task.commands {
-                do throws(PostgresError) {
-                    if case .recall(let name)? = command.body {
-                        try recall(name, for: command, replyTo: task.replyTo, on: connection)
-                    } else {
-                        var reply = try answer(command, on: connection)
-                        reply.correlation = command.correlation
-                        bus.reply(reply, to: task.replyTo)
-                    }
-                } catch {
-                    fail(command.correlation, to: task.replyTo, with: error)
-                }
+        answerEach(tasks, \.correlation) { command, replyTo throws(PostgresError) in
+            if case .recall(let name)? = command.body {
+                try recall(name, for: command, replyTo: replyTo, on: connection)
+                return nil
             }
+            return try answer(command, on: connection)
         }
-        bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 
     private func answer(

@@ -24,6 +24,8 @@ actor FactConsumer: Service {
     /// Bodies in hand: what a few transactions take.
     private static let prefetch: UInt16 = 128
     private static let limit = Duration.seconds(10)
+    /// Far less than figures may be behind (spec S3).
+    private static let gathering = Duration.milliseconds(200)
     private static let watchInterval = Duration.seconds(2)
 
     private let thread = ConnectionThread(name: "statistics")
@@ -80,6 +82,10 @@ actor FactConsumer: Service {
             for group in FactGroups.cut(bodies, size: { FactGroups.rows(of: $0.facts) }) {
                 await settle(group)
             }
+            // What is told of one oplog comes within moments: together it changes one row, and its commit does not stand
+            // in the way of pushes so often. When much waits there is no pause.
+            guard deliveries.count < Int(Self.prefetch) else { continue }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.gathering) }
         }
     }
 

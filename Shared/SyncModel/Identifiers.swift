@@ -17,11 +17,15 @@ extension TextIdentifier {
 
 extension String {
     /// Equality of the bytes in UTF-8, not of what they look like.
-    package func isSame(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+    package func isSame(as other: String) -> Bool {
+        // Most differ, which == finds at once.
+        self == other && utf8.elementsEqual(other.utf8)
+    }
 
     /// The hash that goes with `isSame`.
     package func hashBytes(into hasher: inout Hasher) {
-        for byte in utf8 { hasher.combine(byte) }
+        var text = self
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(0xff as UInt8)
     }
 }

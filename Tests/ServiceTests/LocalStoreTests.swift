@@ -59,6 +59,25 @@ import Testing
         }
     }
 
+    @Test("K4: a re-read whose acknowledgement was lost is acknowledged again, and the app does not see it again")
+    func knownReread() throws {
+        try withStore { open in
+            do {
+                var (local, handOut) = try open()
+                _ = try store([batch([1], upto: 1)], in: local, &handOut)
+                #expect(try store([batch([1], reread: 7)], in: local, &handOut).rereads == [7])
+                let oplog = try #require(try handOut.next(of: nil, userID: nil, from: local))
+                try local.confirm([oplog])
+                try local.recorded(try local.report(ofUser: nil, bindNumber: 0), ofUser: nil)
+            }
+            var (local, handOut) = try open()
+            #expect(try store([batch([1], reread: 7)], in: local, &handOut).rereads == [7])
+            #expect(try handOut.next(of: nil, userID: nil, from: local) == nil)
+            #expect(try store([batch([1], reread: 8)], in: local, &handOut).rereads == [8])
+            #expect(try handOut.next(of: nil, userID: nil, from: local)?.oplogID == 1, "another number is another one")
+        }
+    }
+
     @Test("a report has at most 500 items, and the next has the rest") func longReports() throws {
         try withStore { open in
             var (local, handOut) = try open()

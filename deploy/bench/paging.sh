@@ -5,10 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 count=${1:-1000000} user="page-$$"
-psql() {
-    PGPASSWORD=$(cat .local/postgres/password) command psql -qAt -h 127.0.0.1 \
-        -p "${MSS_STACK_POSTGRES_PORT:-7432}" -U mss mss "$@"
-}
+# shellcheck source=deploy/bench/database.sh
+source deploy/bench/database.sh
 mssctl=.build/release/mssctl
 "$mssctl" push --instance demo_app --biz-type UCHAT --to "$user" --id first first > /dev/null
 psql -v count="$count" -v user="$user" <<'SQL'
