@@ -50,7 +50,7 @@ struct OperationIntake: Sendable {
                 $0.trace.deviceID = device
             }
             guard case .trace(let trace)? = reply.body, trace.channelID > 0,
-                let traced = TraceAnswer(trace, isDryRun: false)
+                let traced = TraceAnswer(trace, isDryRun: false, isGlobal: name.linkToken.isEmpty)
             else { return Self.noSuchOplog }
             var answer = APIAnswer.result(.success, oplogID: OplogID(trace.oplog.id), detail: traced.detail)
             answer.trace = traced
@@ -73,7 +73,9 @@ struct OperationIntake: Sendable {
                 answer.trace = TraceAnswer(isDryRun: true, state: .stored)
                 return answer
             }
-            guard let traced = TraceAnswer(trace, isDryRun: true) else { return Self.storeAway }
+            guard let traced = TraceAnswer(trace, isDryRun: true, isGlobal: push.scope == .global) else {
+                return Self.storeAway
+            }
             let isOnline = traced.receivers.contains { $0.state == .onItsWay }
             var answer = APIAnswer.result(
                 isOnline || push.scope == .global ? .success : .notOnline, detail: traced.detail)

@@ -29,6 +29,8 @@ struct TraceAnswer: Hashable, Sendable {
     }
 
     var isDryRun = false
+    /// For everybody, so that no list of devices is known.
+    var isGlobal = false
     var thirdMessageID: String?
     var acceptedAt: WallTime?
     var validUntil: WallTime?
@@ -45,7 +47,7 @@ struct TraceAnswer: Hashable, Sendable {
     func hash(into hasher: inout Hasher) { hasher.combine(json) }
 
     /// Reads what the store answered; nil when a newer store speaks of states that this build does not know.
-    init?(_ reply: Mss_Bus_V1_TraceReply, isDryRun: Bool) {
+    init?(_ reply: Mss_Bus_V1_TraceReply, isDryRun: Bool, isGlobal: Bool) {
         func state(_ raw: Int32) -> DeliveryState? { DeliveryState(rawValue: Int(raw)) }
         func time(_ milliseconds: Int64) -> WallTime? {
             milliseconds == 0 ? nil : WallTime(milliseconds: milliseconds)
@@ -63,6 +65,7 @@ struct TraceAnswer: Hashable, Sendable {
         let states = receivers.map(\.state) + counts.map(\.state)
         self.state = states.max { $0.progress < $1.progress } ?? base
         self.isDryRun = isDryRun
+        self.isGlobal = isGlobal
         guard !isDryRun else { return }
         thirdMessageID = reply.oplog.thirdMessageID
         acceptedAt = time(reply.oplog.createdAtMs)
@@ -81,6 +84,9 @@ struct TraceAnswer: Hashable, Sendable {
     /// What stands in the way, or that nothing does.
     var detail: String {
         guard receivers.isEmpty, counts.isEmpty, state == .notConnected else { return state.sentence }
+        if isGlobal {
+            return "No device that it is for is connected; each gets it when it connects, while it is valid."
+        }
         return "No device that it is for has ever connected; it goes to the first that does, while it is valid."
     }
 

@@ -10,7 +10,7 @@ package enum MigrationRunner {
 
     private static let limit = Duration.seconds(60)
 
-    /// Applies what is missing, each migration in its own transaction; two runners at once are safe.
+    /// Applies what is missing, each migration in its own transaction; of two runners at once one waits.
     ///
     /// - Returns: the names of the migrations applied now.
     /// - Throws: `.misuse` when the history differs from this build's, `.server` when a migration fails: nothing of
@@ -18,7 +18,9 @@ package enum MigrationRunner {
     package static func migrate(_ connection: PostgresConnection) throws(PostgresError) -> [String] {
         try connection.execute(
             script: """
+                SET lock_timeout = '\(limit.components.seconds)s'; SET statement_timeout = '\(limit.components.seconds)s';
                 SELECT pg_advisory_lock(hashtext('mss migrations'));
+                RESET lock_timeout; RESET statement_timeout;
                 CREATE TABLE IF NOT EXISTS schema_migration (
                     name text PRIMARY KEY, checksum bigint NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
                 """, within: limit)

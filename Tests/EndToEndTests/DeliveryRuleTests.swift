@@ -48,6 +48,24 @@ extension RunningSystem {
             }
         }
 
+        @Test("H4, D16: a paused gateway's devices are offline when its lease ends; resumed, it has lost nothing")
+        func pausedGateway() async throws {
+            let device = TestDevice(stack, user: "lease-u", device: "lease-d")
+            let gateway = try stack.process("gateway-1")
+            try await device.connected(gateway: 1) {
+                gateway.signal(SIGSTOP)
+                defer { gateway.signal(SIGCONT) }
+                var pushed: [String] = []
+                try await eventually("the lease has ended", within: .seconds(15)) {
+                    let id = "lease-\(pushed.count)"
+                    pushed.append(id)
+                    return await caller.call("UCHAT", to: "lease-u", id: id, payload: id)?.msg == "NOT_ONLINE"
+                }
+                gateway.signal(SIGCONT)
+                try await shows(device, "UCHAT", pushed)
+            }
+        }
+
         @Test("H6: a batch keeps the order of its items to each target, and a repeat stores nothing")
         func batch() async throws {
             let users = ["h6-a", "h6-b"]
