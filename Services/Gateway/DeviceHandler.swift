@@ -20,6 +20,10 @@ final class DeviceHandler: ChannelInboundHandler {
     private var batches: [Mss_Device_V1_ChannelBatch] = []
     private var batchBytes = 0
     private var isFlushScheduled = false
+    /// Since when batches wait.
+    private var waitingSince: ContinuousClock.Instant?
+    /// How long they wait for the pages of other channels at the most, looked at with the next event.
+    private static let gathering = Duration.milliseconds(300)
 
     init(gateway: GatewayCore, number: UInt64) {
         self.gateway = gateway
@@ -60,6 +64,7 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
         perform(event(&machine, gateway.surroundings()))
+        if !batches.isEmpty { scheduleFlush() }
     }
 
     // MARK: Actions
@@ -123,18 +128,29 @@ final class DeviceHandler: ChannelInboundHandler {
         if !batches.isEmpty, batchBytes + bytes > DeviceProtocolLimits.pushFrameBytes { writeBatches() }
         batches.append(batch)
         batchBytes += bytes
+        waitingSince = waitingSince ?? .now
+    }
+
+    private func scheduleFlush() {
         guard !isFlushScheduled, let context else { return }
         isFlushScheduled = true
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.execute { bound.value.writeBatches() }
+        context.eventLoop.execute { bound.value.flush() }
+    }
+
+    /// At the end of a turn; the pages of a backlog wait for one another.
+    private func flush() {
+        isFlushScheduled = false
+        if machine.gathersBacklog, let waitingSince, waitingSince.duration(to: .now) < Self.gathering { return }
+        writeBatches()
     }
 
     private func writeBatches() {
-        isFlushScheduled = false
         guard !batches.isEmpty else { return }
         write(.with { $0.push.batches = batches })
         batches = []
         batchBytes = 0
+        waitingSince = nil
     }
 
     private func write(_ packet: Mss_Device_V1_Packet) {

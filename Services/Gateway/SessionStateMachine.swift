@@ -57,6 +57,9 @@ struct SessionStateMachine {
         lastHeard = now
     }
 
+    /// Pages of the opening's backlog are on their way: those that are here wait for them, to travel together (spec D5).
+    var gathersBacklog: Bool { phase == .open && cursors.values.contains { $0.holdsCaughtUp && $0.isFetching } }
+
     // MARK: Frames from the device
 
     /// A frame came in.

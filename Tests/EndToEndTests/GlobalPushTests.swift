@@ -72,8 +72,9 @@ extension RunningSystem {
             let payload = UUID().uuidString
             try await push("NEWS-USER", to: nil, [payload], expecting: "SUCCESS")
             let bound = device("d15-bound")
-            try await bound.connected { try await shows(bound, "NEWS-USER", bound.payloads("NEWS-USER")) }
-            #expect(bound.payloads("NEWS-USER").last == payload)
+            try await bound.connected {
+                try await eventually("it comes", within: .seconds(10)) { bound.payloads("NEWS-USER").last == payload }
+            }
             let raw = try await RawDevice.connect(stack, device: "d15-nobody", user: "") {
                 $0.instanceID = Stack.globalInstance
             }
@@ -97,15 +98,24 @@ extension RunningSystem {
         func recall() async throws {
             let (early, late) = (device("recall-a"), device("recall-b"))
             try await push("NEWS", to: nil, ["wrong", "right"], expecting: "SUCCESS")
-            try await early.connected {}
+            func shows(_ device: TestDevice, _ what: String, _ condition: () -> Bool) async throws {
+                try await eventually("\(device.device): \(what), not \(device.received)", within: .seconds(10)) {
+                    condition()
+                }
+            }
+            try await early.connected {
+                try await shows(early, "right") { early.payloads("NEWS").contains("right") }
+            }
             let recalled = try await stack.tool([
                 "recall", "--api", "http://127.0.0.1:\(stack.apis[0])", "--instance", Stack.globalInstance,
                 "--biz-type", "NEWS", "--id", "all-wrong",
             ])
             #expect(recalled.status == 0, "\(recalled.output)")
-            for device in [early, late] { try await device.connected { try await mark(device) } }
-            #expect(early.payloads("NEWS").contains("wrong") && early.received.contains { $0.recalls != nil })
-            #expect(late.payloads("NEWS").last == "right" && !late.payloads("NEWS").contains("wrong"))
+            try await early.connected {
+                try await shows(early, "the tombstone") { early.received.contains { $0.recalls != nil } }
+            }
+            try await late.connected { try await shows(late, "right") { late.payloads("NEWS").last == "right" } }
+            #expect(early.payloads("NEWS").contains("wrong") && !late.payloads("NEWS").contains("wrong"))
             #expect(!late.received.contains { $0.recalls != nil })
             try await explains("NEWS", to: nil, id: "all-wrong", device: "recall-b", "RECALLED")
             try await explains("NEWS", to: nil, id: "all-right", "DELIVERED")
