@@ -31,6 +31,9 @@ extension SessionStateMachine {
         if connectionEpoch > 0, !isRegistering {
             actions.append(
                 .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))
+        } else {
+            // The registration on its way does not know it: the store is told when that is answered.
+            hasUntoldVerdict = true
         }
         return actions + readOn(in: world)
     }

@@ -36,6 +36,8 @@ struct SessionStateMachine {
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
     private var reportedPoints: [ChannelKey: OplogID] = [:]
     var check = SessionCheck()
+    /// The tenant has answered while a registration was on its way.
+    var hasUntoldVerdict = false
     private var retryAt: ContinuousClock.Instant?
     /// Channels whose last page moved nothing; they are read on at `retryAt`.
     private var pausedFetches: [ChannelKey] = []
@@ -58,7 +60,10 @@ struct SessionStateMachine {
     }
 
     /// Pages of the opening's backlog are on their way: those that are here wait for them, to travel together (spec D5).
-    var gathersBacklog: Bool { phase == .open && cursors.values.contains { $0.holdsCaughtUp && $0.isFetching } }
+    var gathersBacklog: Bool {
+        phase == .open
+            && cursors.contains { $1.holdsCaughtUp && $1.isFetching && !pausedFetches.contains($0) }
+    }
 
     // MARK: Frames from the device
 
@@ -269,6 +274,11 @@ struct SessionStateMachine {
             opensBind = false
             announcesCaughtUp = true
             actions.append(.send(.bindResult(identity.bindNumber)))
+        }
+        if hasUntoldVerdict {
+            hasUntoldVerdict = false
+            actions.append(
+                .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))
         }
         rereads.learn(reply.rereads)
         actions += readOn(in: world)
@@ -523,6 +533,7 @@ struct SessionStateMachine {
         ownsUser = false
         rereads.forgetUser()
         check = SessionCheck()
+        hasUntoldVerdict = false
     }
 
     private mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {

@@ -107,6 +107,8 @@ extension RunningSystem {
                     good.received.count == 41
                 }
                 try await eventually("the bad one has the chat", within: .seconds(20)) { bad.received.count >= 20 }
+                let last = await caller.call("TRADE-SECURE", to: "trade-u", id: "last", payload: "secret last")
+                #expect(last?.msg == "SUCCESS", "the store knows that a session is valid")
                 group.cancelAll()
             }
             #expect(bad.received.allSatisfy { $0.bizType == "UCHAT" })

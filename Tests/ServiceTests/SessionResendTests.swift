@@ -269,6 +269,23 @@ struct SessionResendTests {
         #expect(done.contains { if case .open = $0 { true } else { false } })
     }
 
+    @Test("H4: a verdict that comes before the registration's answer is told to the store with it")
+    func earlyVerdict() {
+        var bench = Bench()
+        _ = bench.machine.announce(in: bench.world)
+        let early = bench.machine.validated(
+            .with {
+                $0.verdict = .valid
+                $0.validForMs = 60_000
+            }, bindNumber: 1, askedAt: bench.now, in: bench.world)
+        func told(_ actions: [SessionAction]) -> [Duration] {
+            actions.compactMap { if case .update(_, 7, let verdict) = $0 { verdict } else { nil } }
+        }
+        #expect(told(early).isEmpty)
+        #expect(told(bench.registered(head: 0)) == [.seconds(60)])
+        #expect(told(bench.registered(head: 0)).isEmpty, "once")
+    }
+
     @Test("news that comes up while a registration is on its way is asked for by another")
     func announceAgain() {
         var bench = Bench()
