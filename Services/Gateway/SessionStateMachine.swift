@@ -192,7 +192,7 @@ struct SessionStateMachine {
             upto: upto)
     }
 
-    func hasReceiverPerStore(
+    private func hasReceiverPerStore(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Bool {
         world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)

@@ -19,13 +19,11 @@ package struct DeliveryTrace: Hashable, Sendable {
     /// The device as it is now.
     package struct Presence: Hashable, Sendable {
         package var traits: DeviceTraits
-        package var isForeground: Bool
         package var hasValidVerdict: Bool
         package var isOwner: Bool
 
-        package init(traits: DeviceTraits, isForeground: Bool, hasValidVerdict: Bool, isOwner: Bool) {
+        package init(traits: DeviceTraits, hasValidVerdict: Bool, isOwner: Bool) {
             self.traits = traits
-            self.isForeground = isForeground
             self.hasValidVerdict = hasValidVerdict
             self.isOwner = isOwner
         }

@@ -97,7 +97,7 @@ package enum TraceStore {
     ) -> Query<[Receiver]> {
         let sql = """
             SELECT d.device_id, coalesce(p.oplog_id, 0), s.device_id IS NOT NULL, s.operating_system, s.app_version,
-                s.is_foreground, s.verdict_until > clock_timestamp(), coalesce(w.device_id = d.device_id, false),
+                s.verdict_until > clock_timestamp(), coalesce(w.device_id = d.device_id, false),
                 floor(extract(epoch FROM l.handed_out_at) * 1000)::bigint, coalesce(l.attempts, 0), l.skip_reason,
                 floor(extract(epoch FROM l.skipped_at) * 1000)::bigint,
                 floor(extract(epoch FROM l.confirmed_at) * 1000)::bigint,
@@ -147,19 +147,19 @@ package enum TraceStore {
 
     private static func receiver(_ row: PostgresRow) -> Receiver {
         var record = DeliveryTrace.Record()
-        record.handedOutAt = time(row, 8)
-        record.attempts = Int(row.int32(9))
-        record.skipReason = row.isNull(10) ? nil : SkipReason(rawValue: row.int16(10))
-        record.skippedAt = time(row, 11)
-        record.confirmedAt = time(row, 12)
-        record.deadAt = time(row, 13)
-        record.discardedAt = time(row, 14)
+        record.handedOutAt = time(row, 7)
+        record.attempts = Int(row.int32(8))
+        record.skipReason = row.isNull(9) ? nil : SkipReason(rawValue: row.int16(9))
+        record.skippedAt = time(row, 10)
+        record.confirmedAt = time(row, 11)
+        record.deadAt = time(row, 12)
+        record.discardedAt = time(row, 13)
         let presence = DeliveryTrace.Presence(
             traits: DeviceTraits(
                 operatingSystem: row.isNull(3) ? nil : OperatingSystem(rawValue: row.int16(3)),
                 appVersion: row.isNull(4) ? "" : row.text(4)),
-            isForeground: !row.isNull(5) && row.bool(5), hasValidVerdict: !row.isNull(6) && row.bool(6),
-            isOwner: row.bool(7))
+            hasValidVerdict: !row.isNull(5) && row.bool(5),
+            isOwner: row.bool(6))
         return Receiver(
             deviceID: DeviceID(row.text(0)), syncPoint: OplogID(row.int64(1)), presence: row.bool(2) ? presence : nil,
             record: record)
@@ -174,12 +174,12 @@ package enum TraceStore {
     /// Everybody that a global push is for and who is connected, grouped.
     package static func crowds(of instanceID: InstanceID, kind: ChannelKind) -> Query<[Crowd]> {
         let sql = """
-            SELECT s.operating_system, s.app_version, s.is_foreground, s.verdict_until > clock_timestamp(), count(*)
+            SELECT s.operating_system, s.app_version, s.verdict_until > clock_timestamp(), count(*)
             FROM device_session s
             JOIN gateway g
                 ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
             WHERE s.instance_id = $1 AND (s.user_id <> '' OR NOT $2)
-            GROUP BY 1, 2, 3, 4
+            GROUP BY 1, 2, 3
             """
         return Query(PostgresStatement(sql, [.text(instanceID.text), .bool(kind.needsUser)])) { rows in
             rows.map { row in
@@ -187,8 +187,8 @@ package enum TraceStore {
                     presence: DeliveryTrace.Presence(
                         traits: DeviceTraits(
                             operatingSystem: OperatingSystem(rawValue: row.int16(0)), appVersion: row.text(1)),
-                        isForeground: row.bool(2), hasValidVerdict: row.bool(3), isOwner: false),
-                    devices: row.int64(4))
+                        hasValidVerdict: row.bool(2), isOwner: false),
+                    devices: row.int64(3))
             }
         }
     }

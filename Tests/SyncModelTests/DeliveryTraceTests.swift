@@ -23,7 +23,7 @@ struct DeliveryTraceTests {
         trace.instance = instance
         trace.configuration = configuration()
         trace.presence = DeliveryTrace.Presence(
-            traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0"), isForeground: true, hasValidVerdict: false,
+            traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0"), hasValidVerdict: false,
             isOwner: true)
         change(&trace)
         return trace
