@@ -101,7 +101,8 @@ struct ClientStateMachine {
             return end(
                 .closed(
                     code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs))))
-        case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, nil:
+        case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
+            .historyPage, .summaryRequest, .summaryPage, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
             return []
         }

@@ -107,6 +107,56 @@ package nonisolated enum Mss_Device_V1_SessionValidity: SwiftProtobuf.Enum, Swif
 
 }
 
+/// Why a request was not answered with data.
+package nonisolated enum Mss_Device_V1_RequestRefusal: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case none // = 0
+
+  /// The device may not have data of this business type now: no such configuration or not online, no user or no valid
+  /// session, another device owns the user, or it is suspended.
+  case notEligible // = 1
+
+  /// The request breaks a limit, or is of an earlier bind.
+  case invalid // = 2
+
+  /// The service cannot answer now, or has too many requests of this device: ask again in a moment.
+  case tryAgain // = 3
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .none
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .none
+    case 1: self = .notEligible
+    case 2: self = .invalid
+    case 3: self = .tryAgain
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .none: return 0
+    case .notEligible: return 1
+    case .invalid: return 2
+    case .tryAgain: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [Mss_Device_V1_RequestRefusal] = [
+    .none,
+    .notEligible,
+    .invalid,
+    .tryAgain,
+  ]
+
+}
+
 /// One frame: a 4-byte big-endian length, then this message. A receiver ignores a body it does not know.
 package nonisolated struct Mss_Device_V1_Packet: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -227,6 +277,46 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     set {body = .close(newValue)}
   }
 
+  package var subscriptions: Mss_Device_V1_Subscriptions {
+    get {
+      if case .subscriptions(let v)? = body {return v}
+      return Mss_Device_V1_Subscriptions()
+    }
+    set {body = .subscriptions(newValue)}
+  }
+
+  package var historyRequest: Mss_Device_V1_HistoryRequest {
+    get {
+      if case .historyRequest(let v)? = body {return v}
+      return Mss_Device_V1_HistoryRequest()
+    }
+    set {body = .historyRequest(newValue)}
+  }
+
+  package var historyPage: Mss_Device_V1_HistoryPage {
+    get {
+      if case .historyPage(let v)? = body {return v}
+      return Mss_Device_V1_HistoryPage()
+    }
+    set {body = .historyPage(newValue)}
+  }
+
+  package var summaryRequest: Mss_Device_V1_SummaryRequest {
+    get {
+      if case .summaryRequest(let v)? = body {return v}
+      return Mss_Device_V1_SummaryRequest()
+    }
+    set {body = .summaryRequest(newValue)}
+  }
+
+  package var summaryPage: Mss_Device_V1_SummaryPage {
+    get {
+      if case .summaryPage(let v)? = body {return v}
+      return Mss_Device_V1_SummaryPage()
+    }
+    set {body = .summaryPage(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -244,6 +334,11 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     case ping(Mss_Device_V1_Ping)
     case pong(Mss_Device_V1_Pong)
     case close(Mss_Device_V1_Close)
+    case subscriptions(Mss_Device_V1_Subscriptions)
+    case historyRequest(Mss_Device_V1_HistoryRequest)
+    case historyPage(Mss_Device_V1_HistoryPage)
+    case summaryRequest(Mss_Device_V1_SummaryRequest)
+    case summaryPage(Mss_Device_V1_SummaryPage)
 
   }
 
@@ -290,6 +385,9 @@ package nonisolated struct Mss_Device_V1_Connect: Sendable {
   /// This device does not tell stored from confirmed: its StoredAck means both, and the gateway runs the resend ladder.
   package var simple: Bool = false
 
+  /// Business types whose data this device does not take now; see Subscriptions.
+  package var suspended: [String] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -328,6 +426,9 @@ package nonisolated struct Mss_Device_V1_Connected: Sendable {
 
   /// The first wait of the resend ladder; each later one is twice as long. 0: 10 s.
   package var firstResendMs: UInt32 = 0
+
+  /// The longest interval that a Ping may announce.
+  package var maxHeartbeatSeconds: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -403,6 +504,9 @@ package nonisolated struct Mss_Device_V1_ChannelBatch: Sendable {
 
   /// Not 0: a re-read of what may lie below the sync point, which does not move; acknowledged by this number.
   package var reread: UInt64 = 0
+
+  /// Not 0: oplogs above after and up to here were left out although they are valid; history gives them.
+  package var passedOverUpto: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -591,6 +695,9 @@ package nonisolated struct Mss_Device_V1_Ping: Sendable {
 
   package var number: UInt64 = 0
 
+  /// From the device: its next ping comes after at most so many seconds. Absent or 0: as before.
+  package var intervalSeconds: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -620,9 +727,164 @@ package nonisolated struct Mss_Device_V1_Close: Sendable {
 
   package var retryAfterMs: UInt32 = 0
 
+  /// Of the codes 3000 to 3999: where to connect, as host:port.
+  package var address: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+/// The business types whose data the device does not take now; replaces the list before, also that of Connect.
+package nonisolated struct Mss_Device_V1_Subscriptions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var suspended: [String] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Asks for oplogs of one channel; what comes moves no position and is not acknowledged.
+package nonisolated struct Mss_Device_V1_HistoryRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Rises within a connection.
+  package var requestNumber: UInt32 = 0
+
+  package var bizType: String = String()
+
+  /// Of a user's channel: the present bind.
+  package var bindNumber: UInt32 = 0
+
+  /// Only ids above this ...
+  package var after: Int64 = 0
+
+  /// ... and below this; 0: no bound.
+  package var before: Int64 = 0
+
+  /// At most so many, 1 to 100.
+  package var count: UInt32 = 0
+
+  /// The oldest of the range first; otherwise the newest.
+  package var oldestFirst: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Device_V1_HistoryPage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var requestNumber: UInt32 = 0
+
+  package var refusal: Mss_Device_V1_RequestRefusal = .none
+
+  package var kind: Mss_Device_V1_ChannelKind = .user
+
+  /// The bind that a user's channel belongs to; 0 for device kinds.
+  package var bindNumber: UInt32 = 0
+
+  /// In the order asked for; valid, meant for this device, without tombstones.
+  package var entries: [Mss_Device_V1_Entry] = []
+
+  /// The range holds more beyond the last entry; may be set with no entry at all.
+  package var more: Bool = false
+
+  /// With more: where the range goes on, as before (newest first) or after (oldest first) of the next request.
+  package var next: Int64 = 0
+
+  /// The newest oplog id of the channel, read before the entries.
+  package var head: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Asks where the channels of the device and its bound user stand.
+package nonisolated struct Mss_Device_V1_SummaryRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var requestNumber: UInt32 = 0
+
+  package var bindNumber: UInt32 = 0
+
+  /// Go on behind this business type; empty: from the beginning.
+  package var afterBizType: String = String()
+
+  /// At most so many channels, 1 to 16.
+  package var count: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Device_V1_SummaryPage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var requestNumber: UInt32 = 0
+
+  package var refusal: Mss_Device_V1_RequestRefusal = .none
+
+  package var bindNumber: UInt32 = 0
+
+  /// In the byte order of their business types; those that the device may have data of now.
+  package var channels: [Mss_Device_V1_ChannelSummary] = []
+
+  /// There are channels behind the last.
+  package var more: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Device_V1_ChannelSummary: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var kind: Mss_Device_V1_ChannelKind = .user
+
+  package var bizType: String = String()
+
+  package var head: Int64 = 0
+
+  /// Of the receiver, on the server.
+  package var syncPoint: Int64 = 0
+
+  /// The newest oplog that is valid and meant for this device; absent: there is none.
+  package var last: Mss_Device_V1_Entry {
+    get {_last ?? Mss_Device_V1_Entry()}
+    set {_last = newValue}
+  }
+  /// Returns true if `last` has been explicitly set.
+  package var hasLast: Bool {self._last != nil}
+  /// Clears the value of `last`. Subsequent reads from it will return its default value.
+  package mutating func clearLast() {self._last = nil}
+
+  /// Such oplogs above the sync point, counted up to 1,000.
+  package var waiting: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _last: Mss_Device_V1_Entry? = nil
 }
 
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
@@ -637,9 +899,13 @@ nonisolated extension Mss_Device_V1_SessionValidity: SwiftProtobuf._ProtoNamePro
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0SESSION_VALIDITY_UNKNOWN\0\u{1}SESSION_VALIDITY_VALID\0\u{1}SESSION_VALIDITY_INVALID\0")
 }
 
+nonisolated extension Mss_Device_V1_RequestRefusal: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REQUEST_REFUSAL_NONE\0\u{1}REQUEST_REFUSAL_NOT_ELIGIBLE\0\u{1}REQUEST_REFUSAL_INVALID\0\u{1}REQUEST_REFUSAL_TRY_AGAIN\0")
+}
+
 nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Packet"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -829,6 +1095,71 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
           self.body = .close(v)
         }
       }()
+      case 15: try {
+        var v: Mss_Device_V1_Subscriptions?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .subscriptions(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .subscriptions(v)
+        }
+      }()
+      case 16: try {
+        var v: Mss_Device_V1_HistoryRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .historyRequest(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .historyRequest(v)
+        }
+      }()
+      case 17: try {
+        var v: Mss_Device_V1_HistoryPage?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .historyPage(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .historyPage(v)
+        }
+      }()
+      case 18: try {
+        var v: Mss_Device_V1_SummaryRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .summaryRequest(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .summaryRequest(v)
+        }
+      }()
+      case 19: try {
+        var v: Mss_Device_V1_SummaryPage?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .summaryPage(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .summaryPage(v)
+        }
+      }()
       default: break
       }
     }
@@ -896,6 +1227,26 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
       guard case .close(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
     }()
+    case .subscriptions?: try {
+      guard case .subscriptions(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+    }()
+    case .historyRequest?: try {
+      guard case .historyRequest(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .historyPage?: try {
+      guard case .historyPage(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .summaryRequest?: try {
+      guard case .summaryRequest(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
+    case .summaryPage?: try {
+      guard case .summaryPage(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -910,7 +1261,7 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -930,6 +1281,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       case 10: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
       case 11: try { try decoder.decodeSingularMessageField(value: &self._bind) }()
       case 12: try { try decoder.decodeSingularBoolField(value: &self.simple) }()
+      case 13: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
       default: break
       }
     }
@@ -976,6 +1328,9 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     if self.simple != false {
       try visitor.visitSingularBoolField(value: self.simple, fieldNumber: 12)
     }
+    if !self.suspended.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 13)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -992,6 +1347,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     if lhs.syncPoints != rhs.syncPoints {return false}
     if lhs._bind != rhs._bind {return false}
     if lhs.simple != rhs.simple {return false}
+    if lhs.suspended != rhs.suspended {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1039,7 +1395,7 @@ nonisolated extension Mss_Device_V1_SyncPoint: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connected"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_id\0\u{3}heartbeat_seconds\0\u{3}max_frame_bytes\0\u{3}server_time_ms\0\u{3}first_resend_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_id\0\u{3}heartbeat_seconds\0\u{3}max_frame_bytes\0\u{3}server_time_ms\0\u{3}first_resend_ms\0\u{3}max_heartbeat_seconds\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1052,6 +1408,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.maxFrameBytes) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.serverTimeMs) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.firstResendMs) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.maxHeartbeatSeconds) }()
       default: break
       }
     }
@@ -1073,6 +1430,9 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
     if self.firstResendMs != 0 {
       try visitor.visitSingularUInt32Field(value: self.firstResendMs, fieldNumber: 5)
     }
+    if self.maxHeartbeatSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.maxHeartbeatSeconds, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1082,6 +1442,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
     if lhs.maxFrameBytes != rhs.maxFrameBytes {return false}
     if lhs.serverTimeMs != rhs.serverTimeMs {return false}
     if lhs.firstResendMs != rhs.firstResendMs {return false}
+    if lhs.maxHeartbeatSeconds != rhs.maxHeartbeatSeconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1204,7 +1565,7 @@ nonisolated extension Mss_Device_V1_Push: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelBatch"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0\u{3}passed_over_upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1219,6 +1580,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.reread) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.passedOverUpto) }()
       default: break
       }
     }
@@ -1246,6 +1608,9 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if self.reread != 0 {
       try visitor.visitSingularUInt64Field(value: self.reread, fieldNumber: 7)
     }
+    if self.passedOverUpto != 0 {
+      try visitor.visitSingularInt64Field(value: self.passedOverUpto, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1257,6 +1622,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if lhs.upto != rhs.upto {return false}
     if lhs.entries != rhs.entries {return false}
     if lhs.reread != rhs.reread {return false}
+    if lhs.passedOverUpto != rhs.passedOverUpto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1674,7 +2040,7 @@ nonisolated extension Mss_Device_V1_Foreground: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Device_V1_Ping: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Ping"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}interval_seconds\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1683,6 +2049,7 @@ nonisolated extension Mss_Device_V1_Ping: SwiftProtobuf.Message, SwiftProtobuf._
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt64Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.intervalSeconds) }()
       default: break
       }
     }
@@ -1692,11 +2059,15 @@ nonisolated extension Mss_Device_V1_Ping: SwiftProtobuf.Message, SwiftProtobuf._
     if self.number != 0 {
       try visitor.visitSingularUInt64Field(value: self.number, fieldNumber: 1)
     }
+    if self.intervalSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.intervalSeconds, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Device_V1_Ping, rhs: Mss_Device_V1_Ping) -> Bool {
     if lhs.number != rhs.number {return false}
+    if lhs.intervalSeconds != rhs.intervalSeconds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1734,7 +2105,7 @@ nonisolated extension Mss_Device_V1_Pong: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Close"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}reason\0\u{3}retry_after_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}reason\0\u{3}retry_after_ms\0\u{1}address\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1745,6 +2116,7 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.code) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.reason) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.retryAfterMs) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.address) }()
       default: break
       }
     }
@@ -1760,6 +2132,9 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
     if self.retryAfterMs != 0 {
       try visitor.visitSingularUInt32Field(value: self.retryAfterMs, fieldNumber: 3)
     }
+    if !self.address.isEmpty {
+      try visitor.visitSingularStringField(value: self.address, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1767,6 +2142,316 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.code != rhs.code {return false}
     if lhs.reason != rhs.reason {return false}
     if lhs.retryAfterMs != rhs.retryAfterMs {return false}
+    if lhs.address != rhs.address {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_Subscriptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Subscriptions"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}suspended\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.suspended.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_Subscriptions, rhs: Mss_Device_V1_Subscriptions) -> Bool {
+    if lhs.suspended != rhs.suspended {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_HistoryRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".HistoryRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.requestNumber) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.before) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.oldestFirst) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.requestNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.requestNumber, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 3)
+    }
+    if self.after != 0 {
+      try visitor.visitSingularInt64Field(value: self.after, fieldNumber: 4)
+    }
+    if self.before != 0 {
+      try visitor.visitSingularInt64Field(value: self.before, fieldNumber: 5)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 6)
+    }
+    if self.oldestFirst != false {
+      try visitor.visitSingularBoolField(value: self.oldestFirst, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_HistoryRequest, rhs: Mss_Device_V1_HistoryRequest) -> Bool {
+    if lhs.requestNumber != rhs.requestNumber {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.after != rhs.after {return false}
+    if lhs.before != rhs.before {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.oldestFirst != rhs.oldestFirst {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_HistoryPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".HistoryPage"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{1}refusal\0\u{1}kind\0\u{3}bind_number\0\u{1}entries\0\u{1}more\0\u{1}next\0\u{1}head\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.requestNumber) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.refusal) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.next) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.requestNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.requestNumber, fieldNumber: 1)
+    }
+    if self.refusal != .none {
+      try visitor.visitSingularEnumField(value: self.refusal, fieldNumber: 2)
+    }
+    if self.kind != .user {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 3)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 4)
+    }
+    if !self.entries.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.entries, fieldNumber: 5)
+    }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 6)
+    }
+    if self.next != 0 {
+      try visitor.visitSingularInt64Field(value: self.next, fieldNumber: 7)
+    }
+    if self.head != 0 {
+      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_HistoryPage, rhs: Mss_Device_V1_HistoryPage) -> Bool {
+    if lhs.requestNumber != rhs.requestNumber {return false}
+    if lhs.refusal != rhs.refusal {return false}
+    if lhs.kind != rhs.kind {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.entries != rhs.entries {return false}
+    if lhs.more != rhs.more {return false}
+    if lhs.next != rhs.next {return false}
+    if lhs.head != rhs.head {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_SummaryRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SummaryRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{3}bind_number\0\u{3}after_biz_type\0\u{1}count\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.requestNumber) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.afterBizType) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.requestNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.requestNumber, fieldNumber: 1)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 2)
+    }
+    if !self.afterBizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.afterBizType, fieldNumber: 3)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_SummaryRequest, rhs: Mss_Device_V1_SummaryRequest) -> Bool {
+    if lhs.requestNumber != rhs.requestNumber {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.afterBizType != rhs.afterBizType {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_SummaryPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SummaryPage"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}request_number\0\u{1}refusal\0\u{3}bind_number\0\u{1}channels\0\u{1}more\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.requestNumber) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.refusal) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.requestNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.requestNumber, fieldNumber: 1)
+    }
+    if self.refusal != .none {
+      try visitor.visitSingularEnumField(value: self.refusal, fieldNumber: 2)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 3)
+    }
+    if !self.channels.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 4)
+    }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_SummaryPage, rhs: Mss_Device_V1_SummaryPage) -> Bool {
+    if lhs.requestNumber != rhs.requestNumber {return false}
+    if lhs.refusal != rhs.refusal {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.channels != rhs.channels {return false}
+    if lhs.more != rhs.more {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ChannelSummary"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._last) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.waiting) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.kind != .user {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if self.head != 0 {
+      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 3)
+    }
+    if self.syncPoint != 0 {
+      try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 4)
+    }
+    try { if let v = self._last {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
+    if self.waiting != 0 {
+      try visitor.visitSingularUInt32Field(value: self.waiting, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_ChannelSummary, rhs: Mss_Device_V1_ChannelSummary) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.head != rhs.head {return false}
+    if lhs.syncPoint != rhs.syncPoint {return false}
+    if lhs._last != rhs._last {return false}
+    if lhs.waiting != rhs.waiting {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
