@@ -20,6 +20,7 @@ let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummi
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
@@ -75,7 +76,7 @@ let kits: [Target] = [
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
         name: "MobileSync",
-        dependencies: ["SyncModel", "DeviceProtocol", protobuf, grdb, logging, nioCore, nioPosix, nioSSL],
+        dependencies: ["SyncModel", "DeviceProtocol", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL],
         path: "Shared/MobileSync", swiftSettings: strict),
 ]
 
@@ -180,6 +181,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),

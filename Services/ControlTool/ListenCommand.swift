@@ -78,7 +78,11 @@ struct ListenCommand: AsyncParsableCommand {
         let configuration = SyncClientConfiguration(
             host: host, port: port, instanceID: instance, deviceID: device, storePath: path,
             trust: .certificateAuthority(file: ca), operatingSystemName: os, appVersion: appVersion)
-        return try SyncClient(configuration: configuration, logger: ToolSettings.logger())
+        let client = try SyncClient(configuration: configuration, logger: ToolSettings.logger())
+        if client.replacedDamagedStore {
+            FileHandle.standardError.write(Data("the store was damaged: a new one begins, the old is beside it\n".utf8))
+        }
+        return client
     }
 
     /// The store's path below the current folder; ids are escaped so that none can name another folder.
@@ -126,6 +130,7 @@ struct ListenCommand: AsyncParsableCommand {
             case .bound(let userID): "user \(userID) bound"
             case .bindRefused(let userID, let reason): "user \(userID) refused: \(reason)"
             case .caughtUp: "caught up"
+            case .storeFull: "the local store is full"
             case .sessionInvalid(let userID, let reason): "the session of \(userID) is invalid: \(reason)"
             case .closed(let code, let reason): "closed by the gateway (\(code)): \(reason)"
             case .connectionLost(let reason): "connection lost: \(reason)"

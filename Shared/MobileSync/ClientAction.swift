@@ -10,6 +10,10 @@ enum ClientAction: Hashable, Sendable {
     case collectReport(userID: String?, bindNumber: UInt32)
     /// The gateway has recorded this: do not tell it again.
     case recorded(OplogReport, userID: String?)
+    /// A question has its answer.
+    case answered(ticket: UInt64, ClientRequests.Answer)
+    /// Everything that waited when the connection opened, or the user was bound, is stored.
+    case caughtUp(userID: String?)
     /// The gateway has greeted, and may have named the first wait of the resend ladder.
     case connected(firstResend: Duration?)
     /// Tell the app.

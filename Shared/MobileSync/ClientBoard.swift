@@ -7,6 +7,12 @@ final class ClientBoard: Sendable {
         /// The gateway wants a new sign-in: the user stays the app's, but is not bound again by itself.
         var needsSignIn = false
         var status = SyncStatus.notAvailable
+        var isWanted = true
+        var isForeground = true
+        /// When the app in the background is to be without a connection; nil: not for that reason.
+        var backgroundEnd: ContinuousClock.Instant?
+        var network: NetworkPath?
+        var isCaughtUp = false
         var isRunning = false
         /// Iterators by the Sync ID that they take; nil takes all.
         var readers: [String?: Int] = [:]
@@ -21,6 +27,8 @@ final class ClientBoard: Sendable {
     let changes = Broadcast<Void>(buffer: 1)
     /// Something has to be done sooner than the engine last said.
     let alarms = Broadcast<Void>(buffer: 1)
+    /// A connection may be wanted, or wanted sooner, than before.
+    let urges = Broadcast<Void>(buffer: 1)
 
     /// The user whose data the app may see now.
     var user: BoundUser? { state.withLock { $0.user } }
@@ -37,6 +45,7 @@ final class ClientBoard: Sendable {
         }
         changes.send(())
         wakes.send(())
+        urges.send(())
     }
 
     /// Keeps the user unbound until the app binds again.
@@ -50,6 +59,60 @@ final class ClientBoard: Sendable {
         }
         if isNews { events.send(.status(status)) }
     }
+
+    // MARK: Whether there is to be a connection
+
+    /// Whether there is to be a connection now: the app wants one, a network is there, and an app in the background has
+    /// not used up its time.
+    func wantsConnection(at now: ContinuousClock.Instant) -> Bool {
+        state.withLock { state in
+            state.isWanted && state.network?.isAvailable ?? true && state.backgroundEnd.map { now < $0 } ?? true
+        }
+    }
+
+    /// When the background's time is used up; nil: never, as things are.
+    var backgroundEnd: ContinuousClock.Instant? { state.withLock { $0.backgroundEnd } }
+    /// Whether the app is in the foreground.
+    var isForeground: Bool { state.withLock { $0.isForeground } }
+    /// The network as the app last told.
+    var network: NetworkPath? { state.withLock { $0.network } }
+    /// Everything that waited when the present connection opened, or the user was bound, is here.
+    var isCaughtUp: Bool {
+        get { state.withLock { $0.isCaughtUp } }
+        set { state.withLock { $0.isCaughtUp = newValue } }
+    }
+
+    /// The app wants a connection, or none.
+    func setWanted(_ isWanted: Bool) {
+        state.withLock { $0.isWanted = isWanted }
+        announceWish()
+    }
+
+    /// The app came to the foreground, or left it.
+    ///
+    /// - Parameter time: how long the connection is kept in the background; nil: for good.
+    func setForeground(_ isForeground: Bool, backgroundTime time: Duration?) {
+        state.withLock { state in
+            guard state.isForeground != isForeground else { return }
+            state.isForeground = isForeground
+            state.backgroundEnd = isForeground ? nil : time.map { .now + $0 }
+        }
+        announceWish()
+    }
+
+    /// The device is on another network, or on none.
+    func setNetwork(_ network: NetworkPath) {
+        state.withLock { $0.network = network }
+        announceWish()
+    }
+
+    private func announceWish() {
+        changes.send(())
+        alarms.send(())
+        urges.send(())
+    }
+
+    // MARK: Readers
 
     /// The app takes data of a Sync ID, nil for all, until it ends that as often as it began it.
     func beginReading(_ bizType: String?) {

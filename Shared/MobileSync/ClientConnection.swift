@@ -34,9 +34,9 @@ struct ClientConnection: Sendable {
     }
 
     /// Connects and serves until the connection ends or the task is cancelled.
-    func serve(_ engine: ClientEngine) async -> ConnectionEnd {
+    func serve(_ engine: ClientEngine, at address: GatewayAddress) async -> ConnectionEnd {
         do {
-            let channel = try await connect()
+            let channel = try await connect(to: address)
             return try await channel.executeThenClose { inbound, _ in
                 let end = await serve(engine, channel.channel, inbound)
                 await engine.closed(saysGoodbye: Task.isCancelled)
@@ -47,13 +47,15 @@ struct ClientConnection: Sendable {
         }
     }
 
-    private func connect() async throws -> NIOAsyncChannel<Mss_Device_V1_Packet, ByteBuffer> {
+    private func connect(
+        to address: GatewayAddress
+    ) async throws -> NIOAsyncChannel<Mss_Device_V1_Packet, ByteBuffer> {
         let tls = tls
-        let host = configuration.host
+        let host = address.host
         return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.nanoseconds(configuration.connectTimeout.nanoseconds))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(host: host, port: configuration.port) { channel in
+            .connect(host: host, port: address.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls {
                         // An address has no place in the handshake's server name; it is checked against the certificate.

@@ -14,9 +14,9 @@ actor ClientEngine {
 
     private let executor = BlockingExecutor(label: "mobile-sync")
     private let configuration: SyncClientConfiguration
-    private let board: ClientBoard
+    let board: ClientBoard
     private let logger: Logger
-    private let store: LocalStore
+    let store: LocalStore
     private var handOut: HandOut
     private var schedule = ResendSchedule()
     /// When `ticked` is called next at the latest, as far as it asked for it.
@@ -24,6 +24,15 @@ actor ClientEngine {
     private var machine = ClientStateMachine()
     private var channel: (any Channel)?
     private var connectionEnd: ConnectionEnd?
+    /// What of the data that waited is still to come.
+    private var sync = SyncProgress.idle
+    /// Who waits for the answer to a question.
+    private var askers: [UInt64: Asker] = [:]
+    private var lastTicket: UInt64 = 0
+    private var isRecovering = false
+    private var recoveryRetryAt: ContinuousClock.Instant?
+    /// The store took no more; what came since was dropped and comes again on the next connection.
+    private var isFull = false
     /// When the gateway greeted; nil when the present or last connection never got there.
     private(set) var connectedAt: ContinuousClock.Instant?
 
@@ -35,13 +44,18 @@ actor ClientEngine {
         self.board = board
         self.logger = logger
         let store = try LocalStore(
-            path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID)
+            path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID,
+            key: configuration.storeKey, limit: configuration.storeLimit)
         handOut = HandOut(channels: try store.startOver())
         self.store = store
+        replacedDamagedStore = store.replacedDamaged
         schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? Limits.firstResend)
     }
 
     // MARK: Connection
+
+    /// Whether a damaged file was replaced by a new store.
+    nonisolated let replacedDamagedStore: Bool
 
     /// A connection attempt begins.
     func attempted() {
@@ -51,8 +65,10 @@ actor ClientEngine {
     /// The transport is up.
     func opened(_ channel: any Channel) -> ConnectionEnd? {
         self.channel = channel
-        machine = ClientStateMachine()
+        machine = ClientStateMachine(learnedHeartbeat: learnedHeartbeat())
         connectionEnd = nil
+        isFull = false
+        recoveryRetryAt = nil
         let connect = Mss_Device_V1_Connect.with {
             $0.protocolVersion = DeviceProtocolLimits.version
             $0.instanceID = configuration.instanceID
@@ -62,9 +78,12 @@ actor ClientEngine {
             $0.osVersion = configuration.operatingSystemVersion
             $0.appVersion = configuration.appVersion
             $0.sdkVersion = Self.libraryVersion
+            $0.background = !board.isForeground
+            $0.suspended = store.suspended.sorted()
             $0.syncPoints = store.syncPoints(ofUser: nil, maxBytes: Self.pointBytes)
         }
         let user = board.userToBind
+        announce(.starting)
         perform(machine.opened(connect, user: user, points: points(of: user), now: .now))
         return connectionEnd
     }
@@ -77,17 +96,24 @@ actor ClientEngine {
 
     /// The app has bound another user, which the connection follows, or reads something else.
     func boardChanged() -> ConnectionEnd? {
+        guard board.wantsConnection(at: .now), isOnItsNetwork() else { return leave() }
         let user = board.userToBind
-        perform(machine.userChanged(to: user, points: points(of: user), now: .now))
+        let actions = machine.userChanged(to: user, points: points(of: user), now: .now)
+        if !actions.isEmpty, user != nil { announce(.starting) }
+        perform(actions)
+        perform(machine.foregroundChanged(to: board.isForeground, now: .now))
         keepTime()
         return connectionEnd
     }
 
     /// Some time has passed; returns when to call again.
     func ticked() -> (end: ConnectionEnd?, next: ContinuousClock.Instant?) {
+        guard board.wantsConnection(at: .now) else { return (leave(), nil) }
         perform(machine.ticked(now: .now))
         climbLadder()
-        alarm = [machine.deadline, schedule.nextDue(after: .now)].compactMap { $0 }.min()
+        if let recoveryRetryAt, .now >= recoveryRetryAt { recover() }
+        alarm = [machine.deadline, schedule.nextDue(after: .now), board.backgroundEnd, recoveryRetryAt]
+            .compactMap { $0 }.min()
         return (connectionEnd, alarm)
     }
 
@@ -95,7 +121,12 @@ actor ClientEngine {
     ///
     /// - Parameter saysGoodbye: the client goes by its own will.
     func closed(saysGoodbye: Bool) {
-        if saysGoodbye { send(.with { $0.close.code = CloseCode.normal.rawValue }) }
+        if saysGoodbye || connectionEnd == .left { send(.with { $0.close.code = CloseCode.normal.rawValue }) }
+        keepHeartbeat()
+        perform(machine.end(connectionEnd ?? .lost(reason: "the connection is gone")))
+        if sync != .idle, sync != .done { announce(.error(reason: "the connection ended")) }
+        sync = .idle
+        board.isCaughtUp = false
         channel = nil
         machine = ClientStateMachine()
         keepTime()
@@ -104,8 +135,10 @@ actor ClientEngine {
     // MARK: App
 
     /// The next oplog for the app, nil when there is none now.
-    func nextOplog(of bizType: String?) throws(SyncError) -> SyncOplog? {
-        guard let oplog = try handOut.next(of: bizType, userID: board.user?.userID, from: store) else { return nil }
+    func nextOplog(of bizType: String?, row: Int64? = nil) throws(SyncError) -> SyncOplog? {
+        guard let oplog = try handOut.next(of: bizType, userID: board.user?.userID, row: row, from: store) else {
+            return nil
+        }
         let wait = ResendSchedule.Wait(channelRow: oplog.channelRow, oplogID: oplog.oplogID, state: oplog.state)
         schedule.start(wait, isCounted: isCounted(oplog.channelRow), at: .now)
         // A repeat is reported.
@@ -114,11 +147,28 @@ actor ClientEngine {
         return oplog
     }
 
+    /// What there is of one channel, nil when there is nothing now.
+    func nextBatch(of bizType: String?, limit: Int) throws(SyncError) -> SyncBatch? {
+        guard let first = try nextOplog(of: bizType) else { return nil }
+        var oplogs = [first]
+        while oplogs.count < limit, let next = try nextOplog(of: bizType, row: first.channelRow) { oplogs.append(next) }
+        let hasMore = try store.channel(row: first.channelRow).map { channel throws(SyncError) in
+            try !store.waiting(in: channel, limit: 1).isEmpty
+        }
+        // A repeat that is due comes before what waits, whatever its id.
+        return SyncBatch(oplogs: oplogs.sorted { $0.oplogID < $1.oplogID }, hasMore: hasMore ?? false)
+    }
+
     /// Notes durably that the app has processed these, and reports it when there is a connection.
     func confirm(_ oplogs: [SyncOplog]) throws(SyncError) {
         try store.confirm(oplogs)
         for oplog in oplogs { schedule.stop(channelRow: oplog.channelRow, oplogID: oplog.oplogID) }
         perform(machine.hasNews())
+        // There may be room now for what was dropped.
+        if isFull, try store.makeRoom(for: DeviceProtocolLimits.pushFrameBytes) {
+            connectionEnd = .left
+            board.alarms.send(())
+        }
     }
 
     // MARK: Resend ladder
@@ -187,7 +237,9 @@ actor ClientEngine {
         case .send(let packet):
             send(packet)
         case .store(let batches, let userID, let bindNumber):
+            announceDownload()
             let outcome = try store.store(batches, userID: userID, bindNumber: bindNumber)
+            if outcome.isFull { return storeIsFull() }
             perform(
                 machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
             guard !outcome.filledChannels.isEmpty else { return }
@@ -202,13 +254,146 @@ actor ClientEngine {
             schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
             keepTime()
             board.setStatus(.connected)
+            announce(.uploading)
+            recover()
+        case .answered(let ticket, let answer):
+            askers.removeValue(forKey: ticket)?(answer)
+        case .caughtUp:
+            board.isCaughtUp = true
+            announce(.finishing)
         case .notify(let event):
+            // A bind, or a verdict, may be what a recovery waits for.
+            if case .bound = event { recover() }
             board.events.send(event)
         case .end(let end):
             connectionEnd = end
             keepTime()
         }
     }
+
+    // MARK: Questions and recovery
+
+    /// What is done with the answer to a question.
+    typealias Asker = @Sendable (ClientRequests.Answer) -> Void
+
+    /// Asks the gateway.
+    func ask(_ question: ClientRequests.Question, then asker: @escaping Asker) {
+        lastTicket += 1
+        askers[lastTicket] = asker
+        perform(machine.ask(question, ticket: lastTicket, now: .now))
+    }
+
+    /// Tells the gateway, when there is a connection, and the app's readers.
+    func subscriptionsChanged() {
+        perform(machine.subscriptionsChanged(suspended: store.suspended.sorted()))
+        keepTime()
+        board.wakes.send(())
+        recover()
+    }
+
+    /// Asks for the next page of what is being sent again, unless one is on its way.
+    func recover() {
+        recoveryRetryAt = nil
+        guard machine.phase == .open, !isRecovering else { return }
+        do throws(SyncError) {
+            guard let recovery = try store.recovery(forUser: board.user?.userID) else { return }
+            isRecovering = true
+            let request = Mss_Device_V1_HistoryRequest.with {
+                $0.bizType = recovery.bizType
+                $0.after = recovery.nextAfter
+                $0.before = recovery.upto == 0 ? 0 : recovery.upto + 1
+                $0.count = 100
+                $0.oldestFirst = true
+            }
+            ask(.history(request)) { [self] answer in assumeIsolated { $0.recovered(answer, recovery) } }
+        } catch {
+            storeFailed(error)
+        }
+    }
+
+    private func recovered(_ answer: ClientRequests.Answer, _ recovery: LocalStore.Recovery) {
+        isRecovering = false
+        guard case .history(let page) = answer else { return }
+        switch page.refusal {
+        case .none: break
+        // It goes on when a bind or another connection lets it, or later.
+        case .notEligible: return retryRecovery(in: .seconds(60))
+        default: return retryRecovery(in: .seconds(1))
+        }
+        guard let kind = SyncModel.ChannelKind(wire: page.kind) else { return }
+        // A user's data comes for the user who was bound when it was asked for; the gateway answers no other.
+        let userID = kind.needsUser ? recovery.userID : ""
+        let key = LocalChannel.Key(kind: kind, userID: userID, bizType: recovery.bizType)
+        do throws(SyncError) {
+            if let channel = try store.keep(page, of: key, for: recovery) {
+                handOut.filled([channel.row])
+                board.wakes.send(())
+                recover()
+            } else {
+                retryRecovery(in: .seconds(5))
+            }
+        } catch {
+            storeFailed(error)
+        }
+    }
+
+    private func retryRecovery(in delay: Duration) {
+        recoveryRetryAt = .now + delay
+        board.alarms.send(())
+    }
+
+    // MARK: Synchronisation
+
+    private func announce(_ step: SyncStep) {
+        switch step {
+        case .starting: (sync, board.isCaughtUp) = (.begun, false)
+        case .downloading: sync = .downloading
+        case .finishing: sync = .done
+        case .uploading, .error: break
+        }
+        guard configuration.onSynchronize?(step) == .cancel else { return }
+        board.setWanted(false)
+        connectionEnd = .left
+    }
+
+    private func announceDownload() {
+        if sync == .begun { announce(.downloading) }
+    }
+
+    // MARK: Wishes
+
+    /// The network that this connection was made on.
+    private var network: NetworkPath?
+
+    /// Whether the device is where this connection was made; the first word on that is taken as such.
+    private func isOnItsNetwork() -> Bool {
+        network = network ?? board.network
+        return network?.name == board.network?.name
+    }
+
+    private func leave() -> ConnectionEnd {
+        connectionEnd = .left
+        return .left
+    }
+
+    private func storeIsFull() {
+        guard !isFull else { return }
+        isFull = true
+        board.events.send(.storeFull)
+    }
+
+    private func learnedHeartbeat() -> Heartbeat.Learned {
+        network = board.network
+        // Not to know it costs a few pings.
+        return (try? store.heartbeat(of: networkName)) ?? Heartbeat.Learned()
+    }
+
+    private func keepHeartbeat() {
+        guard let learned = machine.heartbeat?.learned, learned != Heartbeat.Learned() else { return }
+        try? store.setHeartbeat(learned, of: networkName)
+    }
+
+    private var networkName: String { String((network?.name ?? "").prefix(100)) }
 
     /// Writes without waiting. The gateway's window bounds the acknowledgements, and there is one report and one ping
     /// at a time, so little can pile up.

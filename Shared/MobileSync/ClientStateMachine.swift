@@ -35,22 +35,35 @@ struct ClientStateMachine {
     static let answerLimit = Duration.seconds(10)
     /// A report that is not answered within this time is sent again.
     static let reportLimit = Duration.seconds(30)
-    /// Until the gateway names its own.
+    /// When the gateway names none.
     private static let defaultHeartbeat = Duration.seconds(60)
 
     private(set) var phase = Phase.idle
     private var binding = Binding()
     private var report: Report?
     private var lastReportID: UInt64 = 0
-    private var heartbeat = Self.defaultHeartbeat
+    private var requests = ClientRequests()
+    /// Nil until the gateway has greeted.
+    private(set) var heartbeat: Heartbeat?
+    private let learnedHeartbeat: Heartbeat.Learned
+    private var isForeground = true
+    /// The interval that the gateway knows of.
+    private var toldInterval = Duration.zero
+    /// When a ping went out that has no answer yet, and how idle the connection was before.
+    private var ping: (sentAt: ContinuousClock.Instant, idle: Duration)?
+    private var lastFrame: ContinuousClock.Instant?
     private var nextPing: ContinuousClock.Instant?
     private var answerDeadline: ContinuousClock.Instant?
     private var lastPing: UInt64 = 0
 
     /// When `ticked` is to be called at the latest; nil when there is nothing to wait for.
     var deadline: ContinuousClock.Instant? {
-        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }].compactMap { $0 }.min()
+        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }, requests.deadline]
+            .compactMap { $0 }.min()
     }
+
+    /// - Parameter learnedHeartbeat: what is known of the network.
+    init(learnedHeartbeat: Heartbeat.Learned = Heartbeat.Learned()) { self.learnedHeartbeat = learnedHeartbeat }
 
     /// The user whose data may come in now.
     private var acceptedUserID: String? { binding.isAccepted ? binding.user?.userID : nil }
@@ -70,6 +83,7 @@ struct ClientStateMachine {
         guard phase == .idle else { return [] }
         phase = .greeting
         answerDeadline = now + Self.answerLimit
+        isForeground = !connect.background
         var connect = connect
         if let user {
             binding = Binding(number: 1, user: user)
@@ -81,7 +95,7 @@ struct ClientStateMachine {
     /// A frame came in.
     mutating func received(_ packet: Mss_Device_V1_Packet, now: ContinuousClock.Instant) -> [ClientAction] {
         guard phase == .greeting || phase == .open else { return [] }
-        if phase == .open { answerDeadline = nil }
+        if phase == .open { heard(now) }
         switch packet.body {
         case .connected(let connected): return received(connected, now: now)
         case .bindResult(let result): return received(result)
@@ -89,7 +103,7 @@ struct ClientStateMachine {
         case .confirmRecorded(let recorded): return received(recorded)
         case .caughtUp(let mark):
             guard mark.bindNumber == binding.number else { return [] }
-            return [.notify(.caughtUp(userID: acceptedUserID))]
+            return [.caughtUp(userID: acceptedUserID), .notify(.caughtUp(userID: acceptedUserID))]
         case .sessionState(let state):
             guard state.bindNumber == binding.number, state.validity == .invalid, let user = binding.user else {
                 return []
@@ -100,9 +114,14 @@ struct ClientStateMachine {
         case .close(let close):
             return end(
                 .closed(
-                    code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs))))
+                    code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs)),
+                    address: close.address))
+        case .historyPage(let page):
+            return answered(page.requestNumber, .history(page), now: now)
+        case .summaryPage(let page):
+            return answered(page.requestNumber, .summary(page), now: now)
         case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
-            .historyPage, .summaryRequest, .summaryPage, nil:
+            .summaryRequest, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
             return []
         }
@@ -114,8 +133,16 @@ struct ClientStateMachine {
         guard phase == .greeting else { return end(.lost(reason: "the gateway greeted twice")) }
         phase = .open
         answerDeadline = nil
-        if connected.heartbeatSeconds > 0 { heartbeat = .seconds(Int64(min(connected.heartbeatSeconds, 3_600))) }
-        nextPing = now + heartbeat
+        lastFrame = now
+        let usual =
+            connected.heartbeatSeconds > 0
+            ? Duration.seconds(Int64(min(connected.heartbeatSeconds, 3_600))) : Self.defaultHeartbeat
+        let heartbeat = Heartbeat(
+            usual: usual, longest: .seconds(Int64(min(connected.maxHeartbeatSeconds, 3_600))),
+            learned: learnedHeartbeat)
+        self.heartbeat = heartbeat
+        toldInterval = usual
+        nextPing = now + min(usual, heartbeat.interval(inForeground: isForeground))
         let firstResend = Duration.milliseconds(Int64(connected.firstResendMs))
         return [.connected(firstResend: firstResend > .zero ? firstResend : nil), collect]
     }
@@ -176,7 +203,45 @@ struct ClientStateMachine {
         // A report of the former user may be answered or not; what it carried is collected again when the user is back.
         report = nil
         let bind = bindFrame(points)
-        return [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
+        let unanswered = requests.takeAll().map { ClientAction.answered(ticket: $0, .none) }
+        return unanswered + [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
+    }
+
+    /// The app came to the foreground, or left it.
+    mutating func foregroundChanged(to isForeground: Bool, now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .greeting || phase == .open, isForeground != self.isForeground else { return [] }
+        self.isForeground = isForeground
+        if let heartbeat, let nextPing {
+            self.nextPing = min(nextPing, now + heartbeat.interval(inForeground: isForeground))
+        }
+        return [.send(.with { $0.foreground.foreground = isForeground })]
+    }
+
+    /// The app takes other business types than before.
+    func subscriptionsChanged(suspended: [String]) -> [ClientAction] {
+        phase == .greeting || phase == .open ? [.send(.with { $0.subscriptions.suspended = suspended })] : []
+    }
+
+    // MARK: Questions
+
+    /// Asks the gateway; the answer, or that there is none, comes as an action.
+    mutating func ask(
+        _ question: ClientRequests.Question, ticket: UInt64, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .open else { return [.answered(ticket: ticket, .none)] }
+        requests.ask(question, ticket: ticket)
+        return sendRequests(now: now)
+    }
+
+    private mutating func answered(
+        _ number: UInt32, _ answer: ClientRequests.Answer, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard let ticket = requests.answered(number) else { return [] }
+        return [.answered(ticket: ticket, answer)] + sendRequests(now: now)
+    }
+
+    private mutating func sendRequests(now: ContinuousClock.Instant) -> [ClientAction] {
+        requests.next(bindNumber: binding.number, now: now).map { .send($0) }
     }
 
     /// The app has confirmed something, was given something again, or something was given up.
@@ -203,19 +268,47 @@ struct ClientStateMachine {
     /// `deadline` has come, or some time has passed.
     mutating func ticked(now: ContinuousClock.Instant) -> [ClientAction] {
         guard phase == .greeting || phase == .open else { return [] }
-        if let answerDeadline, now >= answerDeadline { return end(.silent) }
+        if let answerDeadline, now >= answerDeadline {
+            if let ping { heartbeat?.failed(after: ping.idle) }
+            return end(.silent)
+        }
         var actions: [ClientAction] = []
-        if let nextPing, now >= nextPing {
-            lastPing += 1
-            actions.append(.send(.with { $0.ping.number = lastPing }))
-            self.nextPing = now + heartbeat
-            answerDeadline = answerDeadline ?? now + Self.answerLimit
+        if let heartbeat, let nextPing, now >= nextPing {
+            actions.append(sendPing(every: heartbeat.interval(inForeground: isForeground), now: now))
         }
         if let sent = report, now >= sent.sentAt + Self.reportLimit {
             report = nil
             actions.append(collect)
         }
+        let overdue = requests.takeOverdue(at: now)
+        if !overdue.isEmpty {
+            actions += overdue.map { .answered(ticket: $0, .none) }
+            actions += sendRequests(now: now)
+        }
         return actions
+    }
+
+    private mutating func sendPing(every interval: Duration, now: ContinuousClock.Instant) -> ClientAction {
+        lastPing += 1
+        nextPing = now + interval
+        answerDeadline = answerDeadline ?? now + Self.answerLimit
+        ping = (now, (lastFrame ?? now).duration(to: now))
+        let isNews = interval != toldInterval
+        toldInterval = interval
+        return .send(
+            .with {
+                $0.ping.number = lastPing
+                if isNews { $0.ping.intervalSeconds = UInt32(clamping: interval.components.seconds) }
+            })
+    }
+
+    /// Anything came in.
+    private mutating func heard(_ now: ContinuousClock.Instant) {
+        answerDeadline = nil
+        lastFrame = now
+        guard let ping else { return }
+        self.ping = nil
+        heartbeat?.answered(after: ping.idle)
     }
 
     // MARK: Parts
@@ -231,11 +324,12 @@ struct ClientStateMachine {
         }
     }
 
-    private mutating func end(_ end: ConnectionEnd) -> [ClientAction] {
+    /// The connection is to end for this reason.
+    mutating func end(_ end: ConnectionEnd) -> [ClientAction] {
         phase = .ended
         nextPing = nil
         answerDeadline = nil
         report = nil
-        return [.end(end)]
+        return requests.takeAll().map { .answered(ticket: $0, .none) } + [.end(end)]
     }
 }

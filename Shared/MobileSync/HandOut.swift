@@ -37,12 +37,14 @@ struct HandOut {
     /// - Parameters:
     ///   - bizType: only of this one; nil for all.
     ///   - userID: the bound user; data of others waits.
+    ///   - row: only of the channel in this row; nil for all.
     /// - Throws: `SyncError.store`; nothing was taken then.
     mutating func next(
-        of bizType: String?, userID: String?, from store: LocalStore
+        of bizType: String?, userID: String?, row: Int64? = nil, from store: LocalStore
     ) throws(SyncError) -> SyncOplog? {
         func isWanted(_ channel: LocalChannel) -> Bool {
-            (bizType?.isSame(as: channel.key.bizType) ?? true) && channel.isVisible(to: userID)
+            row.map { $0 == channel.row } ?? true && bizType?.isSame(as: channel.key.bizType) ?? true
+                && channel.isVisible(to: userID) && !store.isSuspended(channel.key.bizType)
         }
         for row in repeats.keys.sorted() {
             guard let channel = store.channel(row: row), isWanted(channel) else { continue }

@@ -24,6 +24,8 @@ struct LocalChannel: Hashable, Sendable {
     let key: Key
     /// The sync point: everything up to here is stored or was not meant for this receiver. It only rises.
     var position: OplogID
+    /// What is here of it.
+    var range = LocalRange()
 
     /// Whether its data may reach the app while this user is bound.
     func isVisible(to userID: String?) -> Bool { key.userID.isEmpty || userID?.isSame(as: key.userID) == true }

@@ -4,7 +4,8 @@ import SyncModel
 
 /// What the app is given, and what it has processed.
 extension LocalStore {
-    private static let shownColumns = """
+    /// What the app sees of an oplog.
+    static let shownColumns = """
         oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, hand_outs, repeats
         """
 
@@ -49,23 +50,23 @@ extension LocalStore {
         _ oplogID: Int64, of channel: LocalChannel, isRepeat: Bool
     ) throws(SyncError) -> SyncOplog? {
         try access("handing out an oplog") { db in
-            if isRepeat { return try Self.count(oplogID, of: channel, isRepeat: true, in: db) }
+            if isRepeat { return try count(oplogID, of: channel, isRepeat: true, in: db) }
             // Takes effect only outside of a transaction, and when it is prepared, hence anew each time.
             try db.execute(sql: "PRAGMA synchronous = NORMAL")
-            let oplog = Result { try Self.count(oplogID, of: channel, isRepeat: false, in: db) }
+            let oplog = Result { try count(oplogID, of: channel, isRepeat: false, in: db) }
             try db.execute(sql: "PRAGMA synchronous = FULL")
             return try oplog.get()
         }
     }
 
-    private static func count(
+    private func count(
         _ oplogID: Int64, of channel: LocalChannel, isRepeat: Bool, in db: Database
     ) throws -> SyncOplog? {
         let statement = try db.cachedStatement(
             sql: """
                 UPDATE oplog SET state = ?, was_shown = 1, hand_outs = hand_outs + 1,
                 \(isRepeat ? "repeats = repeats + 1, needs_report = 1" : "repeats = repeats")
-                WHERE channel_id = ? AND oplog_id = ? AND state = ? RETURNING \(shownColumns)
+                WHERE channel_id = ? AND oplog_id = ? AND state = ? RETURNING \(Self.shownColumns)
                 """)
         // All rows are fetched, although there is one at most: the statement, and its commit, end with the last.
         return try Row.fetchAll(
@@ -74,11 +75,13 @@ extension LocalStore {
                 OplogState.handedOut.rawValue, channel.row, oplogID,
                 (isRepeat ? OplogState.handedOut : .waiting).rawValue,
             ]
-        ).first.map { oplog(from: $0, of: channel) }
+        ).first.map { try oplog(from: $0, of: channel) }
     }
 
-    private static func oplog(from row: Row, of channel: LocalChannel) -> SyncOplog {
-        let payload: Data = row[1]
+    /// An oplog for the app, of a row of `shownColumns`.
+    func oplog(from row: Row, of channel: LocalChannel) throws -> SyncOplog {
+        let stored: Data = row[1]
+        let payload = try cipher?.open(stored, channelRow: channel.row, oplogID: row[0]) ?? stored
         let thirdMessageID: String = row[3]
         let recalls: Int64 = row[5]
         return SyncOplog(
@@ -94,7 +97,7 @@ extension LocalStore {
             let statement = try db.cachedStatement(
                 sql: """
                     UPDATE oplog SET state = ?1, needs_report = 1
-                    WHERE channel_id = ?2 AND oplog_id = ?3 AND state <> ?1
+                    WHERE channel_id = ?2 AND oplog_id = ?3 AND state NOT IN (?1, \(OplogState.history.rawValue))
                     """)
             for oplog in oplogs {
                 try statement.execute(arguments: [

@@ -52,9 +52,7 @@ extension LocalStore {
         return report
     }
 
-    /// The gateway has recorded a report: what is confirmed is deleted, what has changed since is told again.
-    ///
-    /// A confirmed oplog above its sync point, which a re-read brought, stays until the channel's own batch comes by.
+    /// The gateway has recorded a report: what has changed since is told again.
     func recorded(_ report: OplogReport, ofUser userID: String?) throws(SyncError) {
         try change("forgetting what was reported") { db in
             let resent = try db.cachedStatement(
@@ -66,16 +64,12 @@ extension LocalStore {
                 guard let channel = channel(kind: item.kind, bizType: item.bizType, userID: userID) else { continue }
                 try resent.execute(arguments: [channel.row, item.oplogID, item.attempts, item.dead])
             }
-            let delete = try db.cachedStatement(
-                sql: "DELETE FROM oplog WHERE channel_id = ? AND oplog_id = ? AND state = ?")
-            let keep = try db.cachedStatement(
+            let confirmed = try db.cachedStatement(
                 sql: "UPDATE oplog SET needs_report = 0 WHERE channel_id = ? AND oplog_id = ? AND state = ?")
             for item in report.confirmed {
                 guard let channel = channel(kind: item.kind, bizType: item.bizType, userID: userID) else { continue }
                 for id in item.oplogIds {
-                    try (id <= channel.position.value ? delete : keep).execute(arguments: [
-                        channel.row, id, OplogState.confirmed.rawValue,
-                    ])
+                    try confirmed.execute(arguments: [channel.row, id, OplogState.confirmed.rawValue])
                 }
             }
         }

@@ -6,46 +6,53 @@ import SyncModel
 
 /// What a client has received, in one SQLite file: oplogs and sync points change in one transaction (spec K8).
 ///
-/// An oplog is stored, handed out, confirmed by the app, and gone once the gateway has recorded that; its channel's sync
-/// point stays. `synchronous=FULL`: a stored oplog is acknowledged and never sent again, so it must survive a power cut,
-/// and the cost is one flush per push frame, not per oplog. Not thread-safe; it belongs to the engine.
+/// An oplog is stored, handed out, confirmed by the app, and then kept as history until room is needed. `synchronous=FULL`:
+/// a stored oplog is acknowledged and never sent again, so it must survive a power cut, and the cost is one flush per push
+/// frame, not per oplog. Not thread-safe; it belongs to the engine.
 final class LocalStore {
-    private static let schema = 1
-
-    private let database: DatabaseQueue
+    let database: DatabaseQueue
+    /// Bytes that it may take.
+    let limit: Int
+    var cipher: PayloadCipher?
     private var channels: [LocalChannel.Key: LocalChannel] = [:]
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
+    /// Business types that the app does not take now.
+    var suspended: Set<String> = []
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
+    /// The file at this path was damaged; it stands beside this new one.
+    let replacedDamaged: Bool
 
     /// Opens or creates the store.
     ///
-    /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's.
-    init(path: String, instanceID: String, deviceID: String) throws(SyncError) {
+    /// - Parameters:
+    ///   - key: for payloads; nil: they are stored as they are.
+    ///   - limit: bytes that it may take.
+    /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey` when
+    ///   it was encrypted with another key.
+    init(
+        path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000
+    ) throws(SyncError) {
+        let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
         do {
-            var configuration = Configuration()
-            configuration.journalMode = .wal
-            configuration.busyMode = .timeout(5)
-            configuration.label = "mobile-sync"
-            let database = try DatabaseQueue(path: path, configuration: configuration)
-            let owner = try database.inDatabase { db in
-                // After the journal mode, which sets NORMAL.
-                try db.execute(sql: "PRAGMA synchronous = FULL")
-                return try Self.prepare(db, instanceID: instanceID, deviceID: deviceID)
+            (database, replacedDamaged) = try Self.openOrReplace(path)
+            let owner = try database.write { db in
+                try Self.owner(db, or: Owner(storeID: Self.makeID(), instanceID: instanceID, deviceID: deviceID))
             }
             guard owner.instanceID == instanceID, owner.deviceID == deviceID else {
                 throw SyncError(
                     .foreignStore,
                     "the store \(path) belongs to device \(owner.deviceID) of \(owner.instanceID); use another path")
             }
-            self.database = database
             storeID = owner.storeID
-            try loadChannels()
-        } catch let error as SyncError {
-            throw error
         } catch {
-            throw SyncError(.store, "the store \(path) cannot be opened (\(error)); check folder, space and rights")
+            throw error as? SyncError
+                ?? SyncError(.store, "the store \(path) cannot be opened (\(error)); check folder, space and rights")
         }
+        self.limit = limit
+        try use(cipher)
+        try loadChannels()
+        try loadSuspended()
     }
 
     private struct Owner {
@@ -54,88 +61,86 @@ final class LocalStore {
         let deviceID: String
     }
 
-    private static func prepare(_ db: Database, instanceID: String, deviceID: String) throws -> Owner {
-        var owner: Owner?
-        try db.inTransaction(.immediate) {
-            let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-            guard version <= schema else {
-                throw SyncError(.store, "the store was written by a newer version of this library; update the app")
+    /// Opens the file; one that SQLite cannot read is moved aside, and a new store begins.
+    private static func openOrReplace(_ path: String) throws -> (DatabaseQueue, replaced: Bool) {
+        do {
+            return (try open(path), false)
+        } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
+        {
+            let aside = path + ".damaged"
+            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+                try? FileManager.default.removeItem(atPath: aside + suffix)
+                try FileManager.default.moveItem(atPath: path + suffix, toPath: aside + suffix)
             }
-            if version == 0 { try create(db, instanceID: instanceID, deviceID: deviceID) }
-            if let row = try Row.fetchOne(db, sql: "SELECT store_id, instance_id, device_id FROM store") {
-                owner = Owner(storeID: row[0], instanceID: row[1], deviceID: row[2])
-            }
-            return .commit
+            return (try open(path), true)
         }
-        guard let owner else { throw SyncError(.store, "the store has lost its identity; delete the file") }
-        return owner
     }
 
-    private static func create(_ db: Database, instanceID: String, deviceID: String) throws {
+    private static func open(_ path: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.journalMode = .wal
+        configuration.busyMode = .timeout(5)
+        configuration.label = "mobile-sync"
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        try database.writeWithoutTransaction { db in
+            // After the journal mode, which sets NORMAL.
+            try db.execute(sql: "PRAGMA synchronous = FULL")
+            guard try String.fetchOne(db, sql: "PRAGMA quick_check(1)") == "ok" else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "quick_check found damage")
+            }
+        }
+        let migrator = LocalStoreSchema.migrator
+        guard try !database.read(migrator.hasBeenSuperseded) else {
+            throw SyncError(.store, "the store was written by a newer version of this library; update the app")
+        }
+        try migrator.migrate(database)
+        return database
+    }
+
+    private static func owner(_ db: Database, or new: Owner) throws -> Owner {
+        if let row = try Row.fetchOne(db, sql: "SELECT store_id, instance_id, device_id FROM store") {
+            return Owner(storeID: row[0], instanceID: row[1], deviceID: row[2])
+        }
         try db.execute(
-            sql: """
-                CREATE TABLE store (store_id TEXT NOT NULL, instance_id TEXT NOT NULL, device_id TEXT NOT NULL);
-                CREATE TABLE channel (
-                    id INTEGER PRIMARY KEY,
-                    kind INTEGER NOT NULL,
-                    user_id TEXT NOT NULL,
-                    biz_type TEXT NOT NULL,
-                    sync_point INTEGER NOT NULL,
-                    UNIQUE (kind, user_id, biz_type));
-                CREATE TABLE oplog (
-                    channel_id INTEGER NOT NULL REFERENCES channel (id),
-                    oplog_id INTEGER NOT NULL,
-                    payload BLOB NOT NULL,
-                    is_binary INTEGER NOT NULL,
-                    third_message_id TEXT NOT NULL,
-                    created_at_ms INTEGER NOT NULL,
-                    -- The oplog that this one takes back; 0 for data.
-                    recalls INTEGER NOT NULL,
-                    -- It came by a re-read.
-                    is_replay INTEGER NOT NULL,
-                    -- The app has had it, or may have had it before it was deleted and read again.
-                    was_shown INTEGER NOT NULL,
-                    -- OplogState.
-                    state INTEGER NOT NULL DEFAULT 0,
-                    -- ResendLadder.State; counted before the app is given the oplog.
-                    hand_outs INTEGER NOT NULL DEFAULT 0,
-                    repeats INTEGER NOT NULL DEFAULT 0,
-                    -- The gateway has not recorded that it was confirmed, repeated or given up.
-                    needs_report INTEGER NOT NULL DEFAULT 0,
-                    PRIMARY KEY (channel_id, oplog_id)) WITHOUT ROWID;
-                -- Numbers of re-reads that were taken: one that comes again, as its acknowledgement was lost, is known.
-                CREATE TABLE reread (number INTEGER PRIMARY KEY);
-                CREATE INDEX oplog_state ON oplog (state, channel_id, oplog_id);
-                CREATE INDEX oplog_to_report ON oplog (channel_id, oplog_id) WHERE needs_report;
-                PRAGMA user_version = \(schema);
-                """)
+            sql: "INSERT INTO store (store_id, instance_id, device_id) VALUES (?, ?, ?)",
+            arguments: [new.storeID, new.instanceID, new.deviceID])
+        return new
+    }
+
+    private static func makeID() -> String {
         var generator = SystemRandomNumberGenerator()
-        let storeID = (0..<2).map { _ in
+        return (0..<2).map { _ in
             let digits = String(generator.next() as UInt64, radix: 16)
             return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
-        try db.execute(sql: "INSERT INTO store VALUES (?, ?, ?)", arguments: [storeID, instanceID, deviceID])
     }
 
-    private func loadChannels() throws {
-        let rows = try database.inDatabase { db in
-            try Row.fetchAll(db, sql: "SELECT id, kind, user_id, biz_type, sync_point FROM channel")
+    private func loadChannels() throws(SyncError) {
+        let rows = try access("reading the channels") { db in
+            try Row.fetchAll(
+                db,
+                sql: "SELECT id, kind, user_id, biz_type, sync_point, complete_from, complete_upto FROM channel")
         }
         for row in rows {
             guard let kind = ChannelKind(rawValue: row[1]) else { continue }
             let key = LocalChannel.Key(kind: kind, userID: row[2], bizType: row[3])
-            remember(LocalChannel(row: row[0], key: key, position: OplogID(row[4])))
+            remember(
+                LocalChannel(
+                    row: row[0], key: key, position: OplogID(row[4]),
+                    range: LocalRange(from: OplogID(row[5]), upto: OplogID(row[6]))))
         }
     }
 
-    private func remember(_ channel: LocalChannel) {
+    /// Notes a channel as the database has it now.
+    func remember(_ channel: LocalChannel) {
         channels[channel.key] = channel
         channelsByRow[channel.row] = channel.key
     }
 
     // MARK: Receiving
 
-    /// Stores what is new of a push frame, in one transaction.
+    /// Stores what is new of a push frame, in one transaction; all of it, or nothing when there is no room.
     ///
     /// - Parameters:
     ///   - batches: of known kinds; user channels belong to `userID`.
@@ -144,38 +149,50 @@ final class LocalStore {
     func store(
         _ batches: [Mss_Device_V1_ChannelBatch], userID: String?, bindNumber: UInt32
     ) throws(SyncError) -> StoreOutcome {
-        let (outcome, changed) = try access("storing a push") { db in
+        guard try makeRoom(for: batches.lazy.flatMap(\.entries).reduce(0) { $0 + $1.payload.count + 512 }) else {
             var outcome = StoreOutcome()
-            var changed: [LocalChannel.Key: LocalChannel] = [:]
-            try db.inTransaction(.immediate) {
-                for batch in batches {
-                    guard let kind = ChannelKind(wire: batch.kind) else { continue }
-                    let key = LocalChannel.Key(
-                        kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: batch.bizType)
-                    var channel = try changed[key] ?? channels[key] ?? Self.insertChannel(key, in: db)
-                    if batch.reread != 0 {
-                        try Self.applyReread(batch, to: channel, outcome: &outcome, in: db)
-                    } else {
-                        try Self.apply(batch, to: &channel, bindNumber: bindNumber, outcome: &outcome, in: db)
-                    }
-                    changed[key] = channel
+            outcome.isFull = true
+            return outcome
+        }
+        var changed: [LocalChannel.Key: LocalChannel] = [:]
+        var outcome = StoreOutcome()
+        try change("storing a push") { db in
+            for batch in batches {
+                guard let kind = ChannelKind(wire: batch.kind) else { continue }
+                let key = LocalChannel.Key(
+                    kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: batch.bizType)
+                var channel = try changed[key] ?? channel(key, in: db)
+                if batch.reread != 0 {
+                    try applyReread(batch, to: channel, outcome: &outcome, in: db)
+                } else {
+                    try apply(batch, to: &channel, bindNumber: bindNumber, outcome: &outcome, in: db)
                 }
-                return .commit
+                changed[key] = channel
             }
-            return (outcome, changed)
         }
         for channel in changed.values { remember(channel) }
         return outcome
     }
 
-    private static func insertChannel(_ key: LocalChannel.Key, in db: Database) throws -> LocalChannel {
+    /// The channel, made when there is none; to be remembered once the transaction is through.
+    func channel(_ key: LocalChannel.Key, in db: Database) throws -> LocalChannel {
+        if let known = channels[key] { return known }
         try db.execute(
             sql: "INSERT INTO channel (kind, user_id, biz_type, sync_point) VALUES (?, ?, ?, 0)",
             arguments: [key.kind.rawValue, key.userID, key.bizType])
         return LocalChannel(row: db.lastInsertedRowID, key: key, position: .zero)
     }
 
-    private static func apply(
+    /// Writes what the channel's row holds beside its key.
+    func update(_ channel: LocalChannel, in db: Database) throws {
+        try db.cachedStatement(
+            sql: "UPDATE channel SET sync_point = ?, complete_from = ?, complete_upto = ? WHERE id = ?"
+        ).execute(arguments: [
+            channel.position.value, channel.range.from.value, channel.range.upto.value, channel.row,
+        ])
+    }
+
+    private func apply(
         _ batch: Mss_Device_V1_ChannelBatch, to channel: inout LocalChannel, bindNumber: UInt32,
         outcome: inout StoreOutcome, in db: Database
     ) throws {
@@ -189,27 +206,21 @@ final class LocalStore {
             for entry in batch.entries
             where entry.oplogID > channel.position.value && entry.oplogID <= batch.upto {
                 guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
-                // A re-read may have brought it already, and the app may have confirmed it since.
-                try insert(entry, into: channel, isReplay: false, orIfKnown: "NOTHING", in: db)
+                // A re-read may have brought it already, and the app may have confirmed it since; history has it for
+                // lists only.
+                try insert(entry, into: channel, as: .push, in: db)
                 outcome.filledChannels.insert(channel.row)
             }
-            try db.cachedStatement(
-                sql: """
-                    DELETE FROM oplog WHERE channel_id = ? AND oplog_id > ? AND oplog_id <= ? AND state = ?
-                    AND NOT needs_report
-                    """
-            ).execute(arguments: [
-                channel.row, channel.position.value, batch.upto, OplogState.confirmed.rawValue,
-            ])
+            channel.range.pushed(
+                after: channel.position, upto: OplogID(batch.upto), passedOver: OplogID(batch.passedOverUpto))
             channel.position = OplogID(batch.upto)
-            try db.cachedStatement(sql: "UPDATE channel SET sync_point = ? WHERE id = ?")
-                .execute(arguments: [batch.upto, channel.row])
+            try update(channel, in: db)
         }
         outcome.acknowledge(channel, bindNumber: bindNumber)
     }
 
     /// Stores entries of a re-read as never handed out, but for those that the app has confirmed; no sync point moves.
-    private static func applyReread(
+    private func applyReread(
         _ batch: Mss_Device_V1_ChannelBatch, to channel: LocalChannel, outcome: inout StoreOutcome, in db: Database
     ) throws {
         outcome.rereads.append(batch.reread)
@@ -218,40 +229,74 @@ final class LocalStore {
         guard db.changesCount > 0 else { return }
         for entry in batch.entries {
             guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
-            try insert(
-                entry, into: channel, isReplay: true,
-                orIfKnown: """
-                    UPDATE SET state = \(OplogState.waiting.rawValue), hand_outs = 0, repeats = 0, needs_report = 0,
-                    is_replay = 1 WHERE state <> \(OplogState.confirmed.rawValue)
-                    """, in: db)
+            try insert(entry, into: channel, as: .reread, in: db)
             outcome.filledChannels.insert(channel.row)
         }
     }
 
-    private static func insert(
-        _ entry: Mss_Device_V1_Entry, into channel: LocalChannel, isReplay: Bool, orIfKnown: String, in db: Database
+    /// How an oplog came, which decides what becomes of one that is here already.
+    enum Origin {
+        /// The channel's own batch.
+        case push
+        /// One oplog that an operator has sent again.
+        case reread
+        /// All of a channel, asked for by this app.
+        case recovery
+        /// For a list, not for the app's handlers.
+        case history
+
+        var state: OplogState { self == .history ? .history : .waiting }
+        var isReplay: Bool { self == .reread || self == .recovery }
+
+        private static let anew = """
+            UPDATE SET state = \(OplogState.waiting.rawValue), hand_outs = 0, repeats = 0, needs_report = 0,
+            is_replay = 1, payload = excluded.payload WHERE NOT is_recalled
+            """
+
+        var orIfKnown: String {
+            switch self {
+            case .push:
+                "UPDATE SET state = \(OplogState.waiting.rawValue) WHERE state = \(OplogState.history.rawValue)"
+            case .reread: Self.anew + " AND state <> \(OplogState.confirmed.rawValue)"
+            case .recovery: Self.anew
+            case .history: "NOTHING"
+            }
+        }
+    }
+
+    /// Stores an entry as it comes, or what its origin says when it is here.
+    func insert(
+        _ entry: Mss_Device_V1_Entry, into channel: LocalChannel, as origin: Origin, in db: Database
     ) throws {
-        // A replay of what is not here any more was confirmed and forgotten: the app has had it.
-        let wasShown = isReplay && entry.oplogID <= channel.position.value
+        // A replay of what is not here any more was confirmed and forgotten, and a list has been seen: the app has had it.
+        let wasShown = origin == .history || (origin.isReplay && entry.oplogID <= channel.position.value)
+        let payload =
+            try cipher?.seal(entry.payload, channelRow: channel.row, oplogID: entry.oplogID) ?? entry.payload
         try db.cachedStatement(
             sql: """
-                INSERT INTO oplog
-                (channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay, was_shown)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(orIfKnown)
+                INSERT INTO oplog (
+                    channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay,
+                    was_shown, state)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(origin.orIfKnown)
                 """
         ).execute(arguments: [
-            channel.row, entry.oplogID, entry.payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
-            entry.recalls, isReplay, wasShown,
+            channel.row, entry.oplogID, payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
+            entry.recalls, origin.isReplay, wasShown, origin.state.rawValue,
         ])
     }
 
-    /// Deletes what a tombstone recalls, unless the app has confirmed it; anything else recalls nothing.
+    /// Deletes what a tombstone recalls, or hides it when the app has confirmed it.
     ///
     /// - Returns: whether the entry is for the app: false for a tombstone of what the app has never seen.
-    private static func dropRecalled(
+    private func dropRecalled(
         by entry: Mss_Device_V1_Entry, of channel: LocalChannel, in db: Database
     ) throws -> Bool {
         guard entry.recalls != 0 else { return true }
+        try db.cachedStatement(
+            sql: """
+                UPDATE oplog SET is_recalled = 1, payload = x'' WHERE channel_id = ? AND oplog_id = ? AND state = ?
+                """
+        ).execute(arguments: [channel.row, entry.recalls, OplogState.confirmed.rawValue])
         let wasShown = try Bool.fetchAll(
             db.cachedStatement(
                 sql: """
@@ -289,6 +334,15 @@ final class LocalStore {
         guard let kind = ChannelKind(wire: kind) else { return nil }
         return channels[LocalChannel.Key(kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: bizType)]
     }
+
+    /// The channels of a business type that this user may see; more than one only when its configuration was made anew
+    /// with another kind.
+    func channels(of bizType: String, visibleTo userID: String?) -> [LocalChannel] {
+        channels.values.filter { $0.key.bizType.isSame(as: bizType) && $0.isVisible(to: userID) }
+    }
+
+    /// All channels that this user may see.
+    func channels(visibleTo userID: String?) -> [LocalChannel] { channels.values.filter { $0.isVisible(to: userID) } }
 
     /// Performs a step on the database.
     ///

@@ -6,6 +6,8 @@ enum OplogState: Int64, Sendable {
     case handedOut = 1
     /// Given up; kept so that a re-read can revive it. Exits: waiting (a re-read), confirmed.
     case dead = 2
-    /// The app has processed it; deleted once that is recorded and lies behind the sync point. No exit.
+    /// The app has processed it; kept as history until room is needed. Exits: waiting (`recover`), deleted.
     case confirmed = 3
+    /// It came on demand, for a list; the app's handlers have not had it. Exits: waiting (a push, a re-read), deleted.
+    case history = 4
 }

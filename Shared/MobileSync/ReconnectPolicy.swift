@@ -8,6 +8,8 @@ struct ReconnectPolicy {
         case wait(Duration)
         /// The same, but bind nobody until the app binds again.
         case waitSignedOut(Duration)
+        /// The same, to another address first.
+        case waitElsewhere(GatewayAddress, Duration)
         /// Do not come back by yourself.
         case stop(code: UInt32, reason: String)
     }
@@ -33,11 +35,17 @@ struct ReconnectPolicy {
         let ceiling = min(Self.lastCeiling, Self.firstCeiling * (1 << min(failures, 9)))
         failures += 1
         let delay = max(Self.shortestWait, ceiling * random)
-        guard case .closed(let code, let reason, let retryAfter) = end else { return .wait(delay) }
+        if end == .left {
+            failures = 0
+            return .wait(.zero)
+        }
+        guard case .closed(let code, let reason, let retryAfter, let address) = end else { return .wait(delay) }
+        let later = min(Self.longestWait, retryAfter + delay)
         switch CloseCode.Group(code: code) {
         case .reconnectNow: return .wait(delay)
-        // This version knows one address only: "elsewhere" is what stands behind the same name a little later.
-        case .reconnectLater, .reconnectElsewhere: return .wait(min(Self.longestWait, retryAfter + delay))
+        case .reconnectLater: return .wait(later)
+        case .reconnectElsewhere:
+            return GatewayAddress(text: address).map { .waitElsewhere($0, later) } ?? .wait(later)
         case .signInAgain: return .waitSignedOut(delay)
         case .stayAway: return .stop(code: code, reason: reason)
         }

@@ -10,6 +10,8 @@ struct StoreOutcome {
     var rereads: [UInt64] = []
     /// Rows of the channels that have something new for the app.
     var filledChannels: Set<Int64> = []
+    /// There is no room: nothing of it is stored.
+    var isFull = false
     /// A batch began above its channel's position and was left out.
     var foundGap = false
 

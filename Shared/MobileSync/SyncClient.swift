@@ -8,7 +8,7 @@ public final class SyncClient: Sendable {
     private let configuration: SyncClientConfiguration
     private let logger: Logger
     private let board = ClientBoard()
-    private let engine: ClientEngine
+    let engine: ClientEngine
     private let connection: ClientConnection
 
     /// Opens the local store; connects only in `run()`.
@@ -17,6 +17,9 @@ public final class SyncClient: Sendable {
     public init(configuration: SyncClientConfiguration, logger: Logger) throws(SyncError) {
         try Self.check(configuration.instanceID, "instanceID")
         try Self.check(configuration.deviceID, "deviceID")
+        guard configuration.storeLimit >= 1_000_000 else {
+            throw SyncError(.invalidArgument, "storeLimit takes at least 1,000,000 bytes")
+        }
         self.configuration = configuration
         self.logger = logger
         connection = try ClientConnection(configuration: configuration, board: board)
@@ -34,20 +37,28 @@ public final class SyncClient: Sendable {
             board.setStatus(.notAvailable)
             board.endRun()
         }
+        let home = GatewayAddress(host: configuration.host, port: configuration.port)
+        var address = home
         var policy = ReconnectPolicy()
         while !Task.isCancelled {
+            await waitUntilWanted()
+            if Task.isCancelled { return }
             board.setStatus(.connecting)
             await engine.attempted()
-            let end = await connection.serve(engine)
+            let end = await connection.serve(engine, at: address)
             if Task.isCancelled { return }
             let openFor = await engine.connectedAt.map { $0.duration(to: .now) }
             announce(end, wasConnected: openFor != nil)
+            address = home
             switch policy.next(after: end, openFor: openFor, random: Double.random(in: 0..<1)) {
             case .wait(let delay):
-                try? await Task.sleep(for: delay)
+                await pause(for: delay)
             case .waitSignedOut(let delay):
                 board.requireSignIn()
-                try? await Task.sleep(for: delay)
+                await pause(for: delay)
+            case .waitElsewhere(let other, let delay):
+                address = other
+                await pause(for: delay)
             case .stop(let code, let reason):
                 throw SyncError(
                     .closedForGood, "the gateway closed the connection for good (\(code): \(reason))", closeCode: code)
@@ -55,10 +66,45 @@ public final class SyncClient: Sendable {
         }
     }
 
+    private func waitUntilWanted() async {
+        let urges = board.urges.listen()
+        if board.wantsConnection(at: .now) { return }
+        for await _ in urges where board.wantsConnection(at: .now) { return }
+    }
+
+    /// Waits, until the app wants a connection sooner: it came to the foreground, or to another network, or binds anew.
+    private func pause(for delay: Duration) async {
+        guard delay > .zero else { return }
+        let urges = board.urges.listen()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await Task.sleep(for: delay) }
+            group.addTask { for await _ in urges { return } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Lets `run()` have a connection again, now and not after its back-off; it has one from the start.
+    public func connect() { board.setWanted(true) }
+
+    /// Ends the connection and makes no other until `connect()`; `run()` goes on, and so does reading what is stored.
+    public func disconnect() { board.setWanted(false) }
+
+    /// Tells whether the user looks at the app: some data is sent only then, and the background may cost less
+    /// (`SyncClientConfiguration.backgroundTime`). A client begins in the foreground.
+    public func setForeground(_ isForeground: Bool) {
+        board.setForeground(isForeground, backgroundTime: configuration.backgroundTime)
+    }
+
+    /// Tells of the network as the operating system does: without one the client rests, on another it connects anew at
+    /// once. Without these calls it finds out by itself, later.
+    public func networkChanged(to path: NetworkPath) { board.setNetwork(path) }
+
     private func announce(_ end: ConnectionEnd, wasConnected: Bool) {
         board.setStatus(wasConnected ? .notAvailable : .connectFailed)
         switch end {
-        case .closed(let code, let reason, _): board.events.send(.closed(code: code, reason: reason))
+        case .closed(let code, let reason, _, _): board.events.send(.closed(code: code, reason: reason))
+        case .left: break
         case .gap: board.events.send(.connectionLost(reason: "a gap was found; the sync points are told anew"))
         case .silent: board.events.send(.connectionLost(reason: "the gateway did not answer"))
         case .lost(let reason): board.events.send(.connectionLost(reason: reason))
@@ -98,6 +144,13 @@ public final class SyncClient: Sendable {
     /// Data of every Sync ID; for tools, and apps with one handler.
     public func allOplogs() -> SyncOplogs { SyncOplogs(engine: engine, board: board, bizType: nil) }
 
+    /// The same in batches of one channel each, as many as are there, up to a limit.
+    ///
+    /// - Parameter limit: oplogs in one batch, 1 to 1,000.
+    public func batches(of bizType: String, upTo limit: Int = 100) -> SyncBatches {
+        SyncBatches(engine: engine, board: board, bizType: bizType, limit: min(max(limit, 1), 1_000))
+    }
+
     /// Notes that the app has processed an oplog: it never comes again, but as a replay. Durable when this returns.
     ///
     /// - Throws: `SyncError.store`; the oplog will come again.
@@ -105,6 +158,53 @@ public final class SyncClient: Sendable {
 
     /// Confirms several at once, which costs the disk no more than one.
     public func confirm(_ oplogs: [SyncOplog]) async throws(SyncError) { try await engine.confirm(oplogs) }
+
+    /// Confirms all of a batch.
+    public func confirm(_ batch: SyncBatch) async throws(SyncError) { try await confirm(batch.oplogs) }
+
+    // MARK: Subscriptions
+
+    /// Takes nothing of a Sync ID until `resume`: nothing is sent, and what is here waits. Survives restarts.
+    ///
+    /// - Throws: `SyncError.store`.
+    public func suspend(_ bizType: String) async throws(SyncError) {
+        try await engine.setSuspended(true, bizType: bizType)
+    }
+
+    /// Takes a suspended Sync ID again: what came since is sent now, as far as its re-push mode goes.
+    ///
+    /// - Throws: `SyncError.store`.
+    public func resume(_ bizType: String) async throws(SyncError) {
+        try await engine.setSuspended(false, bizType: bizType)
+    }
+
+    /// Has everything of a Sync ID sent again that is valid, confirmed or not; it comes with `isReplay`. Goes on over lost
+    /// connections and restarts until all is here.
+    ///
+    /// - Throws: `SyncError.store`.
+    public func recover(_ bizType: String) async throws(SyncError) {
+        try await engine.beginRecovery(of: bizType)
+    }
+
+    /// Deletes the local data of a Sync ID, of the device and the bound user, and takes no more of it until `resume`.
+    ///
+    /// - Throws: `SyncError.store`.
+    public func unsubscribe(_ bizType: String) async throws(SyncError) { try await engine.unsubscribe(bizType) }
+
+    /// Whether everything that waited when the present connection opened, or the user was bound, is here.
+    public var isCaughtUp: Bool { board.isCaughtUp }
+
+    // MARK: Store
+
+    /// Writes all payloads in the local store anew under another key, in one transaction; nil: readable for everybody.
+    ///
+    /// - Throws: `SyncError.invalidArgument` unless the key has 32 bytes, `store`; the former key counts then.
+    public func changeStoreKey(to key: [UInt8]?) async throws(SyncError) { try await engine.changeStoreKey(to: key) }
+
+    /// The local store was damaged beyond reading when this client was made: its file stands beside the new one, with
+    /// `.damaged` at the end. What was stored and not processed is lost; `recover` and `history` bring back what the server
+    /// still has.
+    public var replacedDamagedStore: Bool { engine.replacedDamagedStore }
 
     private static func check(_ text: String, _ name: String) throws(SyncError) {
         guard (1...Limits.linkTokenUnits).contains(text.utf16.count), !text.utf8.contains(0) else {

@@ -6,7 +6,7 @@ public struct SyncClientConfiguration: Sendable {
     public var port: Int
     /// The app and environment, `<workspaceId>_<appId>`.
     public var instanceID: String
-    /// This device; stable across launches of the app, 1 to 100 characters.
+    /// This device; stable across launches of the app, 1 to 100 characters (spec K5).
     public var deviceID: String
     /// The SQLite file that keeps oplogs and sync points; created when it is missing, in a folder that exists.
     public var storePath: String
@@ -24,11 +24,25 @@ public struct SyncClientConfiguration: Sendable {
     /// as long each. From 1 ms to 1 h; nil, the default, is what the gateway says, or else 10 s.
     public var firstResend: Duration?
 
+    /// How long the connection is kept in the background; zero ends it at once, nil, the default, keeps it for good.
+    public var backgroundTime: Duration?
+    /// Encrypts the payloads in the local store: 32 bytes, from the system's key chain and not from the app's code. Nil, the
+    /// default: they are stored as they are. A store that was not encrypted is when it is opened with a key.
+    public var storeKey: [UInt8]?
+    /// Bytes that the local store may take, 1 MB or more; 100 MB by default. When it is full, what is confirmed goes
+    /// first, oldest first; when nothing confirmed is left, nothing more is taken until the app confirms (spec K8).
+    public var storeLimit: Int
+    /// Told of each step of a synchronisation, and decides whether it goes on; on a queue of the client's own, so it must
+    /// not block. By default it always goes on.
+    public var onSynchronize: (@Sendable (SyncStep) -> SyncDecision)?
+
     /// A configuration with the defaults of everything that is optional.
     public init(
         host: String, port: Int, instanceID: String, deviceID: String, storePath: String, trust: SyncTrust = .system,
         operatingSystemName: String = "", operatingSystemVersion: String = "", appVersion: String = "",
-        connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil
+        connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil, backgroundTime: Duration? = nil,
+        storeKey: [UInt8]? = nil, storeLimit: Int = 100_000_000,
+        onSynchronize: (@Sendable (SyncStep) -> SyncDecision)? = nil
     ) {
         self.host = host
         self.port = port
@@ -41,5 +55,9 @@ public struct SyncClientConfiguration: Sendable {
         self.appVersion = appVersion
         self.connectTimeout = connectTimeout
         self.firstResend = firstResend
+        self.backgroundTime = backgroundTime
+        self.storeKey = storeKey
+        self.storeLimit = storeLimit
+        self.onSynchronize = onSynchronize
     }
 }

@@ -8,6 +8,8 @@ public enum SyncEvent: Sendable, Hashable {
     case bindRefused(userID: String, reason: String)
     /// Everything that waited when the connection opened, or the user was bound, has been received.
     case caughtUp(userID: String?)
+    /// The local store is full of what the app has not confirmed: nothing more is taken until it confirms (spec K8).
+    case storeFull
     /// The tenant calls the session invalid: sign in again and bind. Data that needs no session goes on.
     case sessionInvalid(userID: String, reason: String)
     /// The gateway closed the connection with this code (DeviceProtocol.md, Close codes).

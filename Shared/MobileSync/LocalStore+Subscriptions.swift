@@ -1,0 +1,140 @@
+import DeviceProtocol
+import GRDB
+import SwiftProtobuf
+import SyncModel
+
+/// Which business types the app takes, and which are being sent to it again.
+extension LocalStore {
+    /// A business type that is being sent again.
+    struct Recovery: Hashable, Sendable {
+        /// Who was bound when the app asked for it; empty: nobody.
+        let userID: String
+        let bizType: String
+        /// Everything up to here has come.
+        let nextAfter: Int64
+        /// It ends here; 0: not known before the first page.
+        let upto: Int64
+    }
+
+    /// Reads the list once, when the store is opened.
+    func loadSuspended() throws(SyncError) {
+        suspended = try access("reading subscriptions") { db in
+            Set(try String.fetchAll(db, sql: "SELECT biz_type FROM suspended"))
+        }
+    }
+
+    /// Whether the app does not take a business type now.
+    func isSuspended(_ bizType: String) -> Bool { suspended.contains(bizType) }
+
+    /// The app takes a business type no more, or again.
+    func setSuspended(_ isSuspended: Bool, bizType: String) throws(SyncError) {
+        try change("changing subscriptions") { db in
+            try db.execute(
+                sql: isSuspended
+                    ? "INSERT OR IGNORE INTO suspended VALUES (?)" : "DELETE FROM suspended WHERE biz_type = ?",
+                arguments: [bizType])
+        }
+        if isSuspended { suspended.insert(bizType) } else { suspended.remove(bizType) }
+    }
+
+    /// Deletes what is here of a business type, of the device and this user; only confirmations that the gateway has not
+    /// recorded stay until it has. Sync points stay, so that nothing comes again.
+    func deleteData(of bizType: String, userID: String?) throws(SyncError) {
+        let emptied = channels(of: bizType, visibleTo: userID).map { channel in
+            var channel = channel
+            channel.range.dropped(upto: max(channel.position, channel.range.upto))
+            return channel
+        }
+        try change("deleting a subscription's data") { db in
+            for channel in emptied {
+                try db.execute(
+                    sql: "DELETE FROM oplog WHERE channel_id = ? AND NOT (state = ? AND needs_report)",
+                    arguments: [channel.row, OplogState.confirmed.rawValue])
+                try update(channel, in: db)
+            }
+            try db.execute(
+                sql: "DELETE FROM recovery WHERE biz_type = ? AND user_id IN ('', ?)",
+                arguments: [bizType, userID ?? ""])
+        }
+        for channel in emptied { remember(channel) }
+    }
+
+    // MARK: Sending again
+
+    /// Notes that a business type is to be sent again, from the beginning.
+    func beginRecovery(of bizType: String, userID: String?) throws(SyncError) {
+        try change("beginning a recovery") { db in
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO recovery VALUES (?, ?, 0, 0)", arguments: [userID ?? "", bizType])
+        }
+    }
+
+    /// What is to be sent again to this user and device, without what is suspended; one after the other.
+    func recovery(forUser userID: String?) throws(SyncError) -> Recovery? {
+        try access("reading recoveries") { db in
+            try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT user_id, biz_type, next_after, upto FROM recovery WHERE user_id IN ('', ?)
+                        AND biz_type NOT IN (SELECT biz_type FROM suspended) ORDER BY user_id, biz_type LIMIT 1
+                        """), arguments: [userID ?? ""]
+            ).map { Recovery(userID: $0[0], bizType: $0[1], nextAfter: $0[2], upto: $0[3]) }
+        }
+    }
+
+    /// Stores a page of a recovery for the app, and how far it has come, in one transaction.
+    ///
+    /// - Returns: the channel, when it has something for the app; nil also when there is no room: nothing is noted then.
+    func keep(
+        _ page: Mss_Device_V1_HistoryPage, of key: LocalChannel.Key, for recovery: Recovery
+    ) throws(SyncError) -> LocalChannel? {
+        guard try makeRoom(for: page.entries.reduce(0) { $0 + $1.payload.count + 512 }) else { return nil }
+        let upto = recovery.upto == 0 ? page.head : recovery.upto
+        var kept: LocalChannel?
+        try change("storing a recovery") { db in
+            // The app may have ended it meanwhile.
+            let isAskedFor = try Bool.fetchOne(
+                db, sql: "SELECT 1 FROM recovery WHERE user_id = ? AND biz_type = ? AND next_after = ?",
+                arguments: [recovery.userID, recovery.bizType, recovery.nextAfter])
+            guard isAskedFor == true else { return }
+            let channel = try channel(key, in: db)
+            for entry in page.entries where entry.oplogID <= upto {
+                try insert(entry, into: channel, as: .recovery, in: db)
+            }
+            let goesOn = page.more && page.next < upto
+            try db.execute(
+                sql: goesOn
+                    ? "UPDATE recovery SET next_after = ?3, upto = ?4 WHERE user_id = ?1 AND biz_type = ?2"
+                    : "DELETE FROM recovery WHERE user_id = ?1 AND biz_type = ?2 AND ?3 = ?3 AND ?4 = ?4",
+                arguments: [recovery.userID, recovery.bizType, page.next, upto])
+            kept = channel
+        }
+        kept.map(remember)
+        return kept
+    }
+
+    // MARK: Heartbeats
+
+    /// What is known of a network's heartbeat.
+    func heartbeat(of network: String) throws(SyncError) -> Heartbeat.Learned {
+        try access("reading a heartbeat") { db in
+            let row = try Row.fetchOne(
+                db, sql: "SELECT good_seconds, bad_seconds FROM heartbeat WHERE network = ?", arguments: [network])
+            func duration(_ seconds: Int64?) -> Duration? {
+                seconds.flatMap { (1...3_600).contains($0) ? .seconds($0) : nil }
+            }
+            return Heartbeat.Learned(good: duration(row?[0]), bad: duration(row?[1]))
+        }
+    }
+
+    /// Notes what is known of a network's heartbeat.
+    func setHeartbeat(_ learned: Heartbeat.Learned, of network: String) throws(SyncError) {
+        try change("noting a heartbeat") { db in
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO heartbeat VALUES (?, ?, ?)",
+                arguments: [
+                    network, learned.good?.components.seconds ?? 0, learned.bad?.components.seconds ?? 0,
+                ])
+        }
+    }
+}

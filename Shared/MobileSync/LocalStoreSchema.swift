@@ -1,0 +1,66 @@
+import GRDB
+
+/// The tables of the local store, and the steps that brought them there.
+///
+/// A released step is never edited; a change is a new step. A store with steps that this build does not know is refused.
+enum LocalStoreSchema {
+    /// The steps in order.
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 oplogs and sync points") { try $0.execute(sql: step1) }
+        return migrator
+    }
+
+    private static let step1 = """
+        CREATE TABLE store (
+            store_id TEXT NOT NULL, instance_id TEXT NOT NULL, device_id TEXT NOT NULL,
+            -- PayloadCipher: NULL while payloads are stored as they are.
+            key_check BLOB);
+        CREATE TABLE channel (
+            id INTEGER PRIMARY KEY,
+            kind INTEGER NOT NULL,
+            user_id TEXT NOT NULL,
+            biz_type TEXT NOT NULL,
+            sync_point INTEGER NOT NULL,
+            -- LocalRange.
+            complete_from INTEGER NOT NULL DEFAULT 0,
+            complete_upto INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (kind, user_id, biz_type));
+        CREATE TABLE oplog (
+            channel_id INTEGER NOT NULL REFERENCES channel (id),
+            oplog_id INTEGER NOT NULL,
+            payload BLOB NOT NULL,
+            is_binary INTEGER NOT NULL,
+            third_message_id TEXT NOT NULL,
+            created_at_ms INTEGER NOT NULL,
+            -- The oplog that this one takes back; 0 for data.
+            recalls INTEGER NOT NULL,
+            -- A tombstone has taken it back; kept because the app had confirmed it.
+            is_recalled INTEGER NOT NULL DEFAULT 0,
+            -- It came by a re-read.
+            is_replay INTEGER NOT NULL,
+            -- The app has had it, or may have had it before it was deleted and read again.
+            was_shown INTEGER NOT NULL,
+            -- OplogState.
+            state INTEGER NOT NULL DEFAULT 0,
+            -- ResendLadder.State; counted before the app is given the oplog.
+            hand_outs INTEGER NOT NULL DEFAULT 0,
+            repeats INTEGER NOT NULL DEFAULT 0,
+            -- The gateway has not recorded that it was confirmed, repeated or given up.
+            needs_report INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (channel_id, oplog_id)) WITHOUT ROWID;
+        CREATE INDEX oplog_state ON oplog (state, channel_id, oplog_id);
+        CREATE INDEX oplog_to_report ON oplog (channel_id, oplog_id) WHERE needs_report;
+        -- Numbers of re-reads that were taken: one that comes again, as its acknowledgement was lost, is known.
+        CREATE TABLE reread (number INTEGER PRIMARY KEY);
+        -- Business types that the app does not take now.
+        CREATE TABLE suspended (biz_type TEXT PRIMARY KEY) WITHOUT ROWID;
+        -- Business types that are being sent again, and how far that has come; upto 0: not known yet.
+        CREATE TABLE recovery (
+            user_id TEXT NOT NULL, biz_type TEXT NOT NULL, next_after INTEGER NOT NULL, upto INTEGER NOT NULL,
+            PRIMARY KEY (user_id, biz_type)) WITHOUT ROWID;
+        -- What heartbeat each network bears.
+        CREATE TABLE heartbeat (
+            network TEXT PRIMARY KEY, good_seconds INTEGER NOT NULL, bad_seconds INTEGER NOT NULL) WITHOUT ROWID;
+        """
+}
