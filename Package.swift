@@ -26,6 +26,8 @@ let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -99,11 +101,10 @@ let services: [Target] = [
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioPosix, nioSSL,
-            logging, metrics,
-            lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioHTTP1, nioPosix,
+            nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
         ],
-        path: "Services/Gateway", swiftSettings: strict),
+        path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
         name: "SessionValidator",
         dependencies: [
@@ -146,7 +147,8 @@ let tests: [Target] = [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
             "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL",
             "TestSupport",
-            protobuf, coreMetrics, hummingbird, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
+            protobuf, coreMetrics, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
+            nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
@@ -159,7 +161,7 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, asyncHTTPClient, nioCore, nioHTTP1,
-            nioPosix, nioSSL, logging,
+            nioPosix, nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

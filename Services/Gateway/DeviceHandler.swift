@@ -25,15 +25,18 @@ final class DeviceHandler: ChannelInboundHandler {
     /// How long they wait for the pages of other channels at the most, looked at with the next event.
     private static let gathering = Duration.milliseconds(300)
 
-    init(gateway: GatewayCore, number: UInt64) {
+    /// - Parameter acceptedAt: from when on the first frame is waited for.
+    init(gateway: GatewayCore, number: UInt64, acceptedAt: ContinuousClock.Instant) {
         self.gateway = gateway
         self.number = number
-        machine = SessionStateMachine(limits: gateway.limits, now: .now)
+        machine = SessionStateMachine(limits: gateway.limits, now: acceptedAt)
     }
 
     // MARK: Events
 
-    func channelActive(context: ChannelHandlerContext) {
+    func handlerAdded(context: ChannelHandlerContext) {
+        // It may have ended while its transport was being found out; nothing would take the session off again.
+        guard context.channel.isActive else { return }
         self.context = context
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         gateway.registry.add(SessionHandle(number: number, eventLoop: context.eventLoop, handler: bound))

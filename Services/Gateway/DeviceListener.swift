@@ -7,12 +7,14 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Accepts devices over TLS and gives each a handler.
+/// Accepts connections over TLS, of devices and of browsers.
 struct DeviceListener: Service {
     let host: String
     let port: Int
     let certificateFile: String
     let privateKeyFile: String
+    /// Whether browsers get files.
+    let servesFiles: Bool
     let core: GatewayCore
     let health: HealthState
 
@@ -24,7 +26,7 @@ struct DeviceListener: Service {
             certificateChain: try NIOSSLCertificate.fromPEMFile(certificateFile).map { .certificate($0) },
             privateKey: .privateKey(try NIOSSLPrivateKey(file: privateKeyFile, format: .pem)))
         configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
+        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName]
         let tls = try NIOSSLContext(configuration: configuration)
         // Before the control data is here every instance is unknown, and a device that hears that stays away for good.
         while !core.isLoaded {
@@ -32,7 +34,7 @@ struct DeviceListener: Service {
             if Task.isShuttingDownGracefully { return }
         }
         let group = MultiThreadedEventLoopGroup.singleton
-        let core = core
+        let (core, servesFiles) = (core, servesFiles)
         let numbers = SessionNumbers()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4_096)
@@ -40,11 +42,9 @@ struct DeviceListener: Service {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(NIOSSLServerHandler(context: tls))
-                    try pipeline.addHandler(
-                        ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
-                    try pipeline.addHandler(DeviceHandler(gateway: core, number: numbers.next()))
+                    let arrival = Arrival(
+                        core: core, number: numbers.next(), acceptedAt: .now, servesFiles: servesFiles)
+                    try arrival.begin(channel, tls: tls)
                 }
             }
             .bind(host: host, port: port).get()

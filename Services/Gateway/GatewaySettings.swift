@@ -11,6 +11,8 @@ enum GatewaySettings {
         "MSS_GATEWAY_CERTIFICATE_FILE", "a PEM file with the certificate chain", example: "server.pem", default: nil)
     static let privateKeyFile = SettingKey<String>.text(
         "MSS_GATEWAY_PRIVATE_KEY_FILE", "a PEM file with the private key", example: "server.key", default: nil)
+    /// Whether the port gives browsers the demo page and the client library; the WebSocket is there in any case.
+    static let web = SettingKey<String>.choice("MSS_GATEWAY_WEB", of: ["on", "off"], default: "on")
     /// How often devices are to ping; a device silent for two and a half times this is closed.
     static let heartbeat = SettingKey<Duration>.seconds("MSS_GATEWAY_HEARTBEAT_SECONDS", in: 1...3_600, default: 60)
     /// The first wait of the resend ladder; each later one is twice as long (spec D14).
@@ -20,7 +22,8 @@ enum GatewaySettings {
         "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 2_000)
 
     static let keys = [
-        id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, heartbeat.erased,
+        id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, web.erased,
+        heartbeat.erased,
         firstResend.erased, globalPace.erased,
     ]
 }

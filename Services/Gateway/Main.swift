@@ -27,7 +27,8 @@ struct Main {
             let listener = DeviceListener(
                 host: settings[GatewaySettings.host], port: settings[GatewaySettings.port],
                 certificateFile: settings[GatewaySettings.certificateFile],
-                privateKeyFile: settings[GatewaySettings.privateKeyFile], core: core, health: health)
+                privateKeyFile: settings[GatewaySettings.privateKeyFile],
+                servesFiles: settings[GatewaySettings.web] == "on", core: core, health: health)
             return [
                 control.bus, control.directory, core.makeLease(), core.reporter,
                 core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]), GatewayRhythm(core: core),

@@ -1,0 +1,3 @@
+import * as client from "./mss-client.js";
+
+console.log(Object.keys(client));
