@@ -2,14 +2,24 @@ import DeviceProtocol
 import NIOCore
 import NIOPosix
 import NIOSSL
+import NIOWebSocket
 import SwiftProtobuf
 import Synchronization
 import TestSupport
 
 /// A device that speaks frames over TLS and does nothing by itself: it acknowledges when the test does.
 final class RawDevice: Sendable {
+    /// What carries its frames.
+    enum Transport: String, Sendable, CaseIterable {
+        case plain
+        case webSocket
+    }
+
+    private let transport: Transport
     private let channel: any Channel
     private let frames: Frames
+    /// What its WebSocket was closed with.
+    private let closeCode: CloseCodeReader
 
     /// Everything that came, in order.
     private final class Frames: ChannelInboundHandler, Sendable {
@@ -24,49 +34,70 @@ final class RawDevice: Sendable {
         }
     }
 
-    private init(channel: any Channel, frames: Frames) {
+    private init(transport: Transport, channel: any Channel, frames: Frames, closeCode: CloseCodeReader) {
+        self.transport = transport
         self.channel = channel
         self.frames = frames
+        self.closeCode = closeCode
     }
 
     /// Connects and sends the first frame.
     ///
     /// - Parameter more: what the Connect frame has beside device, store and user.
     static func connect(
-        _ stack: Stack, gateway: Int = 0, device: String, user: String,
+        _ stack: Stack, over transport: Transport = .plain, gateway: Int = 0, device: String, user: String,
         _ more: @Sendable (inout Mss_Device_V1_Connect) -> Void = { _ in }
     ) async throws -> RawDevice {
+        let raw = try await open(stack, over: transport, gateway: gateway)
+        try await raw.send(connectPacket(device: device, user: user, more))
+        return raw
+    }
+
+    /// The first frame.
+    static func connectPacket(
+        device: String, user: String, _ more: (inout Mss_Device_V1_Connect) -> Void = { _ in }
+    ) -> Mss_Device_V1_Packet {
+        .with {
+            $0.connect.protocolVersion = DeviceProtocolLimits.version
+            $0.connect.instanceID = Stack.instance
+            $0.connect.deviceID = device
+            $0.connect.storeID = "store"
+            $0.connect.osName = "iOS"
+            $0.connect.appVersion = "1.0"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = user
+            $0.connect.bind.sessionID = "session"
+            more(&$0.connect)
+        }
+    }
+
+    /// Connects and says nothing.
+    static func open(_ stack: Stack, over transport: Transport, gateway: Int = 0) async throws -> RawDevice {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .file(stack.certificateAuthority)
-        configuration.applicationProtocols = ["mss/1"]
+        configuration.applicationProtocols = [transport == .plain ? "mss/1" : "http/1.1"]
         let tls = try NIOSSLContext(configuration: configuration)
-        let frames = Frames()
-        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelInitializer { channel in
+        let (frames, closeCode) = (Frames(), CloseCodeReader())
+        let addFrames: @Sendable (any Channel) throws -> Void = { channel in
+            let pipeline = channel.pipeline.syncOperations
+            if transport == .webSocket { try pipeline.addHandler(closeCode) }
+            try pipeline.addHandler(ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)))
+            try pipeline.addHandler(frames)
+        }
+        let (channel, ready) = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: stack.gateways[gateway]) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: nil))
-                    try pipeline.addHandler(
-                        ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)))
-                    try pipeline.addHandler(frames)
+                    if transport == .plain {
+                        try addFrames(channel)
+                        return (channel, channel.eventLoop.makeSucceededVoidFuture())
+                    }
+                    return (channel, try CloseCodeReader.handshake(on: pipeline, addFrames))
                 }
             }
-            .connect(host: "127.0.0.1", port: stack.gateways[gateway]).get()
-        let raw = RawDevice(channel: channel, frames: frames)
-        try await raw.send(
-            .with {
-                $0.connect.protocolVersion = DeviceProtocolLimits.version
-                $0.connect.instanceID = Stack.instance
-                $0.connect.deviceID = device
-                $0.connect.storeID = "store"
-                $0.connect.osName = "iOS"
-                $0.connect.appVersion = "1.0"
-                $0.connect.bind.bindNumber = 1
-                $0.connect.bind.userID = user
-                $0.connect.bind.sessionID = "session"
-                more(&$0.connect)
-            })
-        return raw
+        try await ready.get()
+        return RawDevice(transport: transport, channel: channel, frames: frames, closeCode: closeCode)
     }
 
     /// Frames so far.
@@ -85,10 +116,27 @@ final class RawDevice: Sendable {
         try await waits(for: "caught up") { $0.contains { if case .caughtUp? = $0.body { true } else { false } } }
     }
 
+    /// Sends a frame; over a WebSocket as one message.
     func send(_ packet: Mss_Device_V1_Packet) async throws {
         var buffer = channel.allocator.buffer(capacity: 256)
         PacketEncoder.encode(packet, into: &buffer)
-        try await channel.writeAndFlush(buffer)
+        switch transport {
+        case .plain: try await channel.writeAndFlush(buffer)
+        case .webSocket: try await send(.binary, buffer)
+        }
+    }
+
+    /// Sends one frame of a WebSocket.
+    func send(_ opcode: WebSocketOpcode, _ data: ByteBuffer, fin: Bool = true, isMasked: Bool = true) async throws {
+        try await channel.writeAndFlush(
+            WebSocketFrame(fin: fin, opcode: opcode, maskKey: isMasked ? .random() : nil, data: data))
+    }
+
+    /// Waits until the gateway has closed it; what its WebSocket was closed with.
+    @discardableResult
+    func isClosed() async throws -> UInt16? {
+        try await eventually("closed; there is \(received)", within: .seconds(10)) { !channel.isActive }
+        return closeCode.value
     }
 
     /// Acknowledges everything of a batch's channel up to its end.
