@@ -1,2 +1,1482 @@
-/** The path of the gateway's WebSocket (DeviceProtocol.md, Transport). */
-export const path = "/mss/1";
+/**
+ * The client library of Mobile Sync Service for browsers: one ES module, no build step, no dependency.
+ *
+ * It makes the page a device as Shared/DeviceProtocol/DeviceProtocol.md describes one: it connects by WebSocket, stores
+ * what is pushed in IndexedDB, acknowledges it once it is on disk, and hands it to the app in order, exactly once.
+ * Sections: wire, rules, store, inbox (what is stored and what is due), link (one connection), client (the public face).
+ *
+ * Numbers of 64 bits are BigInt inside. In the public API oplog ids are decimal strings: they go into JSON, the DOM and
+ * keys of objects as they are, which a BigInt does not and a number would not do exactly.
+ */
+
+export const SDK_VERSION = '1.0.0';
+
+/** Pass it to `on` or `oplogs` in place of a business type: all types that have no handler of their own. */
+export const ANY = Symbol('any business type');
+
+/** What `status` says; the numbers are those of the other client libraries. */
+export const Status = Object.freeze({ notAvailable: 0, connecting: 1, connected: 2, connectFailed: 3 });
+
+// ---- wire ----------------------------------------------------------------------------------------------------------
+
+const frameLimit = { received: 1 << 20, sent: 65_536 };
+
+// As the table of the protocol: number, name, type; a type with [] is repeated, one with a capital letter a message.
+const layouts = {
+  Packet: '1 connect Connect, 2 connected Connected, 3 bind Bind, 4 bindResult BindResult, 5 push Push,'
+    + '6 storedAck StoredAck, 7 confirmReport ConfirmReport, 8 confirmRecorded ConfirmRecorded, 9 caughtUp CaughtUp,'
+    + '10 sessionState SessionState, 11 foreground Foreground, 12 ping Ping, 13 pong Pong, 14 close Close,'
+    + '15 subscriptions Subscriptions, 16 historyRequest HistoryRequest, 17 historyPage HistoryPage,'
+    + '18 summaryRequest SummaryRequest, 19 summaryPage SummaryPage',
+  Connect: '1 protocolVersion uint32, 2 instanceId text, 3 deviceId text, 4 storeId text, 5 osName text,'
+    + '6 osVersion text, 7 appVersion text, 8 sdkVersion text, 9 background bool, 10 syncPoints SyncPoint[],'
+    + '11 bind Bind, 12 simple bool, 13 suspended text[]',
+  SyncPoint: '1 kind uint32, 2 bizType text, 3 oplogId int64',
+  Connected: '1 connectionId text, 2 heartbeatSeconds uint32, 3 maxFrameBytes uint32, 4 serverTimeMs int64,'
+    + '5 firstResendMs uint32, 6 maxHeartbeatSeconds uint32',
+  Bind: '1 bindNumber uint32, 2 userId text, 3 sessionId text, 4 syncPoints SyncPoint[]',
+  BindResult: '1 bindNumber uint32, 2 accepted bool, 3 reason text',
+  Push: '1 batches ChannelBatch[]',
+  ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
+    + '7 reread uint64, 8 passedOverUpto int64',
+  Entry: '1 oplogId int64, 2 payload bytes, 3 binary bool, 4 thirdMessageId text, 5 createdAtMs int64,'
+    + '6 attempt uint32, 7 recalls int64',
+  StoredAck: '1 channels StoredUpto[], 2 rereads uint64[]',
+  StoredUpto: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 upto int64',
+  ConfirmReport: '1 reportId uint64, 2 channels ConfirmedOplogs[], 3 resent ResentOplog[]',
+  ConfirmedOplogs: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 oplogIds int64[]',
+  ResentOplog: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 oplogId int64, 5 attempts uint32, 6 dead bool',
+  ConfirmRecorded: '1 reportId uint64',
+  CaughtUp: '1 bindNumber uint32',
+  SessionState: '1 bindNumber uint32, 2 validity uint32, 3 reason text',
+  Foreground: '1 foreground bool',
+  Ping: '1 number uint64, 2 intervalSeconds uint32',
+  Pong: '1 number uint64',
+  Close: '1 code uint32, 2 reason text, 3 retryAfterMs uint32, 4 address text',
+  Subscriptions: '1 suspended text[]',
+  HistoryRequest: '1 requestNumber uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 before int64,'
+    + '6 count uint32, 7 oldestFirst bool',
+  HistoryPage: '1 requestNumber uint32, 2 refusal uint32, 3 kind uint32, 4 bindNumber uint32, 5 entries Entry[],'
+    + '6 more bool, 7 next int64, 8 head int64',
+  SummaryRequest: '1 requestNumber uint32, 2 bindNumber uint32, 3 afterBizType text, 4 count uint32',
+  SummaryPage: '1 requestNumber uint32, 2 refusal uint32, 3 bindNumber uint32, 4 channels ChannelSummary[], 5 more bool',
+  ChannelSummary: '1 kind uint32, 2 bizType text, 3 head int64, 4 syncPoint int64, 5 last Entry, 6 waiting uint32',
+};
+
+const fieldsOf = Object.fromEntries(Object.entries(layouts).map(([message, layout]) => [
+  message,
+  layout.split(',').map((field) => {
+    const [number, name, type] = field.trim().split(' ');
+    const repeated = type.endsWith('[]');
+    return { number: Number(number), name, type: repeated ? type.slice(0, -2) : type, repeated };
+  }),
+]));
+const defaults = { uint32: 0, bool: false, text: '', int64: 0n, uint64: 0n };
+const isInteger = (type) => type in defaults && type !== 'text';
+const utf8 = { encoder: new TextEncoder(), strict: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }) };
+
+/** Bytes that are no frame of the protocol: the connection that they came on cannot be used any more. */
+export class FrameError extends Error {}
+
+function writeVarint(bytes, value) {
+  for (let rest = BigInt.asUintN(64, BigInt(value)); ; rest >>= 7n) {
+    if (rest < 128n) return bytes.push(Number(rest));
+    bytes.push(Number(rest & 127n) | 128);
+  }
+}
+
+function writeField(bytes, field, value) {
+  if (isInteger(field.type)) {
+    writeVarint(bytes, field.number * 8);
+    return writeVarint(bytes, value);
+  }
+  const content = field.type === 'text' ? utf8.encoder.encode(value)
+    : field.type === 'bytes' ? value : encodeMessage(field.type, value);
+  writeVarint(bytes, field.number * 8 + 2);
+  writeVarint(bytes, content.length);
+  for (const byte of content) bytes.push(byte);
+}
+
+/** The protobuf encoding of a message, without a frame's length. */
+export function encodeMessage(message, values) {
+  const bytes = [];
+  for (const field of fieldsOf[message]) {
+    const value = values[field.name];
+    if (value === undefined || value === null) continue;
+    if (field.repeated && isInteger(field.type)) {
+      if (value.length === 0) continue;
+      const packed = [];
+      for (const item of value) writeVarint(packed, item);
+      writeField(bytes, { number: field.number, type: 'bytes' }, packed);
+    } else if (field.repeated) {
+      for (const item of value) writeField(bytes, field, item);
+    } else if (value !== defaults[field.type] && !(field.type === 'bytes' && value.length === 0)) {
+      writeField(bytes, field, value);
+    }
+  }
+  return Uint8Array.from(bytes);
+}
+
+class Reader {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+  }
+
+  get done() {
+    return this.at >= this.bytes.length;
+  }
+
+  varint() {
+    let value = 0n;
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      if (this.done) throw new FrameError('a varint is cut off');
+      const byte = this.bytes[this.at++];
+      value |= BigInt(byte & 127) << shift;
+      if (byte < 128) return BigInt.asUintN(64, value);
+    }
+    throw new FrameError('a varint is longer than 64 bits');
+  }
+
+  take(length) {
+    if (length > this.bytes.length - this.at) throw new FrameError('a field is longer than its message');
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+}
+
+function integer(type, value) {
+  if (type === 'bool') return value !== 0n;
+  if (type === 'uint32') return Number(BigInt.asUintN(32, value));
+  if (type === 'int64' && value >= 1n << 63n) throw new FrameError('an int64 is negative');
+  return value;
+}
+
+function content(type, bytes) {
+  if (type === 'bytes') return bytes.slice();
+  if (type !== 'text') return decodeMessage(type, bytes);
+  try {
+    return utf8.strict.decode(bytes);
+  } catch {
+    throw new FrameError('a text is not UTF-8');
+  }
+}
+
+function emptyMessage(message) {
+  const values = {};
+  for (const { name, type, repeated } of fieldsOf[message]) {
+    values[name] = repeated ? [] : type === 'bytes' ? new Uint8Array(0) : defaults[type] ?? null;
+  }
+  return values;
+}
+
+/**
+ * The values of an encoded message: absent fields have their default (null for a message), unknown ones are ignored.
+ * @throws {FrameError} when the bytes are no protobuf encoding
+ */
+export function decodeMessage(message, bytes) {
+  const values = emptyMessage(message);
+  const reader = new Reader(bytes);
+  while (!reader.done) {
+    const tag = Number(reader.varint());
+    const wire = tag % 8;
+    const field = fieldsOf[message].find(({ number }) => number === Math.floor(tag / 8));
+    let found;
+    if (wire === 0) {
+      const value = reader.varint();
+      if (field && isInteger(field.type)) found = [integer(field.type, value)];
+    } else if (wire === 2) {
+      const part = reader.take(Number(reader.varint()));
+      if (field && !isInteger(field.type)) found = [content(field.type, part)];
+      if (field?.repeated && isInteger(field.type)) {
+        found = [];
+        for (const packed = new Reader(part); !packed.done;) found.push(integer(field.type, packed.varint()));
+      }
+    } else if (wire === 1 || wire === 5) {
+      reader.take(wire === 1 ? 8 : 4);
+    } else {
+      throw new FrameError(`wire type ${wire}`);
+    }
+    if (!found) continue;
+    if (field.repeated) values[field.name].push(...found);
+    else values[field.name] = found[0];
+  }
+  return values;
+}
+
+/** One frame: the length, and a packet with this one body. */
+export function encodeFrame(body, values) {
+  const packet = encodeMessage('Packet', { [body]: values });
+  const frame = new Uint8Array(4 + packet.length);
+  new DataView(frame.buffer).setUint32(0, packet.length);
+  frame.set(packet, 4);
+  return frame;
+}
+
+/** Cuts a stream of bytes, however it was cut before, into packets. */
+export class FrameDecoder {
+  #rest = new Uint8Array(0);
+
+  /**
+   * The bodies that these bytes complete, as `[name, values]`; a body that is not known has no name.
+   * @throws {FrameError} when the stream cannot go on
+   */
+  push(bytes) {
+    let rest = new Uint8Array(this.#rest.length + bytes.length);
+    rest.set(this.#rest);
+    rest.set(bytes, this.#rest.length);
+    const bodies = [];
+    while (rest.length >= 4) {
+      const length = new DataView(rest.buffer, rest.byteOffset).getUint32(0);
+      if (length > frameLimit.received) throw new FrameError(`a frame of ${length} bytes`);
+      if (rest.length < 4 + length) break;
+      const packet = decodeMessage('Packet', rest.subarray(4, 4 + length));
+      if (length > 0) bodies.push(Object.entries(packet).find(([, values]) => values !== null) ?? [null, null]);
+      rest = rest.subarray(4 + length);
+    }
+    this.#rest = rest.slice();
+    return bodies;
+  }
+}
+
+// ---- rules (pure) --------------------------------------------------------------------------------------------------
+
+const kindNames = ['user', 'device', 'globalUser', 'globalDevice'];
+const isUserKind = (kind) => kind === 0 || kind === 2;
+const refusals = ['', 'notEligible', 'invalid', 'tryAgain'];
+
+/** What a batch means for a device whose position is P. */
+export function compareBatch({ after, upto }, position) {
+  if (upto <= position) return 'known';
+  return after <= position ? 'new' : 'gap';
+}
+
+/** What is due for an entry: `waited` ms since its last hand-out; after the sixth repeat, or 50 hand-outs, it dies. */
+export function ladderStep({ repeats, handOuts }, waited, firstWait) {
+  if (waited < firstWait * 2 ** Math.min(repeats, 5)) return 'wait';
+  return repeats >= 6 || handOuts >= mostHandOuts ? 'dead' : 'repeat';
+}
+const mostHandOuts = 50;
+
+/** The wait before attempt n in ms: full jitter, what the gateway asked for on top, never above an hour. */
+export function backOff(attempt, retryAfterMs = 0, random = Math.random) {
+  const jitter = Math.max(50, random() * Math.min(300_000, 1_000 * 2 ** attempt));
+  return Math.min(3_600_000, jitter + retryAfterMs);
+}
+
+/** What a device does after a Close of this code. */
+export function closeGroup(code) {
+  return { 1: 'again', 3: 'elsewhere', 4: 'withoutUser', 5: 'stayAway' }[Math.floor(code / 1000)] ?? 'later';
+}
+
+/** The interval between pings: longer while pings are answered, shorter after a connection was found dead. */
+export class Heartbeat {
+  #seconds = 0;
+  #bound = 0;
+  #answers = 0;
+
+  begin({ heartbeatSeconds, maxHeartbeatSeconds }) {
+    this.#bound = Math.max(maxHeartbeatSeconds, heartbeatSeconds, 1);
+    this.#seconds = Math.min(this.#seconds || heartbeatSeconds || 60, this.#bound);
+    this.#answers = 0;
+  }
+
+  get seconds() {
+    return this.#seconds;
+  }
+
+  /** The longest that a ping may announce. */
+  get bound() {
+    return this.#bound;
+  }
+
+  answered() {
+    this.#answers += 1;
+    if (this.#answers % 3 === 0) this.#seconds = Math.min(this.#bound, Math.ceil(this.#seconds * 1.25));
+  }
+
+  foundDead() {
+    this.#seconds = Math.max(5, Math.floor(this.#seconds / 2));
+  }
+}
+
+// ---- store ---------------------------------------------------------------------------------------------------------
+
+// settings: store id, suspended types · positions · entries: what the app has not confirmed · reports: what the server
+// does not know yet · recoveries: how far a recover is · confirmed, rereads: what was there, so that nothing comes twice
+const tables = ['settings', 'positions', 'entries', 'reports', 'recoveries', 'confirmed', 'rereads'];
+
+const done = (request) => new Promise((resolve, reject) => {
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+
+/**
+ * The store of one device of one instance in IndexedDB. A store of your own needs the same methods: `open`, `close`,
+ * `all(table)`, `getMany(table, keys)`, `write(changes)`, which is one transaction and resolves when it is on disk,
+ * `newest(count)` of what is confirmed, and `trim(keep, forgetBefore)`.
+ */
+export class IndexedDBStore {
+  #database;
+
+  constructor(name) {
+    this.name = name;
+  }
+
+  async open() {
+    const request = indexedDB.open(this.name, 1);
+    request.onupgradeneeded = () => {
+      for (const table of tables) {
+        const made = request.result.createObjectStore(table);
+        if (table === 'confirmed' || table === 'rereads') made.createIndex('at', 'at');
+      }
+    };
+    this.#database = await done(request);
+    // Another tab deletes or renews the database: holding on to it would block that tab for ever.
+    this.#database.onversionchange = () => this.#database.close();
+  }
+
+  close() {
+    this.#database?.close();
+  }
+
+  /** Every `[key, value]` of a table. */
+  async all(table) {
+    const store = this.#database.transaction(table).objectStore(table);
+    const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
+    return keys.map((key, index) => [key, values[index]]);
+  }
+
+  /** A map of those keys that exist. */
+  async getMany(table, keys) {
+    if (keys.length === 0) return new Map();
+    const store = this.#database.transaction(table).objectStore(table);
+    const values = await Promise.all(keys.map((key) => done(store.get(key))));
+    return new Map(keys.map((key, index) => [key, values[index]]).filter(([, value]) => value !== undefined));
+  }
+
+  /** Writes all of `[table, key, value]`, or nothing; undefined removes. Resolves when the disk has it. */
+  write(changes) {
+    return new Promise((resolve, reject) => {
+      const names = [...new Set(changes.map(([table]) => table))];
+      const transaction = this.#database.transaction(names, 'readwrite', { durability: 'strict' });
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error ?? new Error('the transaction was aborted'));
+      for (const [table, key, value] of changes) {
+        const store = transaction.objectStore(table);
+        if (value === undefined) store.delete(key);
+        else store.put(value, key);
+      }
+    });
+  }
+
+  /** The newest of what is confirmed and still has its payload, at most `count`. */
+  async newest(count) {
+    const index = this.#database.transaction('confirmed').objectStore('confirmed').index('at');
+    const found = [];
+    await this.#each(index, null, (cursor) => found.push(cursor.value) < count);
+    return found.filter((value) => value.payload);
+  }
+
+  /** Keeps the payloads of the newest `keep`, and forgets ids and re-reads from before `forgetBefore` (ms). */
+  async trim(keep, forgetBefore) {
+    const transaction = this.#database.transaction(['confirmed', 'rereads'], 'readwrite');
+    const old = IDBKeyRange.upperBound(forgetBefore);
+    let seen = 0;
+    const walks = ['confirmed', 'rereads'].map((table) => this.#each(transaction.objectStore(table).index('at'), old,
+      (cursor) => cursor.delete() !== null));
+    walks.push(this.#each(transaction.objectStore('confirmed').index('at'), null, (cursor) => {
+      if (++seen <= keep) return true;
+      if (!cursor.value.payload) return false;
+      cursor.update({ ...cursor.value, payload: null });
+      return true;
+    }));
+    await Promise.all(walks);
+  }
+
+  /** Walks from the newest as long as `visit` says true. */
+  #each(index, range, visit) {
+    return new Promise((resolve, reject) => {
+      const request = index.openCursor(range, 'prev');
+      request.onerror = () => reject(request.error);
+      request.onsuccess = () => {
+        if (request.result && visit(request.result)) request.result.continue();
+        else resolve();
+      };
+    });
+  }
+}
+
+// ---- inbox ---------------------------------------------------------------------------------------------------------
+
+// A channel is {scope, kind, bizType}; the scope is the user id, or '' for the device's own channels. Ids are padded
+// so that keys of one channel sort as its ids do.
+const channelKey = ({ scope, kind, bizType }) => JSON.stringify([scope, kind, bizType]);
+const entryKey = ({ scope, kind, bizType }, id) => JSON.stringify([scope, kind, bizType, String(id).padStart(19, '0')]);
+const compareKeys = ([a], [b]) => (a < b ? -1 : 1);
+
+/** Changes that are not written yet, seen by the reads of those that prepare them. */
+class Draft {
+  #now;
+  #changes = new Map();
+
+  constructor(now) {
+    this.#now = now;
+  }
+
+  get(table, key) {
+    const change = this.#changes.get(table + key);
+    return change ? change[2] : this.#now[table].get(key);
+  }
+
+  put(table, key, value) {
+    this.#changes.set(table + key, [table, key, value]);
+  }
+
+  get list() {
+    return [...this.#changes.values()];
+  }
+}
+
+/**
+ * What the device has stored: positions, entries, and what it owes the server. Memory follows the disk: it changes
+ * after a transaction has completed, never before. The caller runs its asynchronous methods one after the other.
+ */
+export class Inbox {
+  #store;
+  #limit;
+  #wall;
+  // Of entries: whether the app was given it since the start, and for how long it has not been confirmed.
+  #given = new Map();
+
+  constructor(store, { limit = 10_000, wall = Date.now } = {}) {
+    this.#store = store;
+    this.#limit = limit;
+    this.#wall = wall;
+  }
+
+  async load() {
+    await this.#store.open();
+    for (const table of tables.slice(0, 5)) this[table] = new Map(await this.#store.all(table));
+    const days = 400; // far beyond any retention: nothing older can be sent again
+    await this.#store.trim(500, this.#wall() - days * 86_400_000);
+    if (!this.settings.has('storeId')) await this.set('storeId', crypto.randomUUID());
+  }
+
+  close() {
+    this.#store.close();
+  }
+
+  async #commit(changes) {
+    if (changes.length === 0) return;
+    await this.#store.write(changes);
+    for (const [table, key, value] of changes) {
+      if (value === undefined) this[table]?.delete(key);
+      else this[table]?.set(key, value);
+      if (table === 'entries' && !value?.handOuts) this.#given.delete(key);
+    }
+  }
+
+  set(name, value) {
+    return this.#commit([['settings', name, value]]);
+  }
+
+  get suspended() {
+    return this.settings.get('suspended') ?? [];
+  }
+
+  /** The positions of a user, or of the device itself for ''. */
+  syncPoints(scope) {
+    return [...this.positions.values()].filter((position) => position.scope === scope)
+      .map(({ kind, bizType, upto }) => ({ kind, bizType, oplogId: upto }));
+  }
+
+  /**
+   * Takes batches, each with its `scope`, in one transaction: resolves when they are on disk.
+   * @returns what to acknowledge, what was passed over, and whether a batch showed that something is lacking
+   */
+  async take(batches) {
+    const draft = new Draft(this);
+    const confirmed = await this.#confirmedAmong(batches);
+    const taken = await this.#store.getMany('rereads', batches.filter((batch) => batch.reread).map(rereadKey));
+    const result = { channels: new Map(), rereads: [], passedOver: [], gap: false };
+    for (const batch of batches) {
+      if (batch.reread) {
+        if (!taken.has(rereadKey(batch))) {
+          for (const entry of batch.entries) this.#keep(draft, batch, entry, confirmed, { replay: true });
+          draft.put('rereads', rereadKey(batch), { at: this.#wall() });
+        }
+        result.rereads.push(batch.reread);
+        continue;
+      }
+      const key = channelKey(batch);
+      const position = draft.get('positions', key)?.upto ?? 0n;
+      const verdict = compareBatch(batch, position);
+      result.gap = verdict === 'gap';
+      if (result.gap) break;
+      const { scope, kind, bizType, bindNumber } = batch;
+      const upto = verdict === 'new' ? batch.upto : position;
+      for (const entry of batch.entries) if (entry.oplogId > position) this.#keep(draft, batch, entry, confirmed);
+      if (verdict === 'new') draft.put('positions', key, { scope, kind, bizType, upto });
+      result.channels.set(key, { kind, bizType, bindNumber, upto });
+      if (batch.passedOverUpto) result.passedOver.push({ bizType, upto: String(batch.passedOverUpto) });
+    }
+    this.#checkRoom(draft);
+    await this.#commit(draft.list);
+    return result;
+  }
+
+  #checkRoom(draft) {
+    const more = draft.list.filter(([table, key, value]) => table === 'entries' && value && !this.entries.has(key));
+    if (this.entries.size + more.length > this.#limit) throw new Error('the inbox is full: the app confirms too little');
+  }
+
+  #confirmedAmong(batches) {
+    return this.#store.getMany('confirmed', batches.flatMap((batch) => batch.entries.flatMap((entry) => {
+      const key = entryKey(batch, entry.oplogId);
+      return entry.recalls ? [key, entryKey(batch, entry.recalls)] : [key];
+    })));
+  }
+
+  #keep(draft, { scope, kind, bizType }, entry, confirmed, { replay = false, recovered = false } = {}) {
+    const channel = { scope, kind, bizType };
+    const key = entryKey(channel, entry.oplogId);
+    const before = draft.get('entries', key);
+    // A re-read may have brought it before its batch.
+    if (confirmed.has(key) || (before && !replay && !recovered)) return;
+    if (entry.recalls) {
+      const recalledKey = entryKey(channel, entry.recalls);
+      const recalled = draft.get('entries', recalledKey);
+      if (recalled) draft.put('entries', recalledKey, undefined);
+      if (!recalled?.seen && !confirmed.has(recalledKey)) {
+        // The app knows nothing of the oplog, so it need not know of its end either.
+        draft.put('confirmed', key, { ...channel, id: entry.oplogId, at: this.#wall(), payload: entry.payload, unseen: true });
+        return draft.put('reports', key, { ...channel, id: entry.oplogId, confirmed: true });
+      }
+    }
+    draft.put('entries', key, {
+      ...channel, id: entry.oplogId, payload: entry.payload, binary: entry.binary, recalls: entry.recalls,
+      thirdMessageId: entry.thirdMessageId, createdAtMs: Number(entry.createdAtMs), storedAt: this.#wall(),
+      handOuts: 0, repeats: 0, dead: false, seen: before?.seen ?? false, replay, recovered,
+    });
+  }
+
+  /** What the app has not been given since the start and may be given; its count is on disk when this resolves. */
+  async handOut(mayGive) {
+    const due = [...this.entries].filter(([key, entry]) => !this.#given.has(key) && !entry.dead && mayGive(entry));
+    return this.#giveOut(due.sort(compareKeys), 0);
+  }
+
+  /** Lets `elapsed` ms go by for what the app has and did not confirm; gives what is due again. */
+  async repeat(elapsed, firstWait, mayGive) {
+    const due = [];
+    for (const [key, waited] of this.#given) {
+      const entry = this.entries.get(key);
+      if (!entry || entry.dead || !mayGive(entry)) continue;
+      this.#given.set(key, waited + elapsed);
+      if (ladderStep(entry, waited + elapsed, firstWait) !== 'wait') due.push([key, entry]);
+    }
+    return this.#giveOut(due.sort(compareKeys), 1);
+  }
+
+  async #giveOut(due, step) {
+    const draft = new Draft(this);
+    const given = [];
+    for (const [key, entry] of due) {
+      const dead = entry.handOuts >= mostHandOuts || entry.repeats + step > 6;
+      const handOuts = entry.handOuts + (dead ? 0 : 1);
+      // A dead entry needs no payload: only a re-read revives it, and brings the payload again.
+      const next = { ...entry, handOuts, repeats: entry.repeats + step, seen: true, dead };
+      if (dead) next.payload = new Uint8Array(0);
+      else given.push([key, next]);
+      draft.put('entries', key, next);
+      const { scope, kind, bizType, id } = entry;
+      if (dead || step) draft.put('reports', key, { scope, kind, bizType, id, attempts: handOuts, dead });
+    }
+    await this.#commit(draft.list);
+    for (const [key] of given) this.#given.set(key, 0);
+    return given;
+  }
+
+  /** The app could not take it after all: it is given when it can. */
+  putBack(key) {
+    this.#given.delete(key);
+  }
+
+  /** Notes that the app has processed these channels' ids; what is not known or known as confirmed is left out. */
+  async confirm(oplogs) {
+    const draft = new Draft(this);
+    for (const { channel, id } of oplogs) {
+      const key = entryKey(channel, id);
+      const entry = draft.get('entries', key);
+      if (!entry) continue;
+      draft.put('entries', key, undefined);
+      draft.put('confirmed', key, { ...entry, at: this.#wall() });
+      draft.put('reports', key, { attempts: 0, dead: false, ...draft.get('reports', key), ...channel, id,
+        confirmed: true });
+    }
+    await this.#commit(draft.list);
+    return draft.list.length > 0;
+  }
+
+  /** The next report to the server, of these scopes: its fields, and what it settles. */
+  report(bindNumberOf) {
+    const settles = [...this.reports].filter(([, { scope }]) => bindNumberOf(scope) !== null).slice(0, 150);
+    const channels = new Map();
+    const resent = [];
+    for (const [, { scope, kind, bizType, id, attempts, dead, confirmed }] of settles) {
+      const channel = { kind, bizType, bindNumber: bindNumberOf(scope) };
+      if (attempts) resent.push({ ...channel, oplogId: id, attempts, dead });
+      const key = channelKey({ scope, kind, bizType });
+      if (confirmed && !channels.has(key)) channels.set(key, { ...channel, oplogIds: [] });
+      if (confirmed) channels.get(key).oplogIds.push(id);
+    }
+    return { settles, channels: [...channels.values()], resent };
+  }
+
+  /** The server has these reports on disk; one that has changed since is still owed. */
+  settle(settled) {
+    return this.#commit(settled.filter(([key, report]) => this.reports.get(key) === report)
+      .map(([key]) => ['reports', key, undefined]));
+  }
+
+  /** Begins to take all of a business type again, up to where its channels stand. */
+  beginRecovery(bizType, scopes) {
+    return this.#commit([...this.positions].filter(([, at]) => at.bizType === bizType && scopes.includes(at.scope))
+      .map(([key, { upto, ...channel }]) => ['recoveries', key, { ...channel, upto, after: 0n }]));
+  }
+
+  /** Takes a page of a recovery together with where it goes on. */
+  async takeRecovered(key, recovery, page) {
+    const draft = new Draft(this);
+    for (const entry of page.entries) {
+      this.#keep(draft, recovery, entry, new Set(), { recovered: true });
+      draft.put('confirmed', entryKey(recovery, entry.oplogId), undefined);
+    }
+    draft.put('recoveries', key, page.more ? { ...recovery, after: page.next } : undefined);
+    this.#checkRoom(draft);
+    await this.#commit(draft.list);
+  }
+
+  /** Drops what the app has not confirmed of a business type. */
+  forget(bizType) {
+    return this.#commit([...this.entries].filter(([, entry]) => entry.bizType === bizType)
+      .map(([key]) => ['entries', key, undefined]));
+  }
+
+  /** What is on the device of these scopes, the newest first. */
+  async newest(count, scopes) {
+    const waiting = [...this.entries.values()].filter((entry) => !entry.dead && entry.handOuts > 0)
+      .map((entry) => ({ ...entry, at: entry.storedAt }));
+    const all = [...await this.#store.newest(count), ...waiting].filter(({ scope, unseen }) => !unseen && scopes.includes(scope));
+    return all.sort((a, b) => b.storedAt - a.storedAt || (b.id > a.id ? 1 : -1)).slice(0, count);
+  }
+}
+
+// The protocol does not say that numbers of re-reads are unique among channels: with its channel one is, either way.
+const rereadKey = ({ scope, kind, bizType, reread }) => `${channelKey({ scope, kind, bizType })}${reread}`;
+
+// ---- link ----------------------------------------------------------------------------------------------------------
+
+const answerLimit = 10_000;
+const requestLimit = { time: 30_000, atOnce: 4 };
+
+/** Why a request, or a call, came to nothing. `code`: notEligible, invalid, tryAgain, timeout or notConnected. */
+export class SyncError extends Error {
+  constructor(code, message) {
+    super(message);
+    this.name = 'SyncError';
+    this.code = code;
+  }
+}
+
+/**
+ * One connection, from dialling to its end: frames, the two limits of 10 s, pings, requests and their answers.
+ * `handlers`: `greet()` when frames can be sent, `packet(name, values)`, `ended({code, retryAfterMs, address, reason})`.
+ */
+class Link {
+  state = 'dialling';
+  bindNumber = 0;
+  accepted = false;
+  connected = null;
+  report = null;
+  batches = [];
+  #socket;
+  #clock;
+  #handlers;
+  #heartbeat;
+  #decoder = new FrameDecoder();
+  #cancelLimit = null;
+  #cancelPing = () => {};
+  #ping = 0n;
+  #openSince = 0;
+  #requests = new Map();
+  #waiting = [];
+  #requestNumber = 0;
+
+  constructor(socket, clock, heartbeat, handlers) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#heartbeat = heartbeat;
+    this.#handlers = handlers;
+    socket.binaryType = 'arraybuffer';
+    socket.onopen = () => this.#opened();
+    socket.onmessage = ({ data }) => this.#received(data);
+    socket.onclose = socket.onerror = () => this.#ended({ code: 1001, reason: 'the connection broke off' });
+    this.#limit('the gateway cannot be reached');
+  }
+
+  /** For how long the connection has been open, in ms. */
+  get openFor() {
+    return this.connected ? this.#clock.now() - this.#openSince : 0;
+  }
+
+  get isUp() {
+    return this.state === 'greeting' || this.state === 'open';
+  }
+
+  send(body, values) {
+    if (this.isUp) this.#socket.send(encodeFrame(body, values));
+  }
+
+  /** The device ends it: `code` says what it does then, as if the gateway had sent it. */
+  end(reason, code = 1001) {
+    this.send('close', { code: 1000, reason });
+    this.#ended({ code, reason });
+  }
+
+  /** Pings now; a connection that is dead is found so 10 s later. */
+  ping() {
+    this.#cancelPing();
+    if (this.state !== 'open') return;
+    const seconds = this.#heartbeat.seconds;
+    // A hidden page's timers may be late by a minute.
+    const announced = Math.min(this.#heartbeat.bound, seconds + (this.#handlers.isHidden() ? 60 : 0));
+    this.send('ping', { number: ++this.#ping, intervalSeconds: announced });
+    if (!this.#cancelLimit) this.#limit('no answer to a ping', true);
+    this.#cancelPing = this.#clock.after(seconds * 1000, () => this.ping());
+  }
+
+  /** Asks and waits for the page that carries the number; at most four at once, the others queue. */
+  request(body, values) {
+    if (this.state !== 'open') return Promise.reject(new SyncError('notConnected', 'there is no connection'));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ body, values, resolve, reject });
+      this.#ask();
+    });
+  }
+
+  #ask() {
+    while (this.#waiting.length > 0 && this.#requests.size < requestLimit.atOnce) {
+      const { body, values, resolve, reject } = this.#waiting.shift();
+      const number = ++this.#requestNumber;
+      const cancel = this.#clock.after(requestLimit.time, () => {
+        this.#requests.delete(number);
+        reject(new SyncError('timeout', 'the service did not answer in 30 s'));
+        this.#ask();
+      });
+      this.#requests.set(number, { resolve, reject, cancel });
+      this.send(body, { ...values, requestNumber: number, bindNumber: this.bindNumber });
+    }
+  }
+
+  #answered(page) {
+    const request = this.#requests.get(page.requestNumber);
+    if (!request) return;
+    this.#requests.delete(page.requestNumber);
+    request.cancel();
+    const late = page.bindNumber !== 0 && page.bindNumber !== this.bindNumber;
+    if (late) request.reject(new SyncError('invalid', 'another user was bound meanwhile'));
+    else if (page.refusal) request.reject(new SyncError(refusals[page.refusal] ?? 'tryAgain', 'refused'));
+    else request.resolve(page);
+    this.#ask();
+  }
+
+  #opened() {
+    if (this.#socket.protocol !== 'mss.1') return this.end('the sub-protocol is not mss.1');
+    this.state = 'greeting';
+    this.#limit('no answer to Connect');
+    this.#handlers.greet();
+  }
+
+  #received(data) {
+    if (!this.isUp) return;
+    try {
+      if (typeof data === 'string') throw new FrameError('a text message');
+      const bodies = this.#decoder.push(new Uint8Array(data));
+      // Anything heard is a sign of life.
+      if (this.state === 'open') this.#noLimit();
+      for (const [name, values] of bodies) if (this.isUp) this.#took(name, values);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.end(error.message);
+    }
+  }
+
+  #took(name, values) {
+    if (name === 'close') return this.#ended(values);
+    if (name === 'ping') return this.send('pong', { number: values.number });
+    if (name === 'connected' ? this.state === 'open' : name === 'push' && this.state === 'greeting') {
+      return this.end(`${name} at the wrong time`);
+    }
+    if (name === 'connected') this.#greeted(values);
+    if (this.state !== 'open') return;
+    if (name === 'pong' && values.number === this.#ping) this.#heartbeat.answered();
+    if (name === 'historyPage' || name === 'summaryPage') return this.#answered(values);
+    this.#handlers.packet(name, values);
+  }
+
+  #greeted(connected) {
+    this.#noLimit();
+    this.state = 'open';
+    this.connected = connected;
+    this.#openSince = this.#clock.now();
+    this.#heartbeat.begin(connected);
+    this.#cancelPing = this.#clock.after(this.#heartbeat.seconds * 1000, () => this.ping());
+  }
+
+  #limit(reason, isPing = false) {
+    this.#noLimit();
+    this.#cancelLimit = this.#clock.after(answerLimit, () => {
+      if (isPing) this.#heartbeat.foundDead();
+      this.end(reason);
+    });
+  }
+
+  #noLimit() {
+    this.#cancelLimit?.();
+    this.#cancelLimit = null;
+  }
+
+  #ended(close) {
+    if (this.state === 'ended') return;
+    this.state = 'ended';
+    this.#noLimit();
+    this.#cancelPing();
+    this.report?.cancel();
+    this.#socket.onopen = this.#socket.onmessage = this.#socket.onclose = this.#socket.onerror = null;
+    this.#socket.close(1000);
+    for (const { reject, cancel = () => {} } of [...this.#requests.values(), ...this.#waiting]) {
+      cancel();
+      reject(new SyncError('notConnected', 'the connection ended'));
+    }
+    this.#handlers.ended(close);
+  }
+}
+
+// ---- client --------------------------------------------------------------------------------------------------------
+
+const realClock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, work) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+function storedDeviceId() {
+  const name = 'mss.deviceId';
+  if (!localStorage.getItem(name)) localStorage.setItem(name, crypto.randomUUID());
+  return localStorage.getItem(name);
+}
+
+function checkId(name, value) {
+  if (typeof value !== 'string' || value.length < 1 || value.length > 100 || value.includes('\0')) {
+    throw new RangeError(`${name} takes 1 to 100 characters without NUL`);
+  }
+}
+
+/** An oplog for the app. */
+function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry }) {
+  return Object.freeze({
+    bizType, kind: kindNames[kind], userId: scope || null, id: String(id),
+    payload: binary ? payload : new TextDecoder().decode(payload), binary,
+    thirdMessageId: entry.thirdMessageId, createdAt: Number(entry.createdAtMs), attempt: entry.handOuts ?? 0,
+    replay: entry.replay ?? false, recovered: entry.recovered ?? false, recalls: recalls ? String(recalls) : null,
+  });
+}
+
+/**
+ * An oplog as the app gets it.
+ * @typedef {object} Oplog
+ * @property {string} bizType
+ * @property {'user'|'device'|'globalUser'|'globalDevice'} kind
+ * @property {string|null} userId whose it is; null: the device's own
+ * @property {string} id decimal; rises within (kind, userId, bizType)
+ * @property {string|Uint8Array} payload bytes when `binary`
+ * @property {boolean} binary
+ * @property {string} thirdMessageId the backend's own id
+ * @property {number} createdAt in ms since 1970
+ * @property {number} attempt how often the app has been given it, this time included
+ * @property {boolean} replay an operator had it sent again
+ * @property {boolean} recovered given again because of `recover`
+ * @property {string|null} recalls the backend took this oplog of the same channel back; there is no payload
+ */
+
+/**
+ * A device. Events (CustomEvent, data in `detail`): `status` {status} · `standby` {} another tab of this device holds
+ * the connection · `bound` {userId} · `bindRefused` {userId, reason} · `sessionValid`, `sessionInvalid` {reason} ·
+ * `caughtUp` {} · `passedOver` {bizType, upto}: older ones are only in the history · `recovered` {bizType} ·
+ * `closed` {code, reason, retryInMs: null when only `start` connects again} · `storeError`, `handlerError` {error}.
+ */
+export class SyncClient extends EventTarget {
+  #options;
+  #url;
+  #deviceId;
+  #clock;
+  #inbox = null;
+  #link = null;
+  #user = null;
+  #status = Status.notAvailable;
+  #handlers = new Map();
+  #heartbeat = new Heartbeat();
+  #run = null;
+  #tail = Promise.resolve();
+  #attempt = 0;
+  #retry = null;
+  #background = false;
+  #isWaking = false;
+  // Random, so that a number of a former page is never taken for one of this page.
+  #reportNumber = BigInt(Math.floor(Math.random() * 2 ** 48));
+
+  /**
+   * @param {object} options
+   * @param {string} options.instanceId the instance, `<workspaceId>_<appId>`
+   * @param {string} [options.url] of the gateway; this page's host when absent
+   * @param {string} [options.deviceId] names the device for good; made up once and kept in localStorage when absent
+   * @param {string} [options.appVersion] dotted numbers
+   * @param {string} [options.osName] `iOS`, `Android` or another; `Web` when absent
+   * @param {string} [options.osVersion]
+   * @param {boolean} [options.followPage] true: foreground is what the page's visibility says
+   * @param {number} [options.inboxLimit] oplogs that wait for a confirmation; beyond it the device takes none
+   * @param {object} [options.store] see IndexedDBStore
+   * @param {object} [options.clock] `now()` and `wall()` in ms, `after(ms, work)` returns its cancellation
+   * @param {LockManager} [options.locks] @param {function(string): WebSocket} [options.makeSocket]
+   */
+  constructor(options) {
+    super();
+    checkId('instanceId', options.instanceId);
+    this.#options = { osName: 'Web', osVersion: '', appVersion: '', followPage: true, inboxLimit: 10_000,
+      locks: globalThis.navigator?.locks, makeSocket: (url) => new WebSocket(url, ['mss.1']), ...options };
+    this.#url = new URL(options.url ?? '/mss/1', globalThis.location?.href);
+    this.#url.protocol = this.#url.protocol.replace('http', 'ws');
+    if (this.#url.pathname === '/') this.#url.pathname = '/mss/1';
+    this.#deviceId = options.deviceId ?? storedDeviceId();
+    checkId('deviceId', this.#deviceId);
+    this.#clock = options.clock ?? realClock;
+  }
+
+  get deviceId() {
+    return this.#deviceId;
+  }
+
+  /** One of `Status`. */
+  get status() {
+    return this.#status;
+  }
+
+  /** The business types that the device does not take now. */
+  get suspended() {
+    return [...this.#inbox?.suspended ?? []];
+  }
+
+  // -- life
+
+  /**
+   * Opens the store, gives out what waits there, and connects; also connects again after a close code that keeps the
+   * device away. Waits while another tab of this device is connected, and takes over when that ends.
+   */
+  async start() {
+    if (this.#run) {
+      if (!this.#link && this.#inbox) this.#connect(this.#url);
+      return;
+    }
+    const run = this.#run = { stop: new AbortController(), release: () => {} };
+    const name = `mss:${this.#options.instanceId}:${this.#deviceId}`;
+    const release = await this.#acquire(name, run);
+    if (!release || this.#run !== run) return release?.();
+    run.release = release;
+    const store = this.#options.store ?? new IndexedDBStore(name);
+    const inbox = new Inbox(store, { limit: this.#options.inboxLimit, wall: this.#clock.wall });
+    try {
+      await inbox.load();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    if (this.#run !== run) return inbox.close();
+    this.#inbox = inbox;
+    if (this.#options.followPage && globalThis.document) this.#followPage(run.stop.signal);
+    this.#wake();
+    this.#connect(this.#url);
+  }
+
+  /** Ends the connection and lets another tab take over. Handlers and the bound user stay for the next `start`. */
+  async stop() {
+    const run = this.#run;
+    if (!run) return;
+    this.#run = null;
+    run.stop.abort();
+    this.#retry?.cancel();
+    this.#link?.end('the app stopped', 1000);
+    const inbox = this.#inbox;
+    await this.#tail;
+    this.#inbox = null;
+    inbox?.close();
+    run.release();
+    this.#setStatus(Status.notAvailable);
+  }
+
+  /** Resolves with what lets the lock go, or with null when stopped before. */
+  async #acquire(name, run) {
+    const { locks } = this.#options;
+    // Without locks (a page that is not secure) several tabs would end each other's connections.
+    if (!locks) return () => {};
+    const ask = (how) => new Promise((resolve) => {
+      locks.request(name, how, (lock) => (lock ? new Promise((release) => resolve(release)) : resolve(null)))
+        .catch(() => resolve(null));
+    });
+    const release = await ask({ ifAvailable: true });
+    if (release || this.#run !== run) return release;
+    this.#emit('standby', {});
+    return ask({ signal: run.stop.signal });
+  }
+
+  #followPage(signal) {
+    const seen = () => {
+      const visible = document.visibilityState === 'visible';
+      this.setForeground(visible);
+      if (visible) this.#link?.ping();
+    };
+    seen();
+    document.addEventListener('visibilitychange', seen, { signal });
+    window.addEventListener('offline', () => this.#link?.ping(), { signal });
+    window.addEventListener('online', () => {
+      this.#link?.ping();
+      this.#attempt = 0;
+      // What the gateway asked for is kept.
+      if (this.#retry?.mayHurry) this.#connectLater(this.#retry.url, 0);
+    }, { signal });
+  }
+
+  /** Tells whether the app is in the foreground; needed only with `followPage: false`. */
+  setForeground(foreground) {
+    if (this.#background === !foreground) return;
+    this.#background = !foreground;
+    this.#link?.send('foreground', { foreground });
+  }
+
+  // -- user
+
+  /** Binds a user with the session that the tenant's check is asked about; replaces the bound one. */
+  bind(userId, sessionId = '') {
+    checkId('userId', userId);
+    if (sessionId.length > 100) throw new RangeError('sessionId takes at most 100 characters');
+    this.#user = { userId, sessionId };
+    this.#sendBind();
+  }
+
+  /** The user signed out: only the device's own data flows. What is stored for the user waits until it is back. */
+  unbind() {
+    if (!this.#user) return;
+    this.#user = null;
+    this.#sendBind();
+  }
+
+  #sendBind() {
+    const link = this.#link;
+    if (link?.isUp) {
+      // The answer to a report of the former user must settle nothing: the gateway may have dropped it as late.
+      link.report?.cancel();
+      link.report = null;
+      link.send('bind', fitting('bind', this.#nextBind(link)));
+    }
+    this.#wake();
+  }
+
+  #nextBind(link) {
+    link.bindNumber += 1;
+    link.accepted = false;
+    const { userId, sessionId } = this.#user ?? { userId: '', sessionId: '' };
+    const syncPoints = userId ? this.#inbox.syncPoints(userId) : [];
+    return { bindNumber: link.bindNumber, userId, sessionId, syncPoints };
+  }
+
+  // -- data
+
+  /**
+   * Gives the oplogs of a business type (or of ANY) to `handler`, in order, beginning with those that wait. It does
+   * not wait for what the handler returns. An oplog that is not confirmed comes again after 10 s, 20 s and so on.
+   * @param {string|symbol} bizType @param {function(Oplog)} handler replaces the one before
+   * @returns {function()} ends it; what comes from then on waits in the store
+   */
+  on(bizType, handler) {
+    this.#handlers.set(bizType, handler);
+    this.#wake();
+    return () => {
+      if (this.#handlers.get(bizType) === handler) this.#handlers.delete(bizType);
+    };
+  }
+
+  /**
+   * The same as an async iterator; leaving the loop ends it.
+   * @returns {AsyncIterableIterator<Oplog>}
+   */
+  oplogs(bizType) {
+    const queue = [];
+    let arrived = () => {};
+    let ended = false;
+    const end = this.on(bizType, (oplog) => {
+      const same = queue.findIndex(({ id, kind, userId, bizType: type }) => id === oplog.id && kind === oplog.kind
+        && userId === oplog.userId && type === oplog.bizType);
+      if (same < 0) queue.push(oplog);
+      else queue[same] = oplog;
+      arrived();
+    });
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      async next() {
+        while (queue.length === 0 && !ended) await new Promise((resolve) => { arrived = resolve; });
+        return ended ? { done: true, value: undefined } : { done: false, value: queue.shift() };
+      },
+      async return() {
+        ended = true;
+        end();
+        arrived();
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  /**
+   * The app has processed these: they are not given out again. Resolves when that is on disk; the server is told, and
+   * told again, until it has it.
+   * @param {Oplog|Oplog[]} oplogs
+   */
+  async confirm(oplogs) {
+    const named = [oplogs].flat().map(({ userId, kind, bizType, id }) => (
+      { channel: { scope: userId ?? '', kind: kindNames.indexOf(kind), bizType }, id: BigInt(id) }));
+    await this.#serially((inbox) => inbox.confirm(named));
+    this.#sendReport();
+  }
+
+  /** The newest oplogs on the device that the app was given, of the bound user and the device; without the server. */
+  async stored(count = 50) {
+    const scopes = ['', this.#user?.userId ?? ''];
+    return (await this.#serially((inbox) => inbox.newest(count, scopes))).map(oplogOf);
+  }
+
+  /**
+   * Older oplogs from the server, the newest first unless `oldestFirst`; `before` and `after` are ids, both open.
+   * @returns {Promise<{oplogs: Oplog[], more: boolean, next: string, head: string}>} with `more` ask again from `next`
+   * @throws {SyncError}
+   */
+  async history(bizType, { before = 0, after = 0, count = 20, oldestFirst = false } = {}) {
+    const page = await this.#ask('historyRequest', { bizType, before: BigInt(before), after: BigInt(after),
+      count: Math.min(count, 100), oldestFirst });
+    const channel = { scope: isUserKind(page.kind) ? this.#user?.userId ?? '' : '', kind: page.kind, bizType };
+    const oplogs = page.entries.map((entry) => oplogOf({ ...channel, ...entry, id: entry.oplogId }));
+    return { oplogs, more: page.more, next: String(page.next), head: String(page.head) };
+  }
+
+  /**
+   * Where the channels stand on the server.
+   * @returns {Promise<{bizType, kind, head, syncPoint, waiting: number, last: Oplog|null}[]>}
+   * @throws {SyncError}
+   */
+  async summary() {
+    const found = [];
+    for (let more = true, afterBizType = ''; more;) {
+      const page = await this.#ask('summaryRequest', { afterBizType, count: 16 });
+      for (const { kind, bizType, head, syncPoint, last, waiting } of page.channels) {
+        const channel = { scope: isUserKind(kind) ? this.#user?.userId ?? '' : '', kind, bizType };
+        found.push({ bizType, kind: kindNames[kind], head: String(head), syncPoint: String(syncPoint), waiting,
+          last: last && oplogOf({ ...channel, ...last, id: last.oplogId }) });
+      }
+      more = page.more && page.channels.length > 0;
+      afterBizType = page.channels.at(-1)?.bizType;
+    }
+    return found;
+  }
+
+  async #ask(body, values) {
+    if (!this.#link) throw new SyncError('notConnected', 'there is no connection');
+    return this.#link.request(body, values);
+  }
+
+  // -- business types
+
+  /** Takes no data of a business type, over restarts too, until `resume`. At most 200 types. */
+  suspend(bizType) {
+    return this.#subscribe((types) => types.add(bizType));
+  }
+
+  /** Takes data of the business type again. */
+  resume(bizType) {
+    return this.#subscribe((types) => types.delete(bizType));
+  }
+
+  /** Suspends a business type, ends its handler, and drops what the app has not confirmed of it. */
+  async unsubscribe(bizType) {
+    this.#handlers.delete(bizType);
+    await this.suspend(bizType);
+    await this.#serially((inbox) => inbox.forget(bizType));
+  }
+
+  /** Gives everything of a business type again that the server still has, also what was confirmed. */
+  async recover(bizType) {
+    await this.#serially((inbox) => inbox.beginRecovery(bizType, ['', this.#user?.userId ?? '']));
+    if (this.#link) this.#recover(this.#link);
+  }
+
+  async #subscribe(change) {
+    await this.#serially(async (inbox) => {
+      const types = new Set(inbox.suspended);
+      change(types);
+      if (types.size > 200) throw new RangeError('at most 200 business types can be suspended');
+      await inbox.set('suspended', [...types]);
+      this.#link?.send('subscriptions', { suspended: inbox.suspended });
+    });
+    this.#wake();
+  }
+
+  // -- connection
+
+  #connect(url) {
+    this.#retry?.cancel();
+    this.#retry = null;
+    this.#setStatus(Status.connecting);
+    const link = new Link(this.#options.makeSocket(String(url)), this.#clock, this.#heartbeat, {
+      greet: () => this.#greet(link),
+      packet: (name, values) => this.#took(link, name, values),
+      ended: (close) => this.#ended(link, close),
+      isHidden: () => this.#options.followPage && globalThis.document?.visibilityState === 'hidden',
+    });
+    this.#link = link;
+  }
+
+  #greet(link) {
+    const { instanceId, osName, osVersion, appVersion } = this.#options;
+    link.send('connect', fitting('connect', {
+      protocolVersion: 1, instanceId, deviceId: this.#deviceId, storeId: this.#inbox.settings.get('storeId'), osName,
+      osVersion, appVersion, sdkVersion: SDK_VERSION, background: this.#background,
+      syncPoints: this.#inbox.syncPoints(''), suspended: this.#inbox.suspended,
+      bind: this.#user ? this.#nextBind(link) : null,
+    }));
+  }
+
+  #ended(link, { code = 0, reason = '', retryAfterMs = 0, address = '' }) {
+    this.#link = null;
+    if (link.openFor >= 5_000) this.#attempt = 0;
+    const group = closeGroup(code);
+    if (group === 'withoutUser') this.#user = null;
+    if (!this.#run || group === 'stayAway') {
+      this.#setStatus(this.#run ? Status.connectFailed : Status.notAvailable);
+      return this.#emit('closed', { code, reason, retryInMs: null });
+    }
+    const elsewhere = new URL(this.#url);
+    if (group === 'elsewhere' && address) elsewhere.host = address;
+    const retryInMs = this.#connectLater(elsewhere, retryAfterMs);
+    this.#emit('closed', { code, reason, retryInMs });
+    if (group === 'withoutUser') this.#emit('sessionInvalid', { reason });
+  }
+
+  #connectLater(url, retryAfterMs) {
+    this.#retry?.cancel();
+    const wait = backOff(this.#attempt++, retryAfterMs);
+    this.#retry = { cancel: this.#clock.after(wait, () => this.#connect(url)), mayHurry: retryAfterMs === 0, url };
+    this.#setStatus(Status.connectFailed);
+    return wait;
+  }
+
+  #took(link, name, values) {
+    const isPresent = values && (values.bindNumber ?? 0) === link.bindNumber;
+    if (name === 'connected') this.#opened(link, values);
+    else if (name === 'push') this.#pushed(link, values.batches);
+    else if (name === 'bindResult' && isPresent) this.#bound(link, values);
+    else if (name === 'caughtUp' && (isPresent || values.bindNumber === 0)) this.#emit('caughtUp', {});
+    else if (name === 'sessionState' && isPresent && values.validity) {
+      const event = { 1: 'sessionValid', 2: 'sessionInvalid' }[values.validity];
+      if (event) this.#emit(event, { reason: values.reason });
+    } else if (name === 'confirmRecorded' && link.report?.numbers.has(values.reportId)) this.#recorded(link);
+  }
+
+  #opened(link, { firstResendMs }) {
+    this.#setStatus(Status.connected);
+    const firstWait = firstResendMs || 10_000;
+    const beat = Math.min(1_000, firstWait / 4);
+    let last = this.#clock.now();
+    const tick = () => {
+      if (this.#link !== link) return;
+      const elapsed = this.#clock.now() - last;
+      last += elapsed;
+      this.#storing(async (inbox) => this.#give(await inbox.repeat(elapsed, firstWait, (entry) => this.#mayGive(entry)
+        && (entry.scope === '' || link.accepted)))).then(() => this.#sendReport());
+      this.#clock.after(beat, tick);
+    };
+    this.#clock.after(beat, tick);
+    this.#sendReport();
+    this.#recover(link);
+  }
+
+  #bound(link, { accepted, reason }) {
+    const userId = this.#user?.userId;
+    link.accepted = accepted && userId !== undefined;
+    if (!userId) return;
+    this.#emit(accepted ? 'bound' : 'bindRefused', { userId, reason });
+    this.#sendReport();
+    this.#recover(link);
+  }
+
+  #pushed(link, batches) {
+    const idle = link.batches.length === 0;
+    for (const batch of batches) {
+      // Another kind is of a later version; another number is of a former bind.
+      if (!(batch.kind in kindNames) || (isUserKind(batch.kind) && batch.bindNumber !== link.bindNumber)) continue;
+      if (isUserKind(batch.kind) && !this.#user) continue;
+      link.batches.push({ ...batch, scope: isUserKind(batch.kind) ? this.#user.userId : '' });
+    }
+    // What comes while a transaction runs goes into the next one.
+    if (idle && link.batches.length > 0) this.#storing((inbox) => this.#take(inbox, link));
+  }
+
+  async #take(inbox, link) {
+    const { channels, rereads, passedOver, gap } = await inbox.take(link.batches.splice(0));
+    if (channels.size + rereads.length > 0) link.send('storedAck', { channels: [...channels.values()], rereads });
+    if (gap) link.end('a batch begins above the position');
+    for (const passed of passedOver) this.#emit('passedOver', passed);
+    this.#wake();
+  }
+
+  #recorded(link) {
+    const { report } = link;
+    report.cancel();
+    this.#storing((inbox) => inbox.settle(report.settles)).then(() => {
+      if (link.report === report) link.report = null;
+      this.#sendReport();
+    });
+  }
+
+  #sendReport() {
+    const link = this.#link;
+    if (link?.state !== 'open' || link.report || !this.#inbox) return;
+    const { settles, channels, resent } = this.#inbox.report((scope) => this.#bindNumberOf(link, scope));
+    if (settles.length === 0) return;
+    const report = link.report = { settles, numbers: new Set(), cancel: () => {} };
+    const send = () => {
+      const reportId = ++this.#reportNumber;
+      report.numbers.add(reportId);
+      link.send('confirmReport', { reportId, channels, resent });
+      report.cancel = this.#clock.after(30_000, send);
+    };
+    send();
+  }
+
+  /** The number that frames about this scope carry now; null: none may be sent. */
+  #bindNumberOf(link, scope) {
+    if (scope === '') return 0;
+    return link.accepted && scope === this.#user?.userId ? link.bindNumber : null;
+  }
+
+  async #recover(link) {
+    if (link.isRecovering || !this.#inbox) return;
+    link.isRecovering = true;
+    const refused = new Set();
+    const next = () => [...this.#inbox?.recoveries ?? []].find(([key, { scope }]) => this.#link === link
+      && !refused.has(key) && this.#bindNumberOf(link, scope) !== null);
+    for (let found = next(); found; found = next()) {
+      const [key, { bizType, after, upto }] = found;
+      try {
+        const page = await link.request('historyRequest', { bizType, after, before: upto + 1n, count: 100,
+          oldestFirst: true });
+        await this.#serially((inbox) => inbox.takeRecovered(key, found[1], page));
+        if (!page.more) this.#emit('recovered', { bizType });
+        this.#wake();
+      } catch (error) {
+        if (['tryAgain', 'timeout'].includes(error.code)) await new Promise((go) => this.#clock.after(5_000, go));
+        else refused.add(key);
+      }
+    }
+    link.isRecovering = false;
+  }
+
+  // -- giving out
+
+  #handlerOf(bizType) {
+    return this.#handlers.get(bizType) ?? this.#handlers.get(ANY);
+  }
+
+  #mayGive({ scope, bizType }) {
+    return this.#handlerOf(bizType) !== undefined && !this.#inbox.suspended.includes(bizType)
+      && (scope === '' || scope === this.#user?.userId);
+  }
+
+  #wake() {
+    if (this.#isWaking || !this.#inbox) return;
+    this.#isWaking = true;
+    this.#storing(async (inbox) => {
+      this.#isWaking = false;
+      this.#give(await inbox.handOut((entry) => this.#mayGive(entry)));
+    });
+  }
+
+  #give(entries) {
+    for (const [key, entry] of entries) {
+      if (!this.#mayGive(entry)) {
+        this.#inbox.putBack(key);
+        continue;
+      }
+      const failed = (error) => this.#emit('handlerError', { error });
+      try {
+        Promise.resolve(this.#handlerOf(entry.bizType)(oplogOf(entry))).catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    }
+  }
+
+  /** Runs work on the inbox after all before it: what is read there is then what is on disk. */
+  #serially(work) {
+    const result = this.#tail.then(() => {
+      if (!this.#inbox) throw new SyncError('notConnected', 'the client is not started');
+      return work(this.#inbox);
+    });
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  /** The same for work of our own: when the store fails nothing is acknowledged, and it comes on a later connection. */
+  #storing(work) {
+    const link = this.#link;
+    return this.#serially(work).catch((error) => {
+      this.#isWaking = false;
+      if (!this.#inbox) return;
+      this.#emit('storeError', { error });
+      if (link === this.#link) link?.end('the store cannot take it');
+    });
+  }
+
+  #setStatus(status) {
+    if (this.#status === status) return;
+    this.#status = status;
+    this.#emit('status', { status });
+  }
+
+  #emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}
+
+/** The frame's values with so many of its sync points as fit; what is left out only comes again. */
+function fitting(body, values) {
+  const lists = [values, values.bind].filter(Boolean);
+  while (encodeMessage('Packet', { [body]: values }).length > frameLimit.sent) {
+    const longest = lists.sort((a, b) => b.syncPoints.length - a.syncPoints.length)[0];
+    if (longest.syncPoints.length === 0) break;
+    longest.syncPoints = longest.syncPoints.slice(0, Math.floor(longest.syncPoints.length * 0.9));
+  }
+  return values;
+}
