@@ -3,7 +3,7 @@
  *
  * It makes the page a device as Shared/DeviceProtocol/DeviceProtocol.md describes one: it connects by WebSocket, stores
  * what is pushed in IndexedDB, acknowledges it once it is on disk, and hands it to the app in order, exactly once.
- * Sections: wire, rules, store, inbox (what is stored and what is due), link (one connection), client (the public face).
+ * Sections: wire, rules, store, inbox (what is stored and what is due), link (one connection), client (public face).
  *
  * Numbers of 64 bits are BigInt inside. In the public API oplog ids are decimal strings: they go into JSON, the DOM and
  * keys of objects as they are, which a BigInt does not and a number would not do exactly.
@@ -59,7 +59,8 @@ const layouts = {
   HistoryPage: '1 requestNumber uint32, 2 refusal uint32, 3 kind uint32, 4 bindNumber uint32, 5 entries Entry[],'
     + '6 more bool, 7 next int64, 8 head int64',
   SummaryRequest: '1 requestNumber uint32, 2 bindNumber uint32, 3 afterBizType text, 4 count uint32',
-  SummaryPage: '1 requestNumber uint32, 2 refusal uint32, 3 bindNumber uint32, 4 channels ChannelSummary[], 5 more bool',
+  SummaryPage: '1 requestNumber uint32, 2 refusal uint32, 3 bindNumber uint32, 4 channels ChannelSummary[],'
+    + '5 more bool',
   ChannelSummary: '1 kind uint32, 2 bizType text, 3 head int64, 4 syncPoint int64, 5 last Entry, 6 waiting uint32',
 };
 
@@ -302,8 +303,8 @@ export class Heartbeat {
 
 // ---- store ---------------------------------------------------------------------------------------------------------
 
-// settings: store id, suspended types · positions · entries: what the app has not confirmed · reports: what the server
-// does not know yet · recoveries: how far a recover is · confirmed, rereads: what was there, so that nothing comes twice
+// settings: store id, suspended types; entries: what the app has not confirmed; reports: what the server does not know
+// yet; recoveries: how far a recover is; confirmed and rereads: what was there, so that nothing comes twice.
 const tables = ['settings', 'positions', 'entries', 'reports', 'recoveries', 'confirmed', 'rereads'];
 
 const done = (request) => new Promise((resolve, reject) => {
@@ -528,7 +529,7 @@ export class Inbox {
 
   #checkRoom(draft) {
     const more = draft.list.filter(([table, key, value]) => table === 'entries' && value && !this.entries.has(key));
-    if (this.entries.size + more.length > this.#limit) throw new Error('the inbox is full: the app confirms too little');
+    if (this.entries.size + more.length > this.#limit) throw new Error('the inbox is full: confirm what was processed');
   }
 
   #confirmedAmong(batches) {
@@ -550,7 +551,8 @@ export class Inbox {
       if (recalled) draft.put('entries', recalledKey, undefined);
       if (!recalled?.seen && !confirmed.has(recalledKey)) {
         // The app knows nothing of the oplog, so it need not know of its end either.
-        draft.put('confirmed', key, { ...channel, id: entry.oplogId, at: this.#wall(), payload: entry.payload, unseen: true });
+        const { oplogId: id, payload } = entry;
+        draft.put('confirmed', key, { ...channel, id, at: this.#wall(), payload, unseen: true });
         return draft.put('reports', key, { ...channel, id: entry.oplogId, confirmed: true });
       }
     }
@@ -668,8 +670,9 @@ export class Inbox {
   async newest(count, scopes) {
     const waiting = [...this.entries.values()].filter((entry) => !entry.dead && entry.handOuts > 0)
       .map((entry) => ({ ...entry, at: entry.storedAt }));
-    const all = [...await this.#store.newest(count), ...waiting].filter(({ scope, unseen }) => !unseen && scopes.includes(scope));
-    return all.sort((a, b) => b.storedAt - a.storedAt || (b.id > a.id ? 1 : -1)).slice(0, count);
+    const all = [...await this.#store.newest(count), ...waiting];
+    return all.filter(({ scope, unseen }) => !unseen && scopes.includes(scope))
+      .sort((a, b) => b.storedAt - a.storedAt || (b.id > a.id ? 1 : -1)).slice(0, count);
   }
 }
 
@@ -692,7 +695,8 @@ export class SyncError extends Error {
 
 /**
  * One connection, from dialling to its end: frames, the two limits of 10 s, pings, requests and their answers.
- * `handlers`: `greet()` when frames can be sent, `packet(name, values)`, `ended({code, retryAfterMs, address, reason})`.
+ * `handlers`: `greet()` when frames can be sent, `packet(name, values)`, `ended(close)` with the fields of Close,
+ * `isHidden()`: whether timers may be late.
  */
 class Link {
   state = 'dialling';
