@@ -1352,6 +1352,7 @@ export class SyncClient extends EventTarget {
     if (channels.size + rereads.length > 0) link.send('storedAck', { channels: [...channels.values()], rereads });
     if (gap) link.end('a batch begins above the position');
     for (const passed of passedOver) this.#emit('passedOver', passed);
+    this.#sendReport();
     this.#wake();
   }
 
