@@ -253,18 +253,18 @@ test('close codes: again, later, elsewhere and back, without a user, and away un
     return sink(device, 'closed').at(-1).retryInMs;
   };
   assert.ok(await closed(2000, { retryAfterMs: 60_000 }) >= 60_000);
-  await device.clock.advance(62_000);
+  await device.redial();
   await device.greet();
   await closed(3000, { address: 'other.example:8443' });
-  await device.clock.advance(10_000);
+  await device.redial();
   assert.equal(device.socket.url, 'wss://other.example:8443/mss/1');
   device.socket.onerror();
-  await device.clock.advance(20_000);
+  await device.redial();
   assert.equal(device.socket.url, 'wss://gateway.example/mss/1');
   await device.greet();
   await closed(4000, { reason: 'revoked' });
   assert.deepEqual(sink(device, 'sessionInvalid'), [{ reason: 'revoked' }]);
-  await device.clock.advance(30_000);
+  await device.redial();
   await device.greet();
   assert.equal(device.socket.last('connect').bind, null);
   assert.equal(await closed(5002), null);
@@ -282,11 +282,11 @@ test('a device gives up after 10 s without an answer, while dialling, greeting a
   await device.client.start();
   await device.clock.advance(10_000);
   assert.equal(device.socket.closed, 1000);
-  await device.clock.advance(1_000);
+  await device.redial();
   device.socket.onopen();
   await device.clock.advance(10_000);
   assert.equal(device.socket.closed, 1000);
-  await device.clock.advance(2_000);
+  await device.redial();
   await device.greet({ heartbeatSeconds: 5 });
   const { socket } = device;
   await device.clock.advance(5_000);
@@ -426,7 +426,8 @@ test('what is on the device is there without a gateway', async () => {
   const device = await started();
   await device.push(batch(0, 3, [1, 2, 3]));
   await confirmAndRecord(device, [device.got[0]]);
-  assert.deepEqual((await device.client.stored()).map(({ id }) => id), ['3', '2', '1']);
+  assert.deepEqual((await device.client.stored()).map(({ oplog, confirmed }) => [oplog.id, confirmed]),
+    [['3', false], ['2', false], ['1', true]]);
   device.client.unbind();
   assert.deepEqual(await device.client.stored(), []);
 });

@@ -168,11 +168,16 @@ export class Device {
     await settled();
   }
 
+  /** Lets time go by until the device dials anew. */
+  async redial() {
+    const before = this.sockets.length;
+    while (this.sockets.length === before) await this.clock.advance(100);
+  }
+
   /** The connection breaks and the device connects again. */
   async reconnect() {
-    const before = this.sockets.length;
-    this.socket.onclose?.();
-    while (this.sockets.length === before) await this.clock.advance(1_000);
+    this.socket.onclose();
+    await this.redial();
     await this.greet();
   }
 }

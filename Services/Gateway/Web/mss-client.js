@@ -669,8 +669,8 @@ export class Inbox {
   /** What is on the device of these scopes, the newest first. */
   async newest(count, scopes) {
     const waiting = [...this.entries.values()].filter((entry) => !entry.dead && entry.handOuts > 0)
-      .map((entry) => ({ ...entry, at: entry.storedAt }));
-    const all = [...await this.#store.newest(count), ...waiting];
+      .map((entry) => ({ ...entry, confirmed: false }));
+    const all = [...(await this.#store.newest(count)).map((entry) => ({ ...entry, confirmed: true })), ...waiting];
     return all.filter(({ scope, unseen }) => !unseen && scopes.includes(scope))
       .sort((a, b) => b.storedAt - a.storedAt || (b.id > a.id ? 1 : -1)).slice(0, count);
   }
@@ -1167,10 +1167,14 @@ export class SyncClient extends EventTarget {
     this.#sendReport();
   }
 
-  /** The newest oplogs on the device that the app was given, of the bound user and the device; without the server. */
+  /**
+   * The newest oplogs on the device that the app was given, of the bound user and the device; without the server.
+   * @returns {Promise<{oplog: Oplog, confirmed: boolean}[]>} the newest first
+   */
   async stored(count = 50) {
     const scopes = ['', this.#user?.userId ?? ''];
-    return (await this.#serially((inbox) => inbox.newest(count, scopes))).map(oplogOf);
+    const found = await this.#serially((inbox) => inbox.newest(count, scopes));
+    return found.map((entry) => ({ oplog: oplogOf(entry), confirmed: entry.confirmed }));
   }
 
   /**

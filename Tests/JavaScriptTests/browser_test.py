@@ -1,0 +1,223 @@
+"""The demo page in a real browser, against a gateway: python3 browser_test.py [https://127.0.0.1:7443] [options].
+
+Without an address it plays the gateway itself (fake_gateway.py, on a certificate of its own). With one, `--push` is the
+HTTP API that the test pushes by, and `--restart` a command that stops the gateway and starts it again. Needs
+`pip install playwright websockets`, openssl, and a Chromium, whose path is `--chromium`.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+from playwright.sync_api import expect, sync_playwright
+
+
+class PlayedGateway:
+    """The fake one."""
+
+    def __init__(self, folder):
+        from fake_gateway import FakeGateway
+        certificate, key = folder / "certificate.pem", folder / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                        "/CN=127.0.0.1", "-keyout", str(key), "-out", str(certificate)], check=True,
+                       capture_output=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.gateway = FakeGateway(certificate, key, port)
+        self.gateway.start()
+        self.address = f"https://127.0.0.1:{port}"
+
+    def push(self, user, biz_type, text):
+        self.gateway.push(user, biz_type, text)
+
+    def restart(self):
+        self.gateway.stop()
+        self.gateway.start()
+
+    def stop(self):
+        self.gateway.stop()
+
+
+class RealGateway:
+    """One that runs already."""
+
+    def __init__(self, options):
+        self.address, self.options, self.pushed = options.address, options, 0
+
+    def push(self, user, biz_type, text):
+        self.pushed += 1
+        call = {"bizType": biz_type, "linkToken": user, "thirdMsgId": f"{time.time_ns()}", "payload": text}
+        request = urllib.request.Request(
+            f"{self.options.push}/webapi/sync/single?instanceId={self.options.instance}",
+            json.dumps(call).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            result = json.load(answer)
+        assert result["success"], result
+
+    def restart(self):
+        if self.options.restart:
+            subprocess.run(shlex.split(self.options.restart), check=True, timeout=120)
+
+    def stop(self):
+        pass
+
+
+class Run:
+    """One walk through the page."""
+
+    def __init__(self, gateway, context, options):
+        self.gateway, self.context, self.options = gateway, context, options
+        self.problems = []
+        self.user = options.user or f"u{time.time_ns()}"
+        self.page = self.open()
+
+    def open(self):
+        page = self.context.new_page()
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("console", lambda line: self.problems.append(line.text)
+                if line.type == "error" and "WebSocket" not in line.text else None)
+        query = f"instance={self.options.instance}&user={self.user}&session={self.options.session}&connect"
+        page.goto(f"{self.gateway.address}/?{query}")
+        return page
+
+    def push(self, text):
+        self.gateway.push(self.user, self.options.biz_type, text)
+
+    def row(self, text):
+        return self.page.locator("#pushes > li", has_text=text)
+
+    def connected(self, page=None):
+        expect((page or self.page).locator("#status")).to_have_attribute("data-status", "2", timeout=60_000)
+
+    def picture(self, name):
+        if self.options.pictures:
+            self.page.screenshot(path=str(pathlib.Path(self.options.pictures) / f"{name}.png"), full_page=True)
+
+    def live(self):
+        self.connected()
+        self.push("first light")
+        expect(self.row("first light")).to_have_attribute("data-given", "1")
+        self.push('{"name":"James","text":"second"}')
+        expect(self.row("James")).to_be_visible()
+        self.push("third, the newest")
+        expect(self.page.locator("#pushes > li").first).to_contain_text("third, the newest")
+        expect(self.page.locator("#pushes > li.is-open")).to_have_count(0)
+        self.picture("live")
+
+    def looks(self):
+        self.page.emulate_media(color_scheme="dark")
+        self.picture("dark")
+        self.page.set_viewport_size({"width": 390, "height": 844})
+        self.picture("narrow")
+        self.page.set_viewport_size({"width": 1180, "height": 820})
+        self.page.emulate_media(color_scheme="light")
+
+    def reload(self):
+        """What was confirmed is there from the store, and is not given again."""
+        self.page.reload()
+        expect(self.row("first light")).to_have_attribute("data-stored", "")
+        self.connected()
+        self.push("after the reload")
+        expect(self.row("after the reload")).to_be_visible()
+        expect(self.row("first light")).to_have_attribute("data-stored", "")
+        expect(self.page.locator("#pushes > li")).to_have_count(4)
+
+    def by_hand(self):
+        """What is not confirmed comes again after a reload, what is confirmed then does not."""
+        self.page.locator("#auto-confirm").uncheck()
+        self.push("please confirm")
+        expect(self.row("please confirm")).to_have_class("push is-new is-open")
+        self.picture("by-hand")
+        self.page.goto(f"{self.page.url}&confirm=no")
+        expect(self.row("please confirm")).to_contain_text("attempt 2")
+        self.row("please confirm").get_by_role("button", name="Confirm").click()
+        expect(self.page.locator("#pushes > li.is-open")).to_have_count(0)
+        self.page.reload()
+        expect(self.row("please confirm")).to_have_attribute("data-stored", "")
+        self.connected()
+        self.page.locator("#auto-confirm").check()
+
+    def two_tabs(self):
+        """The second tab of a device waits, and takes over when the first one goes."""
+        second = self.open()
+        expect(second.locator("#notice")).to_contain_text("Another tab")
+        self.connected()
+        self.page.close()
+        self.connected(second)
+        self.page = second
+        self.push("to the second tab")
+        expect(self.row("to the second tab")).to_be_visible()
+
+    def restart(self):
+        self.push("before the restart")
+        expect(self.row("before the restart")).to_be_visible()
+        self.gateway.restart()
+        self.push("after the restart")
+        expect(self.row("after the restart")).to_have_attribute("data-given", "1", timeout=60_000)
+        self.connected()
+        expect(self.row("before the restart")).to_have_attribute("data-given", "1")
+
+    def buttons(self):
+        channel = self.page.locator(f"#channels > li[data-type='{self.options.biz_type}']")
+        channel.get_by_role("button", name="History").click()
+        expect(self.page.locator("#history-list > li", has_text="first light")).to_be_visible()
+        self.picture("history")
+        self.page.keyboard.press("Escape")
+        channel.get_by_role("button", name="Suspend").click()
+        expect(channel).to_contain_text("suspended")
+        self.picture("suspended")
+        channel.get_by_role("button", name="Resume").click()
+        self.push("taken again")
+        expect(self.row("taken again")).to_be_visible()
+        self.page.locator("#unbind").click()
+        expect(self.page.locator("#pushes > li")).to_have_count(0)
+        self.picture("unbound")
+        self.push("while nobody is bound")
+        self.page.locator("#user").fill(self.user)
+        self.page.locator("#session").fill(self.options.session)
+        self.page.keyboard.press("Enter")
+        expect(self.row("while nobody is bound")).to_be_visible()
+        expect(self.row("first light")).to_be_visible()
+        self.page.locator("#disconnect").click()
+        expect(self.page.locator("#status")).to_have_attribute("data-status", "0")
+
+    def walk(self):
+        for step in (self.live, self.looks, self.reload, self.by_hand, self.two_tabs, self.restart, self.buttons):
+            step()
+            print(f"ok {step.__name__}")
+        assert not self.problems, self.problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("address", nargs="?", help="of the gateway; absent: one is played")
+    parser.add_argument("--push", default="http://127.0.0.1:7080", help="address of the HTTP API")
+    parser.add_argument("--restart", help="command that restarts the gateway")
+    parser.add_argument("--instance", default="demo_app")
+    parser.add_argument("--user", help="a new one for each run when absent")
+    parser.add_argument("--session", default="s1")
+    parser.add_argument("--biz-type", default="UCHAT")
+    parser.add_argument("--pictures", help="folder for screenshots")
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        gateway = RealGateway(options) if options.address else PlayedGateway(pathlib.Path(folder))
+        browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
+        # The gateway of a test has a certificate of its own making; `wss` is checked as `https` is.
+        context = browser.new_context(ignore_https_errors=True, viewport={"width": 1180, "height": 820})
+        try:
+            Run(gateway, context, options).walk()
+        finally:
+            browser.close()
+            gateway.stop()
+
+
+if __name__ == "__main__":
+    main()
