@@ -101,7 +101,7 @@ public final class SyncClient: Sendable {
     public func networkChanged(to path: NetworkPath) { board.setNetwork(path) }
 
     private func announce(_ end: ConnectionEnd, wasConnected: Bool) {
-        board.setStatus(wasConnected ? .notAvailable : .connectFailed)
+        board.setStatus(wasConnected || end == .left ? .notAvailable : .connectFailed)
         switch end {
         case .closed(let code, let reason, _, _): board.events.send(.closed(code: code, reason: reason))
         case .left: break

@@ -16,13 +16,19 @@ final class ClientApp: Sendable {
     func attempts(_ id: Int64) -> [Int] { oplogs.filter { $0.oplogID == id }.map(\.attempt) }
     var events: [SyncEvent] { news.withLock { $0 } }
 
-    /// - Parameter firstResend: nil leaves it to the gateway.
-    init(port: Int, store: URL, user: String? = "u", firstResend: Duration? = nil) throws {
+    /// - Parameters:
+    ///   - firstResend: nil leaves it to the gateway.
+    ///   - change: makes other settings.
+    init(
+        port: Int, store: URL, user: String? = "u", firstResend: Duration? = nil,
+        _ change: (inout SyncClientConfiguration) -> Void = { _ in }
+    ) throws {
+        var configuration = SyncClientConfiguration(
+            host: "127.0.0.1", port: port, instanceID: "app", deviceID: "d", storePath: store.path,
+            trust: .plaintext, firstResend: firstResend)
+        change(&configuration)
         client = try SyncClient(
-            configuration: SyncClientConfiguration(
-                host: "127.0.0.1", port: port, instanceID: "app", deviceID: "d", storePath: store.path,
-                trust: .plaintext, firstResend: firstResend),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         if let user { try client.bind(userID: user, sessionID: "s") }
     }
 

@@ -45,6 +45,38 @@ final class FakeGateway: Sendable {
             while true { if case .bind(let bind)? = try await next().body { return bind } }
         }
 
+        /// The next question; other frames are skipped.
+        func nextRequest() async throws -> Mss_Device_V1_HistoryRequest {
+            while true { if case .historyRequest(let request)? = try await next().body { return request } }
+        }
+
+        /// The next frame for which the closure has a value; others are skipped.
+        func next<Value>(_ value: (Mss_Device_V1_Packet) -> Value?) async throws -> Value {
+            while true { if let found = value(try await next()) { return found } }
+        }
+
+        /// Answers a question about a user channel as a server does that holds these ids.
+        func answer(_ request: Mss_Device_V1_HistoryRequest, holding ids: some Sequence<Int64>) {
+            let ids = ids.sorted()
+            let range = ids.filter { $0 > request.after && (request.before == 0 || $0 < request.before) }
+            let ordered = request.oldestFirst ? range : range.reversed()
+            let entries = ordered.prefix(Int(request.count))
+            send(
+                .with {
+                    $0.historyPage.requestNumber = request.requestNumber
+                    $0.historyPage.bindNumber = request.bindNumber
+                    $0.historyPage.entries = entries.map { id in
+                        .with {
+                            $0.oplogID = id
+                            $0.payload = .init("\(id)".utf8)
+                        }
+                    }
+                    $0.historyPage.more = entries.count < range.count
+                    $0.historyPage.next = entries.last ?? 0
+                    $0.historyPage.head = ids.last ?? 0
+                })
+        }
+
         /// Records reports until one tells of a death; returns all repeats that they told of.
         func recordResends() async throws -> [Mss_Device_V1_ResentOplog] {
             var resent: [Mss_Device_V1_ResentOplog] = []
@@ -95,7 +127,7 @@ final class FakeGateway: Sendable {
         /// - Parameter recalling: which of them are tombstones, and of what.
         func push(
             _ ids: [Int64], after: Int64, upto: Int64, bind: UInt32 = 1, bizType: String = "B",
-            recalling: [Int64: Int64] = [:], reread: UInt64 = 0
+            recalling: [Int64: Int64] = [:], reread: UInt64 = 0, passedOver: Int64 = 0
         ) {
             let batch = Mss_Device_V1_ChannelBatch.with {
                 $0.bizType = bizType
@@ -103,6 +135,7 @@ final class FakeGateway: Sendable {
                 $0.after = after
                 $0.upto = upto
                 $0.reread = reread
+                $0.passedOverUpto = passedOver
                 $0.entries = ids.map { id in
                     .with {
                         $0.oplogID = id

@@ -1,0 +1,190 @@
+import DeviceProtocol
+import Foundation
+import GRDB
+import SwiftProtobuf
+import SyncModel
+import Testing
+
+@testable import MobileSync
+
+@Suite("K8: the local store is bounded, encrypted, repaired, and carried on") struct LocalStoreUpkeepTests {
+    private static let key = [UInt8](repeating: 7, count: 32)
+    private static let secret = "a payload that nobody else may read"
+
+    private func withPath(_ body: (String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "upkeep-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder.appending(path: "store.sqlite").path)
+    }
+
+    private func open(_ path: String, key: [UInt8]? = nil, limit: Int = 100_000_000) throws -> LocalStore {
+        try LocalStore(path: path, instanceID: "app", deviceID: "d", key: key, limit: limit)
+    }
+
+    private func batch(_ ids: ClosedRange<Int64>, payload: Data) -> Mss_Device_V1_ChannelBatch {
+        .with {
+            $0.kind = .device
+            $0.bizType = "B"
+            $0.after = ids.lowerBound - 1
+            $0.upto = ids.upperBound
+            $0.entries = ids.map { id in
+                .with {
+                    $0.oplogID = id
+                    $0.payload = payload
+                }
+            }
+        }
+    }
+
+    private func waiting(_ local: LocalStore) throws -> [SyncOplog] {
+        var handOut = HandOut(channels: try local.startOver())
+        var found: [SyncOplog] = []
+        while let next = try handOut.next(of: nil, userID: nil, from: local) { found.append(next) }
+        return found
+    }
+
+    private func bytes(_ path: String) -> Data {
+        ["", "-wal"].reduce(Data()) { all, suffix in
+            all + (FileManager.default.contents(atPath: path + suffix) ?? Data())
+        }
+    }
+
+    // MARK: Encryption
+
+    @Test("with a key no payload is readable in the files; the app reads all of it") func encrypted() throws {
+        try withPath { path in
+            let local = try open(path, key: Self.key)
+            _ = try local.store([batch(1...3, payload: Data(Self.secret.utf8))], userID: nil, bindNumber: 0)
+            #expect(try waiting(local).map(\.text) == [Self.secret, Self.secret, Self.secret])
+            #expect(bytes(path).firstRange(of: Data(Self.secret.utf8)) == nil)
+        }
+    }
+
+    @Test("a store that was readable is encrypted when it is opened with a key, and nothing readable is left")
+    func encryptedLater() throws {
+        try withPath { path in
+            do {
+                let local = try open(path)
+                _ = try local.store([batch(1...3, payload: Data(Self.secret.utf8))], userID: nil, bindNumber: 0)
+                #expect(bytes(path).firstRange(of: Data(Self.secret.utf8)) != nil)
+            }
+            let local = try open(path, key: Self.key)
+            #expect(try waiting(local).count == 3)
+            #expect(bytes(path).firstRange(of: Data(Self.secret.utf8)) == nil)
+        }
+    }
+
+    @Test("another key, or none, is refused with words; a changed key opens it") func wrongKey() throws {
+        try withPath { path in
+            let other = [UInt8](repeating: 8, count: 32)
+            do {
+                let local = try open(path, key: Self.key)
+                _ = try local.store([batch(1...2, payload: Data(Self.secret.utf8))], userID: nil, bindNumber: 0)
+                for key in [other, nil] {
+                    let error = #expect(throws: SyncError.self) { try open(path, key: key) }
+                    #expect(error?.code == .storeKey)
+                }
+                try local.changeCipher(to: PayloadCipher(key: other))
+                #expect(try waiting(local).count == 2)
+            }
+            #expect(throws: SyncError.self) { try open(path, key: Self.key) }
+            #expect(try waiting(open(path, key: other)).map(\.text) == [Self.secret, Self.secret])
+        }
+    }
+
+    @Test("a key of another length is refused") func keyLength() throws {
+        try withPath { path in
+            let error = #expect(throws: SyncError.self) { try open(path, key: [1, 2, 3]) }
+            #expect(error?.code == .invalidArgument)
+        }
+    }
+
+    // MARK: Damage and versions
+
+    @Test("a file that is no database is moved aside; the new store is a new receiver") func damaged() throws {
+        try withPath { path in
+            let first = try open(path).storeID
+            try Data(repeating: 0x5a, count: 8_192).write(to: URL(filePath: path))
+            try? FileManager.default.removeItem(atPath: path + "-wal")
+            let local = try open(path)
+            #expect(local.replacedDamaged && local.storeID != first)
+            #expect(FileManager.default.contents(atPath: path + ".damaged")?.first == 0x5a)
+            let again = try open(path)
+            #expect(!again.replacedDamaged)
+        }
+    }
+
+    @Test("pages that are damaged in the middle are found when the store is opened") func damagedPages() throws {
+        try withPath { path in
+            do {
+                let local = try open(path)
+                let payload = Data(repeating: 1, count: 2_000)
+                _ = try local.store([batch(1...200, payload: payload)], userID: nil, bindNumber: 0)
+                try local.access("moving the log") { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+            }
+            var file = try #require(FileManager.default.contents(atPath: path))
+            file.replaceSubrange(40_000..<60_000, with: Data(repeating: 0xff, count: 20_000))
+            try file.write(to: URL(filePath: path))
+            #expect(try open(path).replacedDamaged)
+        }
+    }
+
+    @Test("a store of a newer version of the library is refused, not changed") func newer() throws {
+        try withPath { path in
+            _ = try open(path)
+            let database = try DatabaseQueue(path: path)
+            try database.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99 from the future')") }
+            let error = #expect(throws: SyncError.self) { try open(path) }
+            #expect(error?.code == .store && error?.message.contains("newer version") == true)
+        }
+    }
+
+    @Test("a later step finds the data of the steps before") func migration() throws {
+        try withPath { path in
+            _ = try open(path).store([batch(1...3, payload: Data("x".utf8))], userID: nil, bindNumber: 0)
+            let database = try DatabaseQueue(path: path)
+            var migrator = LocalStoreSchema.migrator
+            migrator.registerMigration("2 later") { db in
+                try db.execute(sql: "ALTER TABLE oplog ADD COLUMN later INTEGER NOT NULL DEFAULT 5")
+            }
+            try migrator.migrate(database)
+            #expect(try database.read { try Int.fetchAll($0, sql: "SELECT later FROM oplog") } == [5, 5, 5])
+        }
+    }
+
+    // MARK: Room
+
+    @Test(
+        "when it is full, confirmed data goes first and oldest first; what is not confirmed stays, and no more is taken"
+    )
+    func bounded() throws {
+        try withPath { path in
+            let limit = 1_000_000
+            let local = try open(path, limit: limit)
+            let payload = Data(repeating: 3, count: 4_000)
+            var next: Int64 = 1
+            func push(_ count: Int64) throws -> Bool {
+                let batch = batch(next...(next + count - 1), payload: payload)
+                guard try !local.store([batch], userID: nil, bindNumber: 0).isFull else { return false }
+                next += count
+                return true
+            }
+            #expect(try push(100))
+            let confirmed = try waiting(local)
+            try local.confirm(confirmed)
+            #expect(try push(100))
+            #expect(try local.makeRoom(for: 0))
+            // Not recorded by the gateway: a confirmation is no history yet, so there is no room.
+            #expect(try !push(100))
+            try local.recorded(try local.report(ofUser: nil, bindNumber: 0), ofUser: nil)
+            #expect(try push(50))
+            while try push(10) {}
+            let left = try waiting(local).map(\.oplogID)
+            #expect(left == Array(101..<next), "everything that is not confirmed is here")
+            let channel = try #require(local.channels(visibleTo: nil).first)
+            #expect(channel.range.from >= OplogID(50), "what was dropped is known to be lacking")
+            #expect(channel.position == OplogID(next - 1), "what found no room moved no position")
+        }
+    }
+}
