@@ -1,0 +1,148 @@
+public import Foundation
+
+/// What an app is built with to find its service: the content of a `meta.config` file, or the same as a value (spec K7).
+///
+/// The file is a JSON object, as `mssctl instance meta-config` prints it; members that are not named here are ignored.
+/// It says nothing about certificates: whom to trust is an argument of `clientConfiguration`.
+public struct MetaConfig: Sendable, Hashable {
+    /// The gateway's name or address, `syncserver`.
+    public var host: String
+    /// The gateway's port, `syncport`.
+    public var port: Int
+    /// The environment, `workspaceId`; empty when the file names the instance as a whole.
+    public var workspaceID: String
+    /// The app, `appId`.
+    public var appID: String
+    /// The app's key, `appKey`; nil when the file has none. The device protocol does not use it yet.
+    public var appKey: String?
+    /// The instance as a whole, `instanceId`, for ids that are not of the form `<workspaceId>_<appId>`.
+    private var wholeInstanceID: String?
+
+    /// The instance that the app belongs to: `<workspaceId>_<appId>`, unless the file names another.
+    public var instanceID: String { wholeInstanceID ?? "\(workspaceID)_\(appID)" }
+
+    /// The same as a file, from an app that has its settings elsewhere.
+    public init(host: String, port: Int, workspaceID: String, appID: String, appKey: String? = nil) {
+        self.host = host
+        self.port = port
+        self.workspaceID = workspaceID
+        self.appID = appID
+        self.appKey = appKey
+    }
+
+    /// Reads a file.
+    ///
+    /// - Throws: `SyncError.invalidArgument` with the file, the member and its expected form.
+    public init(contentsOf file: URL) throws(SyncError) {
+        let data: Data
+        do {
+            data = try Data(contentsOf: file)
+        } catch {
+            throw SyncError(.invalidArgument, "\(file.path) cannot be read (\(error.localizedDescription))")
+        }
+        try self.init(json: data, source: file.path)
+    }
+
+    /// Reads a file's content.
+    ///
+    /// - Parameter source: what errors call it.
+    /// - Throws: `SyncError.invalidArgument` with the source, the member and its expected form.
+    public init(json: Data, source: String = "meta.config") throws(SyncError) {
+        let members: [String: Member]
+        do {
+            members = try JSONDecoder().decode([String: Member].self, from: json)
+        } catch {
+            throw SyncError(.invalidArgument, "\(source) is not a JSON object in UTF-8")
+        }
+        let reader = Reader(members: members, source: source)
+        host = try reader.host("syncserver")
+        port = try reader.port("syncport")
+        appKey = try reader.text("appKey")
+        let whole = try reader.text("instanceId")
+        let (workspaceID, appID) = (try reader.text("workspaceId"), try reader.text("appId"))
+        if let whole {
+            // Without both parts there is nothing to compare: such an id has no `_`.
+            if let workspaceID, let appID, whole != "\(workspaceID)_\(appID)" {
+                throw reader.error("instanceId", "<workspaceId>_<appId>, here \(workspaceID)_\(appID), or leave it out")
+            }
+            (self.workspaceID, self.appID, wholeInstanceID) = (workspaceID ?? "", appID ?? whole, whole)
+        } else {
+            guard let workspaceID else { throw reader.error("workspaceId", "a text that is not empty") }
+            guard let appID else { throw reader.error("appId", "a text that is not empty") }
+            (self.workspaceID, self.appID) = (workspaceID, appID)
+        }
+    }
+
+    /// A client's configuration with this server and instance; set what else it has afterwards.
+    ///
+    /// - Parameters:
+    ///   - deviceID: see `SyncClientConfiguration.deviceID`; `DeviceIdentifier` makes one.
+    ///   - storePath: see `SyncClientConfiguration.storePath`.
+    ///   - trust: whose certificates are believed; private installations name their authority.
+    public func clientConfiguration(
+        deviceID: String, storePath: String, trust: SyncTrust = .system
+    ) -> SyncClientConfiguration {
+        SyncClientConfiguration(
+            host: host, port: port, instanceID: instanceID, deviceID: deviceID, storePath: storePath, trust: trust)
+    }
+}
+
+extension MetaConfig {
+    /// A value of the file: a text, a whole number, or something that no member here may be.
+    private enum Member: Decodable {
+        case text(String)
+        case number(Int)
+        case other
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let text = try? container.decode(String.self) {
+                self = .text(text)
+            } else if let number = try? container.decode(Int.self) {
+                self = .number(number)
+            } else {
+                self = .other
+            }
+        }
+    }
+
+    /// Takes members out of a file and says what is wrong with them.
+    private struct Reader {
+        let members: [String: Member]
+        let source: String
+
+        /// Nil when the member is missing or empty.
+        func text(_ key: String) throws(SyncError) -> String? {
+            switch members[key] {
+            case nil: return nil
+            case .text(let text): return text.isEmpty ? nil : text
+            case .number, .other: throw error(key, "a text")
+            }
+        }
+
+        func host(_ key: String) throws(SyncError) -> String {
+            guard let host = try text(key), !host.contains("/"), !host.contains(where: \.isWhitespace) else {
+                throw error(key, "the gateway's name or address, without https:// and port")
+            }
+            return host
+        }
+
+        func port(_ key: String) throws(SyncError) -> Int {
+            let number: Int? =
+                switch members[key] {
+                case .number(let number): number
+                case .text(let text): Int(text)
+                case nil, .other: nil
+                }
+            guard let number, (1...65_535).contains(number) else {
+                throw error(key, "a number from 1 to 65535, as a number or as a text")
+            }
+            return number
+        }
+
+        func error(_ key: String, _ expected: String) -> SyncError {
+            let state = members[key] == nil ? "is missing" : "is not usable"
+            return SyncError(.invalidArgument, "\(source): \(key) \(state); expected \(expected)")
+        }
+    }
+}
