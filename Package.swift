@@ -82,6 +82,13 @@ let kits: [Target] = [
         path: "Shared/MobileSync", swiftSettings: strict),
 ]
 
+// Floor 4, faces: the vendor guide's API over the client library, for apps.
+let faces: [Target] = [
+    .target(
+        name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging], path: "Shared/MobileSyncLegacy",
+        swiftSettings: strict)
+]
+
 // Floor 4, services: one executable each.
 let services: [Target] = [
     .executableTarget(
@@ -134,6 +141,8 @@ let tests: [Target] = [
         name: "TestSupport",
         dependencies: ["SyncModel", "AMQP", "PostgreSQL", "SyncStore", "ConnectionThread", logging],
         path: "Tests/TestSupport", swiftSettings: strict),
+    .target(
+        name: "LegacySamples", dependencies: ["MobileSyncLegacy"], path: "Tests/LegacySamples", swiftSettings: strict),
     .testTarget(
         name: "SyncModelTests", dependencies: ["SyncModel", "TestSupport"], path: "Tests/SyncModelTests",
         swiftSettings: strict),
@@ -145,8 +154,8 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "MobileSync", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL",
-            "TestSupport",
+            "ServiceKit", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP",
+            "PostgreSQL", "TestSupport",
             protobuf, coreMetrics, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
             nioWebSocket,
         ],
@@ -160,8 +169,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "MobileSync", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, asyncHTTPClient, nioCore, nioHTTP1,
-            nioPosix, nioSSL, nioWebSocket, logging,
+            "MobileSync", "MobileSyncLegacy", "LegacySamples", "DeviceProtocol", "SyncModel", "TestSupport", protobuf,
+            asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(
@@ -173,6 +182,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "MobileSync", targets: ["MobileSync"]),
+        .library(name: "MobileSyncLegacy", targets: ["MobileSyncLegacy"]),
         .executable(name: "mss-ingest", targets: ["IngestAPI"]),
         .executable(name: "mss-oplog-writer", targets: ["OplogWriter"]),
         .executable(name: "mss-gateway", targets: ["Gateway"]),
@@ -194,5 +204,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
-    targets: ground + words + formatsAndDrivers + kits + services + tests
+    targets: ground + words + formatsAndDrivers + kits + faces + services + tests
 )

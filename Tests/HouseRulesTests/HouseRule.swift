@@ -60,7 +60,9 @@ struct HouseRule: Sendable, CustomStringConvertible {
 
     private static let unparentedTasks = pattern(
         "every task has a parent", #"\bTask\.detached\b|(^|[\s=(])Task(\.immediate)?(\([^)]*\))? \{"#,
-        breaking: "Task(priority: .low) { }", where: { _ in true })
+        breaking: "Task(priority: .low) { }",
+        // The guide's faces return at once and have no caller's task: there an object owns its task and ends it.
+        where: { $0.path != "Shared/MobileSyncLegacy/LegacyRun.swift" })
 
     private static let printing = pattern(
         "services log, only the tool prints", #"(^|\s)(print|debugPrint|NSLog)\("#, breaking: "    print(1)",

@@ -53,7 +53,9 @@ import Testing
             ("", "is not a JSON object"),
         ])
     func errors(file: String, words: String) {
-        let error = #expect(throws: SyncError.self) { try MetaConfig(json: Data(file.utf8), source: "/app/meta.config") }
+        let error = #expect(throws: SyncError.self) {
+            try MetaConfig(json: Data(file.utf8), source: "/app/meta.config")
+        }
         #expect(error?.code == .invalidArgument)
         #expect(error?.message.hasPrefix("/app/meta.config") == true)
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
