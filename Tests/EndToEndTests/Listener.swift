@@ -33,5 +33,16 @@ final class Listener: Sendable {
             .filter { $0.contains("\"bizType\":\"\(bizType)\"") }
     }
 
+    /// Ids of one Sync ID in the order in which the app had them.
+    func ids(_ bizType: String) -> [Int64] {
+        lines(bizType).compactMap { try? JSONDecoder().decode(Line.self, from: Data($0.utf8)).oplogId }
+    }
+
+    /// Kills the device's process without warning; it is started again.
+    func kill() { process.kill() }
+
+    /// How often the process was started.
+    var starts: Int { process.starts }
+
     func stop() { process.stop() }
 }
