@@ -1,4 +1,4 @@
-import Logging
+package import Logging
 import MobileSync
 import SyncModel
 import Synchronization
@@ -31,11 +31,12 @@ package final class LegacyFace: Sendable {
     }
 
     private let state = Mutex(State())
-    private let logger = Logger(label: "mobile-sync")
+    private let logger: Logger
     /// Who listens to which notifications of the iOS face.
     let observers = BizObservers()
 
-    package init() {}
+    /// A face that has not been started.
+    package init(logger: Logger = Logger(label: "mobile-sync")) { self.logger = logger }
 
     // MARK: Start
 

@@ -25,7 +25,7 @@ public final class MPSyncInterface: NSObject {
     /// When it cannot, it logs why, and can be called again. Without UIKit there is no life cycle to follow.
     public class func initSync() {
         LegacyFace.shared.start(backgroundTime: backgroundTime, startsInBackground: false)
-        #if canImport(UIKit)
+        #if canImport(UIKit) && !os(watchOS)
             AppLifeCycle.follow()
         #endif
     }

@@ -1,5 +1,6 @@
 import DeviceProtocol
 import Foundation
+import Logging
 import MobileSync
 import Synchronization
 import TestSupport
@@ -34,6 +35,27 @@ struct LegacyFaceTests {
             shown.withLock { $0.append(notification.userInfo?["op"] as? String ?? "none") }
             MPSyncInterface.responseMessageNotify(notification.userInfo ?? [:])
         }
+    }
+
+    /// Keeps which calls the face complained about.
+    private final class LogLines: LogHandler {
+        private let lines = Mutex<[String]>([])
+        var calls: [String] { lines.withLock { $0 } }
+        var logLevel: Logger.Level {
+            get { .trace }
+            set {}
+        }
+        var metadata: Logger.Metadata {
+            get { [:] }
+            set {}
+        }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { nil }
+            set {}
+        }
+
+        func log(event: LogEvent) { lines.withLock { $0.append(event.metadata?["call"]?.description ?? "none") } }
     }
 
     /// Runs the body as an app's process that reaches the gateway.
@@ -72,6 +94,50 @@ struct LegacyFaceTests {
             MPSyncInterface.removeSyncNotificationObserver(observer)
             MPSyncInterface.responseMessageNotify(["op": "[]"])
             MPSyncInterface.unBindUser()
+        }
+    }
+
+    @Test("K10: a call before the start is said once in the log, however often it comes") func saidOnce() {
+        let lines = LogLines()
+        LegacyFace.$shared.withValue(LegacyFace(logger: Logger(label: "test") { _ in lines })) {
+            for _ in 0..<3 {
+                MPSync.appToForeground()
+                MPSyncInterface.unBindUser()
+            }
+        }
+        #expect(lines.calls == ["appToForeground", "unBindUser"])
+    }
+
+    @Test("K7: a start that fails is logged and can be tried again") func failedStart() async throws {
+        try await process { gateway, application in
+            var wrong = application
+            wrong.folder = URL(filePath: "/dev/null/folder")
+            MPSyncInterface.initSync(with: wrong)
+            #expect(MPSyncInterface.getSyncDeviceId() == nil)
+            MPSyncInterface.initSync(with: application)
+            let connect = try await gateway.accept().greet()
+            #expect(MPSyncInterface.getSyncDeviceId() == connect.deviceID)
+        }
+    }
+
+    @Test("K1: iOS connects by itself, tells where it is, and keeps the connection in the background, for 3 minutes")
+    func iosLifeCycle() async throws {
+        #expect(MPSyncInterface.backgroundTime == .seconds(180))
+        try await process { gateway, application in
+            #expect(MPSyncInterface.connectStatus() == .notAvailable)
+            MPSyncInterface.initSync(with: application)
+            let session = try await gateway.accept()
+            #expect(MPSyncInterface.connectStatus() == .connecting)
+            _ = try await session.greet()
+            try await eventually("connected", within: .seconds(5)) { MPSyncInterface.connectStatus() == .connected }
+            LegacyFace.shared.setForeground(false, call: "test")
+            MPLogger.setUserId("u")
+            #expect(MPSyncInterface.bindUser(withSessionId: nil))
+            let bind = try await session.nextBind().bindNumber
+            session.accept(bind)
+            session.push([1], after: 0, upto: 1, bind: bind, bizType: "FACE-L")
+            #expect(try await session.nextStored().map(\.upto) == [1])
+            #expect(MPSyncInterface.connectStatus() == .connected)
         }
     }
 
