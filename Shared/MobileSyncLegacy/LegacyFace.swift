@@ -119,14 +119,15 @@ package final class LegacyFace: Sendable {
         }
         let failure = state.withLock { state -> SyncError? in
             guard let client = state.run?.client else { return nil }
-            if let bound = state.boundUserID, bound != userID { client.unbind() }
-            do throws(SyncError) {
+            if let bound = state.boundUserID, !bound.isSame(as: userID) {
+                client.unbind()
                 state.boundUserID = nil
+            }
+            do throws(SyncError) {
                 try client.bind(userID: userID, sessionID: sessionID ?? Self.defaultSession)
                 state.boundUserID = userID
                 return nil
             } catch {
-                client.unbind()
                 return error
             }
         }
@@ -182,7 +183,7 @@ package final class LegacyFace: Sendable {
     private func deliver(_ message: SyncMessage) {
         let handler = state.withLock { state -> (@Sendable (SyncMessage) -> Void)? in
             // The user may have changed since the batch was read.
-            guard message.userId == nil || message.userId == state.boundUserID else { return nil }
+            if let user = message.userId, state.boundUserID?.isSame(as: user) != true { return nil }
             return state.takers[message.biz]?.handler
         }
         handler?(message)

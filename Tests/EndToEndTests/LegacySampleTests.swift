@@ -21,7 +21,7 @@ extension RunningSystem {
 
         @Test("K1, K10: Android: initialise does not connect, the foreground does, the background disconnects at once")
         func androidLifeCycle() async throws {
-            let (application, user) = try application("android-life")
+            let (application, user) = try await application("android-life")
             try await process {
                 let app = AndroidSample(bizType: "UCHAT")
                 app.create(application)
@@ -41,9 +41,9 @@ extension RunningSystem {
             }
         }
 
-        @Test("K3, K4, K6: Android: text and bytes arrive, are confirmed, and do not come again after a restart")
+        @Test("K3, K4, K6, K7: Android: text and bytes arrive, are confirmed, and do not come again after a restart")
         func androidRestart() async throws {
-            let (application, user) = try application("android-restart")
+            let (application, user) = try await application("android-restart")
             try await process {
                 let app = AndroidSample(bizType: "UCHAT")
                 app.create(application)
@@ -65,7 +65,7 @@ extension RunningSystem {
 
         @Test("K2, K3: Android: A's stacked data waits while B is bound, and comes in order when A is back")
         func androidUsers() async throws {
-            let (application, user) = try application("android-users")
+            let (application, user) = try await application("android-users")
             try await process {
                 let app = AndroidSample(bizType: "UCHAT")
                 app.create(application)
@@ -81,7 +81,7 @@ extension RunningSystem {
 
         @Test("K1, K5: iOS: initSync connects; the device has its id and its data without a user, launch after launch")
         func iosDevice() async throws {
-            let (application, _) = try application("ios-device")
+            let (application, _) = try await application("ios-device")
             var devices: [String?] = []
             for launch in 1...2 {
                 try await process {
@@ -102,7 +102,7 @@ extension RunningSystem {
 
         @Test("K3, K4, K6: iOS: text and bytes arrive by notification, are confirmed, and do not come again")
         func iosRestart() async throws {
-            let (application, user) = try application("ios-restart")
+            let (application, user) = try await application("ios-restart")
             try await process {
                 let app = IOSSample(bizType: "UCHAT")
                 app.launch(application)
@@ -122,7 +122,7 @@ extension RunningSystem {
 
         @Test("K2, K3: iOS: A's stacked data waits while B is bound, and comes in order when A is back")
         func iosUsers() async throws {
-            let (application, user) = try application("ios-users")
+            let (application, user) = try await application("ios-users")
             try await process {
                 let app = IOSSample(bizType: "UCHAT")
                 app.launch(application)
@@ -135,14 +135,13 @@ extension RunningSystem {
 
         // MARK: What both do
 
-        /// An installed app with a `meta.config` file as the tool prints it, and the name of its first user.
-        private func application(_ name: String) throws -> (MPSyncApplication, user: String) {
+        /// An installed app with the `meta.config` that the tool prints, and the name of its first user.
+        private func application(_ name: String) async throws -> (MPSyncApplication, user: String) {
             let file = stack.folder.appending(path: "\(name).config")
-            try Data(
-                """
-                {"syncserver": "127.0.0.1", "syncport": "\(stack.gateways[0])", "workspaceId": "demo", "appId": "app"}
-                """.utf8
-            ).write(to: file)
+            let printed = try await stack.tool([
+                "instance", "meta-config", Stack.instance, "--server", "127.0.0.1", "--port", "\(stack.gateways[0])",
+            ])
+            try Data(printed.output.utf8).write(to: file)
             let application = MPSyncApplication(
                 metaConfig: try MetaConfig(contentsOf: file), folder: stack.folder.appending(path: name),
                 trust: .certificateAuthority(file: stack.certificateAuthority), appVersion: "1.0.0")

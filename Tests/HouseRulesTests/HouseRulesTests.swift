@@ -18,7 +18,7 @@ import Testing
         let files = try SourceFile.all()
         let sources = files.filter(\.isSwift).map { ($0.path, $0.lines.joined(separator: "\n")) }
         let table = try #require(files.first { $0.path == "Tests/Acceptance.md" })
-        let rows = table.lines.filter { $0.contains(/^\| [DH]\d/) }
+        let rows = table.lines.filter { $0.contains(/^\| [DHK]\d/) }
         for row in rows {
             let cells = row.split(separator: "|", omittingEmptySubsequences: false)
             for (cell, folder) in [(cells[2], "Tests/EndToEndTests/"), (cells[3], "Tests/")] {
