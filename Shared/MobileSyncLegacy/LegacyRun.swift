@@ -31,8 +31,7 @@ final class LegacyRun: Sendable {
         _ application: MPSyncApplication, backgroundTime: Duration, startsInBackground: Bool, logger: Logger,
         deliver: @escaping @Sendable (SyncMessage) -> Void
     ) throws(SyncError) {
-        // A folder that cannot be made is told of by what wants to write there.
-        try? FileManager.default.createDirectory(at: application.folder, withIntermediateDirectories: true)
+        Self.prepare(application.folder)
         deviceID = try DeviceIdentifier.load(from: application.folder)
         var configuration = application.metaConfig.clientConfiguration(
             deviceID: deviceID, storePath: application.store.path, trust: application.trust)
@@ -61,6 +60,17 @@ final class LegacyRun: Sendable {
                 group.cancelAll()
             }
         }
+    }
+
+    /// Makes the folder; what wants to write there tells when it cannot be made.
+    private static func prepare(_ folder: URL) {
+        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        #if canImport(Darwin)
+            // Restored on another device, the device id would be there twice. Not run here.
+            var (folder, values) = (folder, URLResourceValues())
+            values.isExcludedFromBackup = true
+            try? folder.setResourceValues(values)
+        #endif
     }
 
     /// Makes a reader for a Sync ID, once for each; it reads while the last value sent was true.
