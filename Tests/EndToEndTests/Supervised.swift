@@ -31,6 +31,9 @@ final class Supervised: Sendable {
     /// How often it has been started.
     var starts: Int { state.withLock { $0.starts } }
 
+    /// The process that runs now; 0 before the first start.
+    var processIdentifier: Int32 { state.withLock { $0.process?.processIdentifier ?? 0 } }
+
     func start() throws {
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         try spawn()
