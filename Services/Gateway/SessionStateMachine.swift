@@ -438,7 +438,7 @@ struct SessionStateMachine {
         let obstacle =
             Obstacle(instance: world.instance(identity.instanceID), configuration: configuration)
             ?? configuration?.rules.obstacle(
-                isOwner: ownsUser, hasValidVerdict: check.verdict.allowsDelivery(at: world.now))
+                isSuspended: false, isOwner: ownsUser, hasValidVerdict: check.verdict.allowsDelivery(at: world.now))
         return obstacle.map { .notEligible($0) }
     }
 

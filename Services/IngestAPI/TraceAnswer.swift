@@ -137,7 +137,7 @@ extension DeliveryState {
         case .stored: 8
         case .handedOut: 7
         case .onItsWay: 6
-        case .sessionNotValid, .waitsForForeground, .configurationOffline, .instanceDisabled: 5
+        case .sessionNotValid, .waitsForForeground, .configurationOffline, .instanceDisabled, .suspended: 5
         case .dead: 4
         case .notConnected: 3
         case .recalled, .overThreshold, .filteredBySystem, .filteredByVersion, .expired: 2

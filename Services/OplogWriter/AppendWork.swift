@@ -34,7 +34,6 @@ struct AppendWork: LaneWork {
     struct Row {
         let command: Command
         let replyTo: String
-        let target: TargetAddress
         let append: OplogStore.Append
     }
 
@@ -61,7 +60,7 @@ struct AppendWork: LaneWork {
         guard let target = TargetAddress(bus: command.target) else { return nil }
         let address = ChannelAddress(target: target, bizType: BizType(command.bizType))
         let append = OplogStore.Append(address: address, oplog: SyncModel.Oplog(bus: command.oplog))
-        return Row(command: command, replyTo: replyTo, target: target, append: append)
+        return Row(command: command, replyTo: replyTo, append: append)
     }
 
     /// Stores rows and gives the facts about them.
@@ -92,7 +91,7 @@ struct AppendWork: LaneWork {
         _ rows: [Row], on connection: PostgresConnection
     ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
         let append = OplogStore.append(rows.map(\.append))
-        let presence = DeviceSessionStore.presence(of: rows.map(\.target))
+        let presence = DeviceSessionStore.presence(of: rows.map(\.append.address))
         // One round trip, two transactions: presence is read after the append has committed. A session that it does
         // not see registers later and then reads a backlog that has the append (design §1).
         let results = try connection.run([append.statement, presence.statement], within: .seconds(10))

@@ -17,7 +17,9 @@ enum NoticePlan {
         /// Handed towards at least one eligible device (spec H4).
         var isOnline: Bool {
             sessions.contains { session in
-                appended.rules.obstacle(isOwner: session.isOwner, hasValidVerdict: session.hasValidVerdict) == nil
+                appended.rules.obstacle(
+                    isSuspended: session.isSuspended, isOwner: session.isOwner,
+                    hasValidVerdict: session.hasValidVerdict) == nil
                     && row.append.oplog.targeting.exclusion(of: session.traits) == nil
             }
         }

@@ -76,7 +76,8 @@ struct OperationWork: LaneWork {
         if !found.isOfConfiguration { base.configuration = nil }
         let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
         let receivers = TraceStore.receivers(
-            of: target, channelID: found.channelID, oplogID: found.oplog.id,
+            of: ChannelAddress(target: target, bizType: name.bizType), channelID: found.channelID,
+            oplogID: found.oplog.id,
             device: request.deviceID.isEmpty ? nil : DeviceID(request.deviceID))
         var reply = try answer(base, receivers, on: connection)
         if found.kind.isGlobal, request.deviceID.isEmpty {
@@ -96,6 +97,7 @@ struct OperationWork: LaneWork {
     ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
         guard let target = TargetAddress(bus: append.target) else { return .init() }
         let bizType = BizType(append.bizType)
+        let channel = ChannelAddress(target: target, bizType: bizType)
         var oplog = Oplog(bus: append.oplog)
         let known = TraceStore.Name(
             instanceID: target.instanceID, bizType: bizType, target: target.target,
@@ -113,10 +115,10 @@ struct OperationWork: LaneWork {
         try read(&base, target.instanceID, bizType, target.kind, on: connection)
         base.oplog.isPersistent = base.configuration?.isPersistent ?? true
         guard target.kind.isGlobal else {
-            let receivers = TraceStore.receivers(of: target, channelID: 0, oplogID: oplog.id, device: nil)
+            let receivers = TraceStore.receivers(of: channel, channelID: 0, oplogID: oplog.id, device: nil)
             return try answer(base, receivers, on: connection)
         }
-        let crowds = try connection.run(TraceStore.crowds(of: target.instanceID, kind: target.kind), within: Self.limit)
+        let crowds = try connection.run(TraceStore.crowds(of: channel), within: Self.limit)
         var counts: [DeliveryState: Int64] = [:]
         for crowd in crowds {
             var one = base
@@ -174,7 +176,7 @@ struct OperationWork: LaneWork {
         let gateways =
             target.kind.isGlobal
             ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
-            : Set(try connection.run(DeviceSessionStore.presence(of: [target]), within: Self.limit).map(\.gatewayID))
+            : Set(try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit).map(\.gatewayID))
                 .sorted()
         let replies = ReplyCollection(count: gateways.count) { [self] results in
             let isCertain = results.allSatisfy { if case .success = $0 { true } else { false } }

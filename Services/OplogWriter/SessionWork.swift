@@ -97,7 +97,7 @@ struct SessionWork: LaneWork {
                 operatingSystem: SyncModel.OperatingSystem(bus: session.operatingSystem),
                 appVersion: session.appVersion), isForeground: session.foreground,
             connectionEpoch: session.connectionEpoch, takesOwnership: session.takesOwnership,
-            verdictMilliseconds: session.verdictValidMs)
+            verdictMilliseconds: session.verdictValidMs, suspended: session.suspended.map { BizType($0) })
         let register = DeviceSessionStore.register(registration)
         let channels = DeviceSessionStore.channels(of: registration)
         let rereads = RereadStore.waiting(

@@ -20,6 +20,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
     case notOwner = 15
     case sessionNotValid = 16
     case waitsForForeground = 17
+    case suspended = 18
 
     /// The state as the API spells it.
     package var code: String {
@@ -41,6 +42,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .notOwner: "NOT_OWNER"
         case .sessionNotValid: "SESSION_NOT_VALID"
         case .waitsForForeground: "WAITS_FOR_FOREGROUND"
+        case .suspended: "SUSPENDED"
         }
     }
 
@@ -65,6 +67,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .sessionNotValid: "The tenant has not called the user's session valid, or its verdict has expired."
         case .waitsForForeground:
             "Global data is not pushed at once: it goes when the app connects or comes to the front."
+        case .suspended: "The device does not take data of this bizType now; it goes when the device takes it again."
         }
     }
 
@@ -81,6 +84,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         switch obstacle {
         case .instanceDisabled: self = .instanceDisabled
         case .configurationOffline: self = .configurationOffline
+        case .suspended: self = .suspended
         case .notOwner: self = .notOwner
         case .sessionNotValid: self = .sessionNotValid
         }

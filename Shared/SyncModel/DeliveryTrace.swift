@@ -21,11 +21,14 @@ package struct DeliveryTrace: Hashable, Sendable {
         package var traits: DeviceTraits
         package var hasValidVerdict: Bool
         package var isOwner: Bool
+        /// It does not take data of the oplog's business type now.
+        package var isSuspended: Bool
 
-        package init(traits: DeviceTraits, hasValidVerdict: Bool, isOwner: Bool) {
+        package init(traits: DeviceTraits, hasValidVerdict: Bool, isOwner: Bool, isSuspended: Bool) {
             self.traits = traits
             self.hasValidVerdict = hasValidVerdict
             self.isOwner = isOwner
+            self.isSuspended = isSuspended
         }
     }
 
@@ -72,7 +75,7 @@ package struct DeliveryTrace: Hashable, Sendable {
         guard let presence, let configuration else { return (.notConnected, nil) }
         if let reason = oplog.targeting.exclusion(of: presence.traits) { return (DeliveryState(reason), nil) }
         if let obstacle = configuration.rules.obstacle(
-            isOwner: presence.isOwner, hasValidVerdict: presence.hasValidVerdict)
+            isSuspended: presence.isSuspended, isOwner: presence.isOwner, hasValidVerdict: presence.hasValidVerdict)
         {
             return (DeliveryState(obstacle), nil)
         }

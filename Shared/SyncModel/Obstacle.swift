@@ -2,6 +2,8 @@
 package enum Obstacle: String, Hashable, Sendable, CaseIterable {
     case instanceDisabled
     case configurationOffline
+    /// The device does not take data of this business type now.
+    case suspended
     /// Another device of the user is the owner (spec D8).
     case notOwner
     /// The tenant has not called the session valid, or its verdict has expired (spec D16).
@@ -20,7 +22,8 @@ package struct ChannelRules: Hashable, Sendable {
     }
 
     /// What stands between these rules and a session of the right user or device; nil: nothing.
-    package func obstacle(isOwner: Bool, hasValidVerdict: Bool) -> Obstacle? {
+    package func obstacle(isSuspended: Bool, isOwner: Bool, hasValidVerdict: Bool) -> Obstacle? {
+        if isSuspended { return .suspended }
         if isSingleDevice, !isOwner { return .notOwner }
         return checksSession && !hasValidVerdict ? .sessionNotValid : nil
     }

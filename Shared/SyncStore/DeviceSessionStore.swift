@@ -37,11 +37,13 @@ package enum DeviceSessionStore {
         package var connectionEpoch: Int64
         package var takesOwnership: Bool
         package var verdictMilliseconds: Int64
+        /// What the device does not take now.
+        package var suspended: [BizType]
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionEpoch: Int64, takesOwnership: Bool,
-            verdictMilliseconds: Int64
+            verdictMilliseconds: Int64, suspended: [BizType]
         ) {
             self.gatewayID = gatewayID
             self.gatewayEpoch = gatewayEpoch
@@ -54,6 +56,7 @@ package enum DeviceSessionStore {
             self.connectionEpoch = connectionEpoch
             self.takesOwnership = takesOwnership
             self.verdictMilliseconds = verdictMilliseconds
+            self.suspended = suspended
         }
     }
 
@@ -72,14 +75,14 @@ package enum DeviceSessionStore {
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
             SELECT connection_epoch, superseded_gateway, has_lease, owns_user
-            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
             .text(session.deviceID.text), .text(session.userID?.text ?? ""),
             .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
             .bool(session.isForeground), .int64(session.connectionEpoch), .bool(session.takesOwnership),
-            .int64(session.verdictMilliseconds),
+            .int64(session.verdictMilliseconds), .textArray(session.suspended.map(\.text)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first else {
@@ -216,16 +219,19 @@ package enum DeviceSessionStore {
         package var traits: DeviceTraits
         package var isOwner: Bool
         package var hasValidVerdict: Bool
+        /// The device does not take the channel's business type now.
+        package var isSuspended: Bool
     }
 
-    /// The sessions of targets, user and device kinds, on gateways whose lease holds. Run after the append has
+    /// The sessions that channels are for, of user and device kinds, on gateways whose lease holds. Run after the append has
     /// committed: a session that is not seen here reads a backlog that has the append.
-    package static func presence(of targets: [TargetAddress]) -> Query<[Presence]> {
+    package static func presence(of channels: [ChannelAddress]) -> Query<[Presence]> {
         let sql = """
             SELECT i.ordinal, s.gateway_id, s.device_id, s.operating_system, s.app_version,
-                coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp()
-            FROM unnest($1::text[], $2::smallint[], $3::text[])
-                WITH ORDINALITY AS i (instance_id, kind, target, ordinal)
+                coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp(),
+                i.biz_type = ANY (s.suspended)
+            FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[])
+                WITH ORDINALITY AS i (instance_id, kind, target, biz_type, ordinal)
             JOIN LATERAL (
                 SELECT * FROM device_session u
                 WHERE i.kind = 0 AND u.instance_id = i.instance_id AND u.user_id = i.target AND u.user_id <> ''
@@ -238,8 +244,8 @@ package enum DeviceSessionStore {
             LEFT JOIN owner w ON i.kind = 0 AND w.instance_id = s.instance_id AND w.user_id = s.user_id
             """
         let parameters: [PostgresValue] = [
-            .textArray(targets.map(\.instanceID.text)), .int16Array(targets.map(\.kind.rawValue)),
-            .textArray(targets.map(\.target)),
+            .textArray(channels.map(\.target.instanceID.text)), .int16Array(channels.map(\.target.kind.rawValue)),
+            .textArray(channels.map(\.target.target)), .textArray(channels.map(\.bizType.text)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.map { row in
@@ -247,7 +253,7 @@ package enum DeviceSessionStore {
                     ordinal: Int(row.int64(0)) - 1, gatewayID: row.text(1), deviceID: DeviceID(row.text(2)),
                     traits: DeviceTraits(
                         operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
-                    isOwner: row.bool(5), hasValidVerdict: row.bool(6))
+                    isOwner: row.bool(5), hasValidVerdict: row.bool(6), isSuspended: row.bool(7))
             }
         }
     }

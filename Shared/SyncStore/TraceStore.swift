@@ -89,11 +89,12 @@ package enum TraceStore {
     /// owner, and the one that is asked for.
     ///
     /// - Parameters:
+    ///   - channel: where the oplog is, or would be.
     ///   - channelID: 0 when the channel does not exist yet.
     ///   - oplogID: of the oplog whose record is read; above every id to see only who is there.
     ///   - device: only this one; nil: all, but of global channels none.
     package static func receivers(
-        of target: TargetAddress, channelID: Int64, oplogID: OplogID, device: DeviceID?
+        of channel: ChannelAddress, channelID: Int64, oplogID: OplogID, device: DeviceID?
     ) -> Query<[Receiver]> {
         let sql = """
             SELECT d.device_id, coalesce(p.oplog_id, 0), s.device_id IS NOT NULL, s.operating_system, s.app_version,
@@ -105,7 +106,7 @@ package enum TraceStore {
                     SELECT FROM reread r WHERE r.channel_id = $4 AND r.oplog_id = $5 AND r.device_id = d.device_id
                         AND r.asked_at > l.dead_at)
                     THEN floor(extract(epoch FROM l.dead_at) * 1000)::bigint END,
-                floor(extract(epoch FROM x.discarded_at) * 1000)::bigint
+                floor(extract(epoch FROM x.discarded_at) * 1000)::bigint, coalesce($8 = ANY (s.suspended), false)
             FROM (
                 SELECT device_id FROM device_session
                 WHERE $2 = 0 AND instance_id = $1 AND user_id = $3 AND user_id <> ''
@@ -139,8 +140,9 @@ package enum TraceStore {
             ORDER BY d.device_id LIMIT $7
             """
         let parameters: [PostgresValue] = [
-            .text(target.instanceID.text), .int16(target.kind.rawValue), .text(target.target), .int64(channelID),
-            .int64(oplogID.value), .text(device?.text ?? ""), .int32(Int32(receiversMax)),
+            .text(channel.target.instanceID.text), .int16(channel.target.kind.rawValue),
+            .text(channel.target.target), .int64(channelID), .int64(oplogID.value), .text(device?.text ?? ""),
+            .int32(Int32(receiversMax)), .text(channel.bizType.text),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in rows.map(receiver) }
     }
@@ -159,36 +161,40 @@ package enum TraceStore {
                 operatingSystem: row.isNull(3) ? nil : OperatingSystem(rawValue: row.int16(3)),
                 appVersion: row.isNull(4) ? "" : row.text(4)),
             hasValidVerdict: !row.isNull(5) && row.bool(5),
-            isOwner: row.bool(6))
+            isOwner: row.bool(6), isSuspended: row.bool(14))
         return Receiver(
             deviceID: DeviceID(row.text(0)), syncPoint: OplogID(row.int64(1)), presence: row.bool(2) ? presence : nil,
             record: record)
     }
 
-    /// How many connected devices of a global push's kind share traits and verdict.
+    /// How many connected devices of a global push's kind share traits, verdict and whether they take it.
     package struct Crowd: Sendable {
         package var presence: DeliveryTrace.Presence
         package var devices: Int64
     }
 
     /// Everybody that a global push is for and who is connected, grouped.
-    package static func crowds(of instanceID: InstanceID, kind: ChannelKind) -> Query<[Crowd]> {
+    package static func crowds(of channel: ChannelAddress) -> Query<[Crowd]> {
         let sql = """
-            SELECT s.operating_system, s.app_version, s.verdict_until > clock_timestamp(), count(*)
+            SELECT s.operating_system, s.app_version, s.verdict_until > clock_timestamp(), $3 = ANY (s.suspended),
+                count(*)
             FROM device_session s
             JOIN gateway g
                 ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
             WHERE s.instance_id = $1 AND (s.user_id <> '' OR NOT $2)
-            GROUP BY 1, 2, 3
+            GROUP BY 1, 2, 3, 4
             """
-        return Query(PostgresStatement(sql, [.text(instanceID.text), .bool(kind.needsUser)])) { rows in
+        let parameters: [PostgresValue] = [
+            .text(channel.target.instanceID.text), .bool(channel.target.kind.needsUser), .text(channel.bizType.text),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
             rows.map { row in
                 Crowd(
                     presence: DeliveryTrace.Presence(
                         traits: DeviceTraits(
                             operatingSystem: OperatingSystem(rawValue: row.int16(0)), appVersion: row.text(1)),
-                        hasValidVerdict: row.bool(2), isOwner: false),
-                    devices: row.int64(3))
+                        hasValidVerdict: row.bool(2), isOwner: false, isSuspended: row.bool(3)),
+                    devices: row.int64(4))
             }
         }
     }

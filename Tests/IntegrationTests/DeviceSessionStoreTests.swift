@@ -9,20 +9,25 @@ struct DeviceSessionStoreTests {
     private static let app = InstanceID("app")
     private static let user = TargetAddress(instanceID: app, kind: .user, target: "u")
 
+    private static func channel(_ bizType: String = "B") -> ChannelAddress {
+        ChannelAddress(target: user, bizType: BizType(bizType))
+    }
+
     private static func session(
         _ device: String, on gateway: String, _ lease: Int64, connection: Int64 = 0, user: String? = "u",
-        takesOwnership: Bool = true
+        takesOwnership: Bool = true, suspended: [String] = []
     ) -> DeviceSessionStore.Registration {
         DeviceSessionStore.Registration(
             gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
             storeID: StoreID("s"), userID: user.map { UserID($0) },
             traits: DeviceTraits(operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0"), isForeground: true,
-            connectionEpoch: connection, takesOwnership: takesOwnership, verdictMilliseconds: 0)
+            connectionEpoch: connection, takesOwnership: takesOwnership, verdictMilliseconds: 0,
+            suspended: suspended.map { BizType($0) })
     }
 
     private static func push(_ key: String) -> OplogStore.Append {
         OplogStore.Append(
-            address: ChannelAddress(target: user, bizType: BizType("B")),
+            address: channel(),
             oplog: Oplog(
                 id: .zero, thirdMessageID: ThirdMessageID(key), payload: [1], isBinary: false,
                 targeting: Targeting(), validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0),
@@ -37,11 +42,11 @@ struct DeviceSessionStoreTests {
             let first = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: first)) == first)
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", first)))
-            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.user])).count == 1)
+            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).count == 1)
             // A second process of the same name, or the same one started anew.
             let second = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             #expect(second > first)
-            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.user])).isEmpty)
+            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).isEmpty)
             let late = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", first)))
             #expect(!late.hasLease && late.connectionEpoch == 0)
         }
@@ -54,7 +59,7 @@ struct DeviceSessionStoreTests {
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease)))
             try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
-            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.user])).isEmpty)
+            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).isEmpty)
             // An expired lease is not renewed but taken anew.
             #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: lease)) > lease)
         }
@@ -78,7 +83,7 @@ struct DeviceSessionStoreTests {
             try await database.run(
                 DeviceSessionStore.close(
                     instanceID: Self.app, deviceID: DeviceID("d"), connectionEpoch: old.connectionEpoch))
-            let present = try await database.run(DeviceSessionStore.presence(of: [Self.user]))
+            let present = try await database.run(DeviceSessionStore.presence(of: [Self.channel()]))
             #expect(present.map(\.gatewayID) == ["two"])
         }
     }
@@ -164,6 +169,45 @@ struct DeviceSessionStoreTests {
             #expect(try await moved("another") == [])
             try await database.execute("UPDATE oplog SET created_at = created_at - interval '11 seconds'")
             #expect(try await moved("g") == [])
+        }
+    }
+
+    @Test("H4, H7: what a device suspends counts for this type alone, and as long as its last word")
+    func suspended() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            func register(_ suspended: [String], connection: Int64) async throws -> Int64 {
+                let session = Self.session("d", on: "g", lease, connection: connection, suspended: suspended)
+                return try await database.run(DeviceSessionStore.register(session)).connectionEpoch
+            }
+            func isSuspended(_ bizType: String) async throws -> [Bool] {
+                let channel = Self.channel(bizType)
+                let present = try await database.run(DeviceSessionStore.presence(of: [Self.channel("other"), channel]))
+                #expect(present.filter { $0.ordinal == 0 }.map(\.isSuspended) == [false])
+                let traced = try await database.run(
+                    TraceStore.receivers(of: channel, channelID: 0, oplogID: OplogID(.max), device: nil))
+                let everybody = ChannelAddress(
+                    target: TargetAddress(instanceID: Self.app, kind: .globalUser, target: ""),
+                    bizType: channel.bizType)
+                let crowds = try await database.run(TraceStore.crowds(of: everybody))
+                let found = present.filter { $0.ordinal == 1 }.map(\.isSuspended)
+                #expect(found == traced.map { $0.presence?.isSuspended } && found == crowds.map(\.presence.isSuspended))
+                return found
+            }
+            let connection = try await register(["A", "B"], connection: 0)
+            func suspends() async throws -> [[Bool]] {
+                var found: [[Bool]] = []
+                for bizType in ["A", "B", "C"] { found.append(try await isSuspended(bizType)) }
+                return found
+            }
+            #expect(try await suspends() == [[true], [true], [false]])
+            _ = try await register(["C"], connection: connection)
+            #expect(try await suspends() == [[false], [false], [true]])
+            let other = try await register([], connection: 0)
+            #expect(other > connection)
+            #expect(try await suspends() == [[false], [false], [false]])
         }
     }
 }

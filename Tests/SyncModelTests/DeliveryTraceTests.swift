@@ -24,7 +24,7 @@ struct DeliveryTraceTests {
         trace.configuration = configuration()
         trace.presence = DeliveryTrace.Presence(
             traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0"), hasValidVerdict: false,
-            isOwner: true)
+            isOwner: true, isSuspended: false)
         change(&trace)
         return trace
     }
@@ -73,6 +73,7 @@ struct DeliveryTraceTests {
                 $0.presence?.isOwner = false
             }
         ),
+        (.suspended, { $0.presence?.isSuspended = true }),
         (.sessionNotValid, { $0.configuration?.checksSession = true }),
         (
             .onItsWay,

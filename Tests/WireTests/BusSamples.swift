@@ -98,6 +98,15 @@ enum BusSamples {
         }
     ]
 
+    /// A device that does not take two business types.
+    static let suspensions: [Mss_Bus_V1_SessionCommand] = [
+        .with {
+            $0.correlation = 2
+            $0.open.deviceID = "d1"
+            $0.open.suspended = ["NEWS", "UCHAT"]
+        }
+    ]
+
     static let acks = [
         Mss_Bus_V1_AckCommand.with {
             $0.correlation = 1

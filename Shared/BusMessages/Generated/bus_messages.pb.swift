@@ -515,6 +515,9 @@ package nonisolated struct Mss_Bus_V1_OpenSession: Sendable {
   /// How long the held verdict stays valid, 0 when there is none.
   package var verdictValidMs: Int64 = 0
 
+  /// Business types that the device does not take now.
+  package var suspended: [String] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2634,7 +2637,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2654,6 +2657,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       case 10: try { try decoder.decodeSingularInt64Field(value: &self.connectionEpoch) }()
       case 11: try { try decoder.decodeSingularBoolField(value: &self.takesOwnership) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self.verdictValidMs) }()
+      case 13: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
       default: break
       }
     }
@@ -2696,6 +2700,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     if self.verdictValidMs != 0 {
       try visitor.visitSingularInt64Field(value: self.verdictValidMs, fieldNumber: 12)
     }
+    if !self.suspended.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 13)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2712,6 +2719,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     if lhs.connectionEpoch != rhs.connectionEpoch {return false}
     if lhs.takesOwnership != rhs.takesOwnership {return false}
     if lhs.verdictValidMs != rhs.verdictValidMs {return false}
+    if lhs.suspended != rhs.suspended {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

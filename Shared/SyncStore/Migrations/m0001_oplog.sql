@@ -328,6 +328,8 @@ CREATE UNLOGGED TABLE device_session (
     app_version text NOT NULL,
     is_foreground boolean NOT NULL,
     verdict_until timestamptz NOT NULL,
+    -- Business types that the device does not take now.
+    suspended text[] COLLATE "C" NOT NULL,
     PRIMARY KEY (instance_id, device_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX device_session_by_user ON device_session (instance_id, user_id) WHERE user_id <> '';
@@ -373,7 +375,7 @@ END $$;
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
     in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
-    in_takes_ownership boolean, in_verdict_ms bigint
+    in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[]
 ) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
@@ -393,15 +395,15 @@ BEGIN
     WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
     INSERT INTO device_session AS s (
         instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_epoch, operating_system, app_version,
-        is_foreground, verdict_until)
+        is_foreground, verdict_until, suspended)
     VALUES (
         in_instance, in_device, in_user, in_gateway, in_gateway_epoch, new_epoch, in_operating_system, in_app_version,
-        in_is_foreground, clock_timestamp() + make_interval(secs => in_verdict_ms / 1000.0))
+        in_is_foreground, clock_timestamp() + make_interval(secs => in_verdict_ms / 1000.0), in_suspended)
     ON CONFLICT (instance_id, device_id) DO UPDATE SET
         user_id = excluded.user_id, gateway_id = excluded.gateway_id, gateway_epoch = excluded.gateway_epoch,
         connection_epoch = excluded.connection_epoch, operating_system = excluded.operating_system,
         app_version = excluded.app_version, is_foreground = excluded.is_foreground,
-        verdict_until = excluded.verdict_until
+        verdict_until = excluded.verdict_until, suspended = excluded.suspended
     WHERE s.connection_epoch <= excluded.connection_epoch;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 0::bigint, NULL::text, true, false;
