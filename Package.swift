@@ -155,7 +155,7 @@ let tests: [Target] = [
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
             "ServiceKit", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP",
-            "PostgreSQL", "TestSupport",
+            "PostgreSQL", "SyncStore", "TestSupport",
             protobuf, coreMetrics, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
             nioWebSocket,
         ],

@@ -33,11 +33,11 @@ final class GatewayCore: Sendable {
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
                 .with {
                     $0.correlation = number
-                    $0.channelID = channelID
-                    $0.after = after.value
-                    $0.limit = UInt32(Limits.fetchPageOplogs)
-                    $0.newest = UInt32(newest)
-                    $0.anyDevice = true
+                    $0.page.channelID = channelID
+                    $0.page.after = after.value
+                    $0.page.limit = UInt32(Limits.fetchPageOplogs)
+                    $0.page.newest = UInt32(newest)
+                    $0.page.anyDevice = true
                 }
             } completion: { result in
                 if case .success(let reply) = result, case .fetch(let page)? = reply.body {
@@ -256,13 +256,13 @@ final class GatewayCore: Sendable {
         bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
             .with {
                 $0.correlation = number
-                $0.channelID = request.channelID
-                $0.after = request.after.value
-                $0.limit = UInt32(Limits.fetchPageOplogs)
-                $0.newest = UInt32(request.newest)
-                $0.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
-                $0.appVersion = request.traits.appVersion
-                $0.ownerDeviceID = request.onlyOwner?.text ?? ""
+                $0.page.channelID = request.channelID
+                $0.page.after = request.after.value
+                $0.page.limit = UInt32(Limits.fetchPageOplogs)
+                $0.page.newest = UInt32(request.newest)
+                $0.page.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
+                $0.page.appVersion = request.traits.appVersion
+                $0.page.ownerDeviceID = request.onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
             tell([session]) { machine, world in

@@ -39,8 +39,8 @@ struct GlobalTail {
         var start = request.after
         if request.newest > 0 {
             let matching = valid.filter { $0.recalls == nil && $0.targeting.exclusion(of: request.traits) == nil }
-            if matching.count >= request.newest {
-                start = OplogID(matching[matching.count - request.newest].id.value - 1)
+            if matching.count > request.newest {
+                start = matching[matching.count - request.newest - 1].id
             }
         }
         // A device that has something must have the tombstones above it, also those that a threshold would pass over.

@@ -6,7 +6,7 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Reads pages of channels for the gateways.
+/// Reads channels for the gateways: pages to push, and what devices ask for.
 struct FetchWork: LaneWork {
     typealias Command = Mss_Bus_V1_FetchCommand
 
@@ -18,37 +18,77 @@ struct FetchWork: LaneWork {
 
     let bus: MessageBus
 
+    /// A page on its way.
+    private struct Page {
+        let request: Mss_Bus_V1_ReadPage
+        let correlation: UInt64
+        /// Where reading begins.
+        let start: OplogID
+    }
+
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_FetchCommands.elements(of: body) }
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        for task in tasks {
-            var pages: [(command: Command, start: OplogID)] = []
-            for command in task.commands {
-                do throws(PostgresError) {
-                    pages.append((command, try start(of: command, on: connection)))
-                } catch {
-                    fail(command.correlation, to: task.replyTo, with: error)
-                }
+        for task in tasks { readPages(of: task, on: connection) }
+        // What devices ask for comes after what is pushed to them.
+        for task in tasks { answerRequests(of: task, on: connection) }
+        bus.settle(tasks.map(\.delivery), as: .accepted)
+    }
+
+    private func readPages(of task: LaneTask<Command>, on connection: PostgresConnection) {
+        var pages: [Page] = []
+        for command in task.commands {
+            guard case .page(let request)? = command.body else { continue }
+            do throws(PostgresError) {
+                let start = try start(of: request, on: connection)
+                pages.append(Page(request: request, correlation: command.correlation, start: start))
+            } catch {
+                fail(command.correlation, to: task.replyTo, with: error)
             }
-            read(pages, replyTo: task.replyTo, on: connection)
-            bus.settle([task.delivery], as: .accepted)
+        }
+        if !pages.isEmpty { read(pages, replyTo: task.replyTo, on: connection) }
+    }
+
+    private func answerRequests(of task: LaneTask<Command>, on connection: PostgresConnection) {
+        for command in task.commands {
+            do throws(PostgresError) {
+                guard var reply = try answer(command, on: connection) else { continue }
+                reply.correlation = command.correlation
+                bus.reply(reply, to: task.replyTo)
+            } catch {
+                fail(command.correlation, to: task.replyTo, with: error)
+            }
+        }
+    }
+
+    private func answer(
+        _ command: Command, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply? {
+        switch command.body {
+        case .page:
+            return nil
+        case .history(let request):
+            let history = try history(request, on: connection)
+            return .with { $0.history = history }
+        case .summary(let request):
+            let summary = try summary(request, on: connection)
+            return .with { $0.summary = summary }
+        case nil:
+            return .with { $0.failure.reason = "this build does not know the command" }
         }
     }
 
     /// Heads and pages in one round trip; each head is read before its page.
-    private func read(
-        _ pages: [(command: Command, start: OplogID)], replyTo: String, on connection: PostgresConnection
-    ) {
-        let queries = pages.map { command, start in
-            let limit = min(max(Int(command.limit), 1), Limits.fetchPageOplogs)
-            let after = OplogID(command.after)
+    private func read(_ pages: [Page], replyTo: String, on connection: PostgresConnection) {
+        let queries = pages.map { page in
+            let request = page.request
+            let limit = min(max(Int(request.limit), 1), Limits.fetchPageOplogs)
             return (
                 tombstones: OplogStore.tombstones(
-                    of: command.channelID, after: after, upto: start, limit: Limits.fetchPageOplogs),
-                head: OplogStore.head(
-                    of: command.channelID,
-                    readBy: command.ownerDeviceID.isEmpty ? nil : DeviceID(command.ownerDeviceID)),
-                page: OplogStore.page(of: command.channelID, after: start, limit: limit), limit: limit
+                    of: request.channelID, after: OplogID(request.after), upto: page.start,
+                    limit: Limits.fetchPageOplogs),
+                head: OplogStore.head(of: request.channelID, readBy: DeviceID(nonempty: request.ownerDeviceID)),
+                page: OplogStore.page(of: request.channelID, after: page.start, limit: limit), limit: limit
             )
         }
         do throws(PostgresError) {
@@ -56,12 +96,12 @@ struct FetchWork: LaneWork {
                 queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] },
                 within: .seconds(10))
             for (index, query) in queries.enumerated() {
-                let command = pages[index].command
+                let page = pages[index]
                 do throws(PostgresError) {
                     guard let head = query.head.decode(try results[3 * index].get()) else {
                         bus.reply(
                             .with {
-                                $0.correlation = command.correlation
+                                $0.correlation = page.correlation
                                 $0.fetch.notOwner = true
                             }, to: replyTo)
                         continue
@@ -72,42 +112,53 @@ struct FetchWork: LaneWork {
                     let last = entries.last?.id ?? .zero
                     bus.reply(
                         .with {
-                            $0.correlation = command.correlation
-                            $0.fetch.after = command.after
+                            $0.correlation = page.correlation
+                            $0.fetch.after = page.request.after
                             $0.fetch.upto = (isFull ? last : max(last, head)).value
                             $0.fetch.entries = (tombstones + entries).map(\.bus)
                             $0.fetch.more = isFull
-                            $0.fetch.discardedUpto = pages[index].start.value
+                            $0.fetch.discardedUpto = page.start.value
                         }, to: replyTo)
                 } catch {
-                    fail(command.correlation, to: replyTo, with: error)
+                    fail(page.correlation, to: replyTo, with: error)
                 }
             }
         } catch {
-            for page in pages { fail(page.command.correlation, to: replyTo, with: error) }
+            for page in pages { fail(page.correlation, to: replyTo, with: error) }
         }
     }
 
-    /// Where reading begins: after the position asked for, or, under a threshold, just below the newest so many oplogs
-    /// that are valid and match the device (spec D10).
-    private func start(of command: Command, on connection: PostgresConnection) throws(PostgresError) -> OplogID {
-        let after = OplogID(command.after)
-        guard command.newest > 0 else { return after }
+    /// Where reading begins: after the position asked for, or, under a threshold, after the newest oplog that it passes
+    /// over, counting those that are valid and match the device (spec D10).
+    private func start(
+        of request: Mss_Bus_V1_ReadPage, on connection: PostgresConnection
+    ) throws(PostgresError) -> OplogID {
+        let after = OplogID(request.after)
+        guard request.newest > 0 else { return after }
         let device = DeviceTraits(
-            operatingSystem: SyncModel.OperatingSystem(bus: command.operatingSystem), appVersion: command.appVersion)
-        var wanted = Int(command.newest)
+            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion)
+        // One more than goes out: only what is there can be passed over.
+        var wanted = Int(request.newest) + 1
         var below = OplogID(Int64.max)
         // Where few match, more are looked at in each turn.
         var count = wanted
         while true {
-            let query = OplogStore.newest(of: command.channelID, after: after, below: below, limit: count)
+            let query = OplogStore.newest(of: request.channelID, after: after, below: below, limit: count)
             let standings = try connection.run(query, within: .seconds(10))
-            let matching = standings.filter { command.anyDevice || $0.targeting.exclusion(of: device) == nil }
-            if matching.count >= wanted { return OplogID(matching[wanted - 1].id.value - 1) }
+            let matching = standings.filter { request.anyDevice || $0.targeting.exclusion(of: device) == nil }
+            if matching.count >= wanted { return matching[wanted - 1].id }
             guard let lowest = standings.last, standings.count >= count else { return after }
             wanted -= matching.count
             below = lowest.id
             count = min(max(count * 4, 64), Self.standingsMax)
         }
+    }
+}
+
+extension DeviceID {
+    /// Nil for an empty text.
+    init?(nonempty text: String) {
+        guard !text.isEmpty else { return nil }
+        self.init(text)
     }
 }

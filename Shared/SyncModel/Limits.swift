@@ -14,6 +14,16 @@ package enum Limits {
     package static let versionUnits = 20
     /// UTF-16 units of userId and sessionId at bind (spec V1).
     package static let sessionUnits = 100
+    /// Business types that a device may suspend at once (DeviceProtocol.md).
+    package static let suspendedBizTypes = 200
+    /// Oplogs in one page of history that a device may ask for.
+    package static let historyPageOplogs = 100
+    /// Bytes of payload at which a page of history ends.
+    package static let historyPageBytes = 64 * 1_024
+    /// Oplogs looked at for one page of history, and counted as waiting in a summary: what bounds an answer's cost.
+    package static let oplogsLookedAt = 1_000
+    /// Channels in one page of a summary: with the largest payloads it stays below 200 KiB.
+    package static let summaryPageChannels = 16
     /// How long an oplog is kept when neither caller nor instance names an earlier end (spec D11).
     package static let retention = Duration.seconds(30 * 86_400)
     /// Newest oplogs of a backlog under Threshold when the configuration names none (spec D10).

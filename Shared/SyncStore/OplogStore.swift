@@ -74,7 +74,7 @@ package enum OplogStore {
 
     /// Of a channel's oplogs, those that its present configuration has: not those from before it was deleted and
     /// created again (spec D17).
-    private static let isOfConfiguration = """
+    static let isOfConfiguration = """
         o.created_at >= (
             SELECT f.data_since FROM channel c
             JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type

@@ -62,20 +62,6 @@ struct RetentionTests {
         }
     }
 
-    /// Rows of oplogs that a statement reads, as PostgreSQL counts them.
-    private static func rowsRead(_ statement: PostgresStatement, in database: TestDatabase) async throws -> Int {
-        // As every process of the service plans.
-        try await database.execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
-        let explain = PostgresStatement("EXPLAIN (ANALYZE, TIMING OFF) " + statement.sql, statement.parameters)
-        let plan = try await database.run([explain])[0].get().map { $0.text(0) }
-        let scans = plan.filter { $0.contains("Scan") && $0.contains(" on oplog") }
-        #expect(!scans.isEmpty)
-        return scans.reduce(0) { sum, line in
-            let rows = line.split(separator: "actual rows=").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
-            return sum + rows
-        }
-    }
-
     @Test("D10: under a threshold of 10 a backlog of 100,000 reads no more rows than one of 10")
     func thresholdReads() async throws {
         try await TestDatabase.with(connections: 1) { databases in
@@ -86,20 +72,12 @@ struct RetentionTests {
                 let newest = OplogStore.newest(of: channel, after: .zero, below: OplogID(.max), limit: 10)
                 let start = try await database.run(newest).last.map { OplogID($0.id.value - 1) } ?? .zero
                 let page = OplogStore.page(of: channel, after: start, limit: 64)
-                return try await Self.rowsRead(newest.statement, in: database)
-                    + Self.rowsRead(page.statement, in: database)
+                return try await database.oplogsRead(by: newest.statement)
+                    + database.oplogsRead(by: page.statement)
             }
-            func fill(from first: Int, to last: Int) async throws {
-                try await database.execute(
-                    """
-                    INSERT INTO oplog SELECT \(channel), n, 'k' || n, n, 'x', false, 0, '', '', now() + interval '1 day',
-                        now() FROM generate_series(\(first), \(last)) n;
-                    UPDATE channel SET head = \(last); ANALYZE oplog
-                    """)
-            }
-            try await fill(from: 2, to: 10)
+            try await database.fill(channel, from: 2, to: 10)
             let few = try await read()
-            try await fill(from: 11, to: 100_000)
+            try await database.fill(channel, from: 11, to: 100_000)
             let many = try await read()
             #expect(few == 20 && many <= few + 4, "\(few) and \(many): one row more for a partition at the most")
         }

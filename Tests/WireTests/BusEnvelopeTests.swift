@@ -40,6 +40,7 @@ struct BusEnvelopeTests {
         Kind("validate", Mss_Bus_V1_ValidateCommands.self, BusSamples.validations),
         Kind("replies", Mss_Bus_V1_Replies.self, BusSamples.replies),
         Kind("suspension", Mss_Bus_V1_SessionCommands.self, BusSamples.suspensions),
+        Kind("request replies", Mss_Bus_V1_Replies.self, BusSamples.requestReplies),
         Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
     ]

@@ -86,16 +86,73 @@ enum BusSamples {
         },
     ]
 
-    static let fetches = [
-        Mss_Bus_V1_FetchCommand.with {
+    static let fetches: [Mss_Bus_V1_FetchCommand] = [
+        .with {
             $0.correlation = 1
-            $0.channelID = 5
-            $0.after = 6
-            $0.limit = 64
-            $0.newest = 10
-            $0.operatingSystem = .ios
-            $0.appVersion = "2.0"
-        }
+            $0.page = .with {
+                $0.channelID = 5
+                $0.after = 6
+                $0.limit = 64
+                $0.newest = 10
+                $0.operatingSystem = .ios
+                $0.appVersion = "2.0"
+                $0.ownerDeviceID = "d1"
+                $0.anyDevice = true
+            }
+        },
+        .with {
+            $0.correlation = 2
+            $0.history = .with {
+                $0.channelID = 5
+                $0.after = 6
+                $0.before = 9
+                $0.count = 20
+                $0.oldestFirst = true
+                $0.operatingSystem = .android
+                $0.appVersion = "2.0"
+                $0.ownerDeviceID = "d1"
+            }
+        },
+        .with {
+            $0.correlation = 3
+            $0.summary.operatingSystem = .ios
+            $0.summary.appVersion = "2.0"
+            $0.summary.channels = [
+                .with {
+                    $0.channelID = 5
+                    $0.deviceID = "d1"
+                    $0.storeID = "s1"
+                    $0.stored = 8
+                    $0.ownerDeviceID = "d1"
+                }
+            ]
+        },
+    ]
+
+    /// What devices ask for, answered.
+    static let requestReplies: [Mss_Bus_V1_Reply] = [
+        .with {
+            $0.correlation = 2
+            $0.history = .with {
+                $0.entries = [oplog]
+                $0.more = true
+                $0.next = 7
+                $0.head = 9
+                $0.notOwner = true
+            }
+        },
+        .with {
+            $0.correlation = 3
+            $0.summary.channels = [
+                .with {
+                    $0.head = 9
+                    $0.syncPoint = 8
+                    $0.last = oplog
+                    $0.waiting = 1
+                    $0.notOwner = true
+                }
+            ]
+        },
     ]
 
     /// A device that does not take two business types.

@@ -704,6 +704,50 @@ package nonisolated struct Mss_Bus_V1_FetchCommand: Sendable {
 
   package var correlation: UInt64 = 0
 
+  package var body: Mss_Bus_V1_FetchCommand.OneOf_Body? = nil
+
+  package var page: Mss_Bus_V1_ReadPage {
+    get {
+      if case .page(let v)? = body {return v}
+      return Mss_Bus_V1_ReadPage()
+    }
+    set {body = .page(newValue)}
+  }
+
+  package var history: Mss_Bus_V1_ReadHistory {
+    get {
+      if case .history(let v)? = body {return v}
+      return Mss_Bus_V1_ReadHistory()
+    }
+    set {body = .history(newValue)}
+  }
+
+  package var summary: Mss_Bus_V1_ReadSummary {
+    get {
+      if case .summary(let v)? = body {return v}
+      return Mss_Bus_V1_ReadSummary()
+    }
+    set {body = .summary(newValue)}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum OneOf_Body: Equatable, Sendable {
+    case page(Mss_Bus_V1_ReadPage)
+    case history(Mss_Bus_V1_ReadHistory)
+    case summary(Mss_Bus_V1_ReadSummary)
+
+  }
+
+  package init() {}
+}
+
+/// What is to be pushed above a position.
+package nonisolated struct Mss_Bus_V1_ReadPage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
   package var channelID: Int64 = 0
 
   package var after: Int64 = 0
@@ -722,6 +766,76 @@ package nonisolated struct Mss_Bus_V1_FetchCommand: Sendable {
 
   /// newest counts what any device could get: system and version are not looked at.
   package var anyDevice: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What a device asks for of a channel, wherever its position is.
+package nonisolated struct Mss_Bus_V1_ReadHistory: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var channelID: Int64 = 0
+
+  /// Only ids above this ...
+  package var after: Int64 = 0
+
+  /// ... and below this; 0: no bound.
+  package var before: Int64 = 0
+
+  package var count: UInt32 = 0
+
+  package var oldestFirst: Bool = false
+
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+
+  package var appVersion: String = String()
+
+  /// As in ReadPage.
+  package var ownerDeviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Where channels of one device stand.
+package nonisolated struct Mss_Bus_V1_ReadSummary: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var channels: [Mss_Bus_V1_SummaryChannel] = []
+
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+
+  package var appVersion: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_SummaryChannel: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var channelID: Int64 = 0
+
+  /// Both empty where the channel has one sync point for its user or device.
+  package var deviceID: String = String()
+
+  package var storeID: String = String()
+
+  /// Acknowledged so far; the record may be a moment behind.
+  package var stored: Int64 = 0
+
+  /// As in ReadPage.
+  package var ownerDeviceID: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -751,6 +865,75 @@ package nonisolated struct Mss_Bus_V1_FetchReply: Sendable {
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_HistoryReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// In the order asked for; valid and meant for the device, without tombstones.
+  package var entries: [Mss_Bus_V1_Oplog] = []
+
+  /// The range holds more behind next.
+  package var more: Bool = false
+
+  package var next: Int64 = 0
+
+  /// Read before the entries.
+  package var head: Int64 = 0
+
+  /// Nothing was read: another device owns the user now.
+  package var notOwner: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// One for each channel asked for, in that order.
+package nonisolated struct Mss_Bus_V1_SummaryReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var channels: [Mss_Bus_V1_ChannelStanding] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ChannelStanding: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var head: Int64 = 0
+
+  package var syncPoint: Int64 = 0
+
+  /// The newest oplog that is valid and meant for the device; absent: none was found.
+  package var last: Mss_Bus_V1_Oplog {
+    get {_last ?? Mss_Bus_V1_Oplog()}
+    set {_last = newValue}
+  }
+  /// Returns true if `last` has been explicitly set.
+  package var hasLast: Bool {self._last != nil}
+  /// Clears the value of `last`. Subsequent reads from it will return its default value.
+  package mutating func clearLast() {self._last = nil}
+
+  /// Such oplogs above the sync point, of the newest 1,000.
+  package var waiting: UInt32 = 0
+
+  /// Nothing was read: another device owns the user now.
+  package var notOwner: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _last: Mss_Bus_V1_Oplog? = nil
 }
 
 package nonisolated struct Mss_Bus_V1_AckCommands: Sendable {
@@ -1714,6 +1897,22 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .replay(newValue)}
   }
 
+  package var history: Mss_Bus_V1_HistoryReply {
+    get {
+      if case .history(let v)? = body {return v}
+      return Mss_Bus_V1_HistoryReply()
+    }
+    set {body = .history(newValue)}
+  }
+
+  package var summary: Mss_Bus_V1_SummaryReply {
+    get {
+      if case .summary(let v)? = body {return v}
+      return Mss_Bus_V1_SummaryReply()
+    }
+    set {body = .summary(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1734,6 +1933,8 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case devices(Mss_Bus_V1_DevicesReply)
     case deadLetters(Mss_Bus_V1_DeadLettersReply)
     case replay(Mss_Bus_V1_ReplayReply)
+    case history(Mss_Bus_V1_HistoryReply)
+    case summary(Mss_Bus_V1_SummaryReply)
 
   }
 
@@ -3105,7 +3306,7 @@ nonisolated extension Mss_Bus_V1_FetchCommands: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{2}\u{9}page\0\u{1}history\0\u{1}summary\0\u{c}\u{2}\u{8}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3114,34 +3315,187 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
-      case 3: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
-      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.newest) }()
-      case 6: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
-      case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
-      case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
-      case 9: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
+      case 10: try {
+        var v: Mss_Bus_V1_ReadPage?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .page(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .page(v)
+        }
+      }()
+      case 11: try {
+        var v: Mss_Bus_V1_ReadHistory?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .history(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .history(v)
+        }
+      }()
+      case 12: try {
+        var v: Mss_Bus_V1_ReadSummary?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .summary(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .summary(v)
+        }
+      }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.correlation != 0 {
       try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
     }
+    switch self.body {
+    case .page?: try {
+      guard case .page(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .history?: try {
+      guard case .history(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .summary?: try {
+      guard case .summary(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_FetchCommand, rhs: Mss_Bus_V1_FetchCommand) -> Bool {
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReadPage"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.newest) }()
+      case 5: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     if self.channelID != 0 {
-      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 2)
+      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 1)
     }
     if self.after != 0 {
-      try visitor.visitSingularInt64Field(value: self.after, fieldNumber: 3)
+      try visitor.visitSingularInt64Field(value: self.after, fieldNumber: 2)
     }
     if self.limit != 0 {
-      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 4)
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 3)
     }
     if self.newest != 0 {
-      try visitor.visitSingularUInt32Field(value: self.newest, fieldNumber: 5)
+      try visitor.visitSingularUInt32Field(value: self.newest, fieldNumber: 4)
+    }
+    if self.operatingSystem != .any {
+      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 5)
+    }
+    if !self.appVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 6)
+    }
+    if !self.ownerDeviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 7)
+    }
+    if self.anyDevice != false {
+      try visitor.visitSingularBoolField(value: self.anyDevice, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReadPage, rhs: Mss_Bus_V1_ReadPage) -> Bool {
+    if lhs.channelID != rhs.channelID {return false}
+    if lhs.after != rhs.after {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.newest != rhs.newest {return false}
+    if lhs.operatingSystem != rhs.operatingSystem {return false}
+    if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.anyDevice != rhs.anyDevice {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReadHistory"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.after) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.before) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.count) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.oldestFirst) }()
+      case 6: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.channelID != 0 {
+      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 1)
+    }
+    if self.after != 0 {
+      try visitor.visitSingularInt64Field(value: self.after, fieldNumber: 2)
+    }
+    if self.before != 0 {
+      try visitor.visitSingularInt64Field(value: self.before, fieldNumber: 3)
+    }
+    if self.count != 0 {
+      try visitor.visitSingularUInt32Field(value: self.count, fieldNumber: 4)
+    }
+    if self.oldestFirst != false {
+      try visitor.visitSingularBoolField(value: self.oldestFirst, fieldNumber: 5)
     }
     if self.operatingSystem != .any {
       try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 6)
@@ -3152,22 +3506,108 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     if !self.ownerDeviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 8)
     }
-    if self.anyDevice != false {
-      try visitor.visitSingularBoolField(value: self.anyDevice, fieldNumber: 9)
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReadHistory, rhs: Mss_Bus_V1_ReadHistory) -> Bool {
+    if lhs.channelID != rhs.channelID {return false}
+    if lhs.after != rhs.after {return false}
+    if lhs.before != rhs.before {return false}
+    if lhs.count != rhs.count {return false}
+    if lhs.oldestFirst != rhs.oldestFirst {return false}
+    if lhs.operatingSystem != rhs.operatingSystem {return false}
+    if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReadSummary"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{3}operating_system\0\u{3}app_version\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.channels.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
+    }
+    if self.operatingSystem != .any {
+      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 2)
+    }
+    if !self.appVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 3)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  package static func ==(lhs: Mss_Bus_V1_FetchCommand, rhs: Mss_Bus_V1_FetchCommand) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs.channelID != rhs.channelID {return false}
-    if lhs.after != rhs.after {return false}
-    if lhs.limit != rhs.limit {return false}
-    if lhs.newest != rhs.newest {return false}
+  package static func ==(lhs: Mss_Bus_V1_ReadSummary, rhs: Mss_Bus_V1_ReadSummary) -> Bool {
+    if lhs.channels != rhs.channels {return false}
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SummaryChannel"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}stored\0\u{3}owner_device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.storeID) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.stored) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.channelID != 0 {
+      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    if !self.storeID.isEmpty {
+      try visitor.visitSingularStringField(value: self.storeID, fieldNumber: 3)
+    }
+    if self.stored != 0 {
+      try visitor.visitSingularInt64Field(value: self.stored, fieldNumber: 4)
+    }
+    if !self.ownerDeviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SummaryChannel, rhs: Mss_Bus_V1_SummaryChannel) -> Bool {
+    if lhs.channelID != rhs.channelID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.storeID != rhs.storeID {return false}
+    if lhs.stored != rhs.stored {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
-    if lhs.anyDevice != rhs.anyDevice {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3223,6 +3663,140 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.more != rhs.more {return false}
     if lhs.notOwner != rhs.notOwner {return false}
     if lhs.discardedUpto != rhs.discardedUpto {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_HistoryReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".HistoryReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}entries\0\u{1}more\0\u{1}next\0\u{1}head\0\u{3}not_owner\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.next) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.entries.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.entries, fieldNumber: 1)
+    }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 2)
+    }
+    if self.next != 0 {
+      try visitor.visitSingularInt64Field(value: self.next, fieldNumber: 3)
+    }
+    if self.head != 0 {
+      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 4)
+    }
+    if self.notOwner != false {
+      try visitor.visitSingularBoolField(value: self.notOwner, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_HistoryReply, rhs: Mss_Bus_V1_HistoryReply) -> Bool {
+    if lhs.entries != rhs.entries {return false}
+    if lhs.more != rhs.more {return false}
+    if lhs.next != rhs.next {return false}
+    if lhs.head != rhs.head {return false}
+    if lhs.notOwner != rhs.notOwner {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SummaryReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SummaryReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.channels.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SummaryReply, rhs: Mss_Bus_V1_SummaryReply) -> Bool {
+    if lhs.channels != rhs.channels {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ChannelStanding"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0\u{3}not_owner\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._last) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.waiting) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.head != 0 {
+      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 1)
+    }
+    if self.syncPoint != 0 {
+      try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 2)
+    }
+    try { if let v = self._last {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    if self.waiting != 0 {
+      try visitor.visitSingularUInt32Field(value: self.waiting, fieldNumber: 4)
+    }
+    if self.notOwner != false {
+      try visitor.visitSingularBoolField(value: self.notOwner, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ChannelStanding, rhs: Mss_Bus_V1_ChannelStanding) -> Bool {
+    if lhs.head != rhs.head {return false}
+    if lhs.syncPoint != rhs.syncPoint {return false}
+    if lhs._last != rhs._last {return false}
+    if lhs.waiting != rhs.waiting {return false}
+    if lhs.notOwner != rhs.notOwner {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5001,7 +5575,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5218,6 +5792,32 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .replay(v)
         }
       }()
+      case 18: try {
+        var v: Mss_Bus_V1_HistoryReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .history(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .history(v)
+        }
+      }()
+      case 19: try {
+        var v: Mss_Bus_V1_SummaryReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .summary(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .summary(v)
+        }
+      }()
       default: break
       }
     }
@@ -5295,6 +5895,14 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .replay?: try {
       guard case .replay(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .history?: try {
+      guard case .history(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
+    case .summary?: try {
+      guard case .summary(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
     }()
     case nil: break
     }

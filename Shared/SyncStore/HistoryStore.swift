@@ -1,0 +1,147 @@
+import PostgreSQL
+package import SyncModel
+
+/// Reads what devices ask for themselves: oplogs anywhere in a channel, and where channels stand.
+///
+/// What one answer costs does not depend on the channel's length: rows are taken off the index one after the other, and
+/// no rule skips rows before they are counted.
+package enum HistoryStore {
+    /// One oplog that was looked at.
+    package struct Candidate: Sendable, Hashable {
+        package var id: OplogID
+        package var targeting: Targeting
+        package var payloadBytes: Int
+        /// Valid, stored, no tombstone, and of the present configuration.
+        package var isOffered: Bool
+
+        package init(id: OplogID, targeting: Targeting, payloadBytes: Int, isOffered: Bool) {
+            self.id = id
+            self.targeting = targeting
+            self.payloadBytes = payloadBytes
+            self.isOffered = isOffered
+        }
+    }
+
+    /// Whether an oplog, of the table called o, may be shown now.
+    private static let isOffered = """
+        o.payload IS NOT NULL AND o.recalls IS NULL AND o.valid_until > now()
+        """
+
+    /// The next oplogs of a range, both of whose ends are open, without their payloads.
+    package static func candidates(
+        of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int
+    ) -> Query<[Candidate]> {
+        let sql = """
+            SELECT o.oplog_id, o.operating_system, o.minimum_version, o.maximum_version,
+                coalesce(octet_length(o.payload), 0),
+                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false)
+            FROM oplog o
+            WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3
+            ORDER BY oplog_id \(oldestFirst ? "ASC" : "DESC") LIMIT $4
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(after.value), .int64(before.value), .int32(Int32(clamping: limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Candidate(
+                    id: OplogID(row.int64(0)), targeting: OplogStore.targeting(of: row, from: 1),
+                    payloadBytes: Int(row.int32(4)), isOffered: row.bool(5))
+            }
+        }
+    }
+
+    /// These oplogs in this order, but for those that expired or were recalled meanwhile.
+    package static func oplogs(of channelID: Int64, ids: [OplogID]) -> Query<[Oplog]> {
+        let sql = """
+            SELECT \(OplogStore.columns)
+            FROM unnest($2::bigint[]) WITH ORDINALITY AS i (id, ordinal)
+            JOIN oplog o ON o.channel_id = $1 AND o.oplog_id = i.id
+            WHERE \(isOffered) AND \(OplogStore.isOfConfiguration)
+            ORDER BY i.ordinal
+            """
+        let parameters: [PostgresValue] = [.int64(channelID), .int64Array(ids.map(\.value))]
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map { OplogStore.oplog(of: $0, from: 0) } }
+    }
+
+    /// A channel whose standing is asked for.
+    package struct Place: Sendable {
+        package var channelID: Int64
+        /// Nil, like the store, where the channel has one sync point for its user or device.
+        package var deviceID: DeviceID?
+        package var storeID: StoreID?
+        /// What the receiver has acknowledged; the record may be a moment behind.
+        package var stored: OplogID
+        /// Of a single-device channel: only while this device is the owner.
+        package var onlyOwner: DeviceID?
+
+        package init(channelID: Int64, deviceID: DeviceID?, storeID: StoreID?, stored: OplogID, onlyOwner: DeviceID?) {
+            self.channelID = channelID
+            self.deviceID = deviceID
+            self.storeID = storeID
+            self.stored = stored
+            self.onlyOwner = onlyOwner
+        }
+    }
+
+    /// Where a channel stands.
+    package struct Standing: Sendable {
+        package var head = OplogID.zero
+        package var syncPoint = OplogID.zero
+        /// Another device owns the user now.
+        package var isForAnother = false
+        /// Oplogs above the sync point, by whom they are restricted to; of the newest `Limits.oplogsLookedAt`.
+        package var waiting: [Targeting: Int] = [:]
+
+        package init() {}
+    }
+
+    /// One standing for each place, in their order.
+    package static func standings(of places: [Place]) -> Query<[Standing]> {
+        let sql = """
+            SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
+                g.operating_system, g.minimum_version, g.maximum_version, g.waiting
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+                WITH ORDINALITY AS i (channel_id, device_id, store_id, stored, owner, ordinal)
+            JOIN channel c ON c.channel_id = i.channel_id
+            JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+            LEFT JOIN owner w ON i.owner <> '' AND w.instance_id = c.instance_id AND w.user_id = c.target
+            CROSS JOIN LATERAL (
+                SELECT greatest(i.stored, CASE WHEN i.device_id <> '' THEN (
+                    SELECT s.oplog_id FROM sync_point s
+                    WHERE s.channel_id = i.channel_id AND s.device_id = i.device_id AND s.store_id = i.store_id)
+                ELSE (SELECT max(s.oplog_id) FROM sync_point s WHERE s.channel_id = i.channel_id) END) AS upto
+            ) p
+            LEFT JOIN LATERAL (
+                SELECT r.operating_system, r.minimum_version, r.maximum_version, count(*) AS waiting
+                FROM (
+                    SELECT o.operating_system, o.minimum_version, o.maximum_version,
+                        \(isOffered) AND o.created_at >= f.data_since AS is_offered
+                    FROM oplog o WHERE o.channel_id = i.channel_id AND o.oplog_id > p.upto
+                    ORDER BY o.oplog_id DESC LIMIT $6
+                ) r
+                WHERE r.is_offered GROUP BY 1, 2, 3
+            ) g ON true
+            ORDER BY i.ordinal
+            """
+        let parameters: [PostgresValue] = [
+            .int64Array(places.map(\.channelID)), .textArray(places.map { $0.deviceID?.text ?? "" }),
+            .textArray(places.map { $0.storeID?.text ?? "" }), .int64Array(places.map(\.stored.value)),
+            .textArray(places.map { $0.onlyOwner?.text ?? "" }), .int32(Int32(Limits.oplogsLookedAt)),
+        ]
+        let count = places.count
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            var standings = [Standing](repeating: Standing(), count: count)
+            for row in rows {
+                let index = Int(row.int64(0)) - 1
+                standings[index].head = OplogID(row.int64(1))
+                standings[index].syncPoint = OplogID(row.int64(2))
+                standings[index].isForAnother = row.bool(3)
+                if !row.isNull(7) {
+                    standings[index].waiting[OplogStore.targeting(of: row, from: 4)] = Int(row.int64(7))
+                }
+            }
+            return standings
+        }
+    }
+}

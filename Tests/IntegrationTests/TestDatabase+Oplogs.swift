@@ -1,0 +1,37 @@
+import PostgreSQL
+import TestSupport
+import Testing
+
+// Many oplogs, and how many of them a statement reads.
+extension TestDatabase {
+    /// Stores oplogs of these ids, with `x` as the payload.
+    ///
+    /// - Parameter validity: how long they are valid from now, as PostgreSQL reads intervals.
+    func fill(_ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day") throws {
+        try execute(
+            """
+            INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '',
+                now() + interval '\(validity)', now() FROM generate_series(\(first), \(last)) n;
+            UPDATE channel SET head = \(last) WHERE channel_id = \(channelID); ANALYZE oplog
+            """)
+    }
+
+    /// Rows of oplogs that a statement reads, as PostgreSQL counts them: those that a filter drops included.
+    func oplogsRead(by statement: PostgresStatement) throws -> Int {
+        // As every process of the service plans.
+        try execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        let explain = PostgresStatement("EXPLAIN (ANALYZE, TIMING OFF) " + statement.sql, statement.parameters)
+        let plan = try run([explain])[0].get().map { $0.text(0) }
+        #expect(plan.contains { $0.contains("Scan") && $0.contains(" on oplog") })
+        // How often the part of the plan runs that the line is of; 0: it does not read oplogs.
+        var (rows, runs) = (0, 0)
+        for line in plan {
+            func number(after words: String) -> Int? {
+                line.split(separator: words).dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) }
+            }
+            if line.contains("actual rows=") { runs = line.contains(" on oplog") ? number(after: "loops=") ?? 1 : 0 }
+            rows += runs * (number(after: "actual rows=") ?? number(after: "Rows Removed by Filter: ") ?? 0)
+        }
+        return rows
+    }
+}
