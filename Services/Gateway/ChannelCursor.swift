@@ -25,6 +25,8 @@ struct ChannelCursor {
     private var recalled: Set<OplogID> = []
     /// Of a simple device; nil: the device's library has a ladder of its own.
     var resends: BatchResends?
+    /// Valid oplogs up to here were left out, which the next batch tells; zero: none.
+    private var passedOver = OplogID.zero
     /// Bytes of batches sent and not yet stored, by the batch's end.
     private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
 
@@ -40,6 +42,8 @@ struct ChannelCursor {
         stored = recorded
         opensBacklog = sent < head
         holdsCaughtUp = sent < head
+        // What lies between is on no store of this device: the store is new, or older than the record.
+        passOver(upto: sent)
     }
 
     /// Whether something is to be read.
@@ -47,6 +51,11 @@ struct ChannelCursor {
 
     /// Notes that the channel reaches at least this far.
     mutating func learn(head: OplogID) { self.head = max(self.head, head) }
+
+    /// Notes that oplogs above the device's position and up to here are left out although they are valid.
+    mutating func passOver(upto: OplogID) {
+        if upto > announced { passedOver = max(passedOver, upto) }
+    }
 
     /// Notes what tombstones say, before they come in order.
     mutating func learnRecalls(of entries: [Oplog]) {
@@ -69,7 +78,7 @@ struct ChannelCursor {
     /// What of a batch goes out, and what a rule passes over.
     struct Taken {
         /// Nil when nothing goes out.
-        var batch: (after: OplogID, upto: OplogID, entries: [Oplog])?
+        var batch: (after: OplogID, upto: OplogID, entries: [Oplog], passedOverUpto: OplogID)?
         var skipped: [SkipReason: [OplogID]] = [:]
     }
 
@@ -96,7 +105,8 @@ struct ChannelCursor {
         announced = max(announced, sent)
         let bytes = new.reduce(0) { $0 + $1.payload.count }
         unacknowledged.append((announced, bytes))
-        taken.batch = (after, announced, new)
+        taken.batch = (after, announced, new, passedOver)
+        passedOver = .zero
         return taken
     }
 

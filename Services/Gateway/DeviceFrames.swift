@@ -20,6 +20,7 @@ extension Mss_Device_V1_Packet {
             $0.connected.maxFrameBytes = UInt32(DeviceProtocolLimits.toGatewayBytes)
             $0.connected.serverTimeMs = time.milliseconds
             $0.connected.firstResendMs = UInt32(limits.firstResend.wholeMilliseconds)
+            $0.connected.maxHeartbeatSeconds = UInt32(limits.longestInterval.components.seconds)
         }
     }
 
@@ -30,13 +31,47 @@ extension Mss_Device_V1_Packet {
             $0.sessionState.reason = reason
         }
     }
+
+    /// - Parameters:
+    ///   - key: the channel, where it is known.
+    ///   - fill: the answer; of a refusal nothing.
+    static func historyPage(
+        _ requestNumber: UInt32, _ refusal: Mss_Device_V1_RequestRefusal = .none,
+        of key: SessionStateMachine.ChannelKey? = nil, to identity: SessionIdentity? = nil,
+        _ fill: (inout Mss_Device_V1_HistoryPage) -> Void = { _ in }
+    ) -> Self {
+        .with {
+            $0.historyPage.requestNumber = requestNumber
+            $0.historyPage.refusal = refusal
+            if let key, let identity {
+                $0.historyPage.kind = key.kind.wire
+                $0.historyPage.bindNumber = key.kind.needsUser ? identity.bindNumber : 0
+            }
+            fill(&$0.historyPage)
+        }
+    }
+
+    static func summaryPage(
+        _ requestNumber: UInt32, _ refusal: Mss_Device_V1_RequestRefusal = .none, bindNumber: UInt32,
+        channels: [Mss_Device_V1_ChannelSummary] = [], more: Bool = false
+    ) -> Self {
+        .with {
+            $0.summaryPage.requestNumber = requestNumber
+            $0.summaryPage.refusal = refusal
+            $0.summaryPage.bindNumber = bindNumber
+            $0.summaryPage.channels = channels
+            $0.summaryPage.more = more
+        }
+    }
 }
 
 extension Mss_Device_V1_ChannelBatch {
-    /// - Parameter reread: 0 for what moves the position.
+    /// - Parameters:
+    ///   - reread: 0 for what moves the position.
+    ///   - passedOverUpto: up to here valid oplogs were left out; zero: none.
     init(
         _ key: SessionStateMachine.ChannelKey, of identity: SessionIdentity, after: OplogID, upto: OplogID,
-        entries: [Oplog], reread: UInt64 = 0
+        entries: [Oplog], reread: UInt64 = 0, passedOverUpto: OplogID = .zero
     ) {
         self = .with {
             $0.kind = key.kind.wire
@@ -46,6 +81,7 @@ extension Mss_Device_V1_ChannelBatch {
             $0.upto = upto.value
             $0.entries = entries.map(\.wire)
             $0.reread = reread
+            $0.passedOverUpto = passedOverUpto.value
         }
     }
 }

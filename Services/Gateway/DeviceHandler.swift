@@ -87,6 +87,8 @@ final class DeviceHandler: ChannelInboundHandler {
         case .send(let packet):
             writeBatches()
             write(packet)
+        case .answer(let packet):
+            write(packet)
         case .listen(let targets):
             gateway.registry.listen(number, to: targets)
         case .open(let identity, let connectionEpoch, let takesOwnership, let verdictFor):
@@ -97,6 +99,10 @@ final class DeviceHandler: ChannelInboundHandler {
             gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
         case .fetch(let request):
             gateway.fetch(request, for: handle(on: context))
+        case .readHistory(let read):
+            gateway.readHistory(read, for: handle(on: context))
+        case .readSummary(let read):
+            gateway.readSummary(read, for: handle(on: context))
         case .validate(let instanceID, let userID, let sessionID, let bindNumber):
             gateway.validate(
                 instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,

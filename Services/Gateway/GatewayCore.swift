@@ -205,6 +205,7 @@ final class GatewayCore: Sendable {
                 $0.open.connectionEpoch = connectionEpoch
                 $0.open.takesOwnership = takesOwnership
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
+                $0.open.suspended = identity.suspended.map(\.text).sorted()
             }
         } completion: { [self] result in
             tell([session]) { machine, world in
@@ -271,6 +272,51 @@ final class GatewayCore: Sendable {
                 }
                 return machine.fetched(page, channelID: request.channelID, in: world)
             }
+        }
+    }
+
+    /// Reads a page of history; without an answer the device is told to ask again.
+    func readHistory(_ read: HistoryRead, for session: SessionHandle) {
+        bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.history.channelID = read.channelID
+                $0.history.after = read.after.value
+                $0.history.before = read.before.value
+                $0.history.count = UInt32(read.count)
+                $0.history.oldestFirst = read.isOldestFirst
+                $0.history.operatingSystem = Mss_Bus_V1_OperatingSystem(read.traits.operatingSystem)
+                $0.history.appVersion = read.traits.appVersion
+                $0.history.ownerDeviceID = read.onlyOwner?.text ?? ""
+            }
+        } completion: { [self] result in
+            var page: Mss_Bus_V1_HistoryReply?
+            if case .success(let reply) = result, case .history(let history)? = reply.body { page = history }
+            tell([session]) { [page] machine, world in machine.historyRead(page, of: read.id, in: world) }
+        }
+    }
+
+    /// Reads where channels stand; without an answer the device is told to ask again.
+    func readSummary(_ read: SummaryRead, for session: SessionHandle) {
+        bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.summary.operatingSystem = Mss_Bus_V1_OperatingSystem(read.traits.operatingSystem)
+                $0.summary.appVersion = read.traits.appVersion
+                $0.summary.channels = read.channels.map { channel in
+                    .with {
+                        $0.channelID = channel.channelID
+                        $0.deviceID = channel.deviceID?.text ?? ""
+                        $0.storeID = channel.storeID?.text ?? ""
+                        $0.stored = channel.stored.value
+                        $0.ownerDeviceID = channel.onlyOwner?.text ?? ""
+                    }
+                }
+            }
+        } completion: { [self] result in
+            var page: Mss_Bus_V1_SummaryReply?
+            if case .success(let reply) = result, case .summary(let summary)? = reply.body { page = summary }
+            tell([session]) { [page] machine, world in machine.summaryRead(page, of: read.id, in: world) }
         }
     }
 

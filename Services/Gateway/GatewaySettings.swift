@@ -13,8 +13,12 @@ enum GatewaySettings {
         "MSS_GATEWAY_PRIVATE_KEY_FILE", "a PEM file with the private key", example: "server.key", default: nil)
     /// Whether the port gives browsers the demo page and the client library; the WebSocket is there in any case.
     static let web = SettingKey<String>.choice("MSS_GATEWAY_WEB", of: ["on", "off"], default: "on")
-    /// How often devices are to ping; a device silent for two and a half times this is closed.
+    /// How often devices are to ping, until they name another interval; a device silent for two and a half times the
+    /// interval is closed.
     static let heartbeat = SettingKey<Duration>.seconds("MSS_GATEWAY_HEARTBEAT_SECONDS", in: 1...3_600, default: 60)
+    /// The longest interval that a device may name; below the heartbeat it counts as that.
+    static let maxHeartbeat = SettingKey<Duration>.seconds(
+        "MSS_GATEWAY_MAX_HEARTBEAT_SECONDS", in: 1...3_600, default: 300)
     /// The first wait of the resend ladder; each later one is twice as long (spec D14).
     static let firstResend = SettingKey<Duration>.seconds("MSS_GATEWAY_FIRST_RESEND_SECONDS", in: 1...600, default: 10)
     /// Devices that an immediate global push goes to in a second.
@@ -23,7 +27,6 @@ enum GatewaySettings {
 
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, web.erased,
-        heartbeat.erased,
-        firstResend.erased, globalPace.erased,
+        heartbeat.erased, maxHeartbeat.erased, firstResend.erased, globalPace.erased,
     ]
 }

@@ -18,7 +18,8 @@ struct Main {
                 context, extra: .notices(gatewayID: gatewayID), consumptions: [notices]
             ) { link.core?.surroundingsChanged() }
             let limits = SessionLimits(
-                heartbeat: settings[GatewaySettings.heartbeat], firstResend: settings[GatewaySettings.firstResend])
+                heartbeat: settings[GatewaySettings.heartbeat], maxHeartbeat: settings[GatewaySettings.maxHeartbeat],
+                firstResend: settings[GatewaySettings.firstResend])
             let core = GatewayCore(gatewayID: gatewayID, limits: limits, control: control, logger: context.logger)
             link.set(core)
             control.bus.onConnectionChange { isConnected in

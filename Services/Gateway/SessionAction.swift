@@ -5,8 +5,10 @@ import SyncModel
 enum SessionAction {
     /// One channel's batch for the next push frame.
     case push(Mss_Device_V1_ChannelBatch, handedOut: [OplogID], channelID: Int64)
-    /// Any other frame.
+    /// Any other frame, behind the batches before it.
     case send(Mss_Device_V1_Packet)
+    /// The answer to a request: no batch waits for it, and it for none.
+    case answer(Mss_Device_V1_Packet)
     /// Listen for notices of these targets, and of no others.
     case listen([TargetAddress])
     /// Register the session, or announce it again; the answer comes back with the bind it was asked for.
@@ -15,6 +17,10 @@ enum SessionAction {
     case update(SessionIdentity, connectionEpoch: Int64, verdictFor: Duration)
     /// Read a page.
     case fetch(PageRequest)
+    /// Read a page of history.
+    case readHistory(HistoryRead)
+    /// Read where channels stand.
+    case readSummary(SummaryRead)
     /// Ask the tenant; the answer comes back with the bind it was asked for.
     case validate(instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32)
     /// Record a sync point.
@@ -50,6 +56,41 @@ struct PageRequest: Hashable, Sendable {
     var onlyOwner: DeviceID?
 }
 
+/// A page of history that a device asks for.
+struct HistoryRead: Hashable, Sendable {
+    /// Names the request to the session.
+    var id: UInt64
+    var channelID: Int64
+    /// Both ends are open; before 0: no end.
+    var after: OplogID
+    var before: OplogID
+    var count: Int
+    var isOldestFirst: Bool
+    var traits: DeviceTraits
+    /// Of a single-device channel: only while this device is the owner.
+    var onlyOwner: DeviceID?
+}
+
+/// Channels whose standing a device asks for.
+struct SummaryRead: Hashable, Sendable {
+    /// One of the channels.
+    struct Channel: Hashable, Sendable {
+        var channelID: Int64
+        /// Nil, like the store, where the channel has one sync point for its user or device.
+        var deviceID: DeviceID?
+        var storeID: StoreID?
+        /// The device has acknowledged this; the record may be a moment behind.
+        var stored: OplogID
+        /// Of a single-device channel: only while this device is the owner.
+        var onlyOwner: DeviceID?
+    }
+
+    /// Names the request to the session.
+    var id: UInt64
+    var channels: [Channel]
+    var traits: DeviceTraits
+}
+
 /// What an app did with oplogs, by channel.
 struct ConfirmedReport: Sendable {
     /// An oplog that was given to the app more than once, or is given up.
@@ -77,6 +118,8 @@ struct SessionIdentity: Sendable {
     var isForeground: Bool
     /// It does not tell stored from confirmed (spec D13).
     var isSimple: Bool
+    /// Business types whose data it does not take now.
+    var suspended: Set<BizType>
     /// Nil: no user bound.
     var userID: UserID?
     var sessionID: String

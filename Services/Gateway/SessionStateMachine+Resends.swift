@@ -2,7 +2,7 @@ import BusMessages
 import DeviceProtocol
 import SyncModel
 
-// What goes to a device more than once: re-reads, and what a simple device does not acknowledge.
+// What goes to a device more than once, and what its app did with oplogs.
 extension SessionStateMachine {
     /// Re-reads go out as batches of their own, by the same rules as everything else.
     mutating func sendRereads(to identity: SessionIdentity, in world: SessionSurroundings) -> [SessionAction] {
@@ -25,6 +25,33 @@ extension SessionStateMachine {
                 reread: UInt64(bitPattern: reread.rereadID))
             return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
         }
+    }
+
+    /// What the app did with oplogs.
+    func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
+        guard let identity else { return [] }
+        var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID, userID: identity.userID)
+        for item in report.channels {
+            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber) else { continue }
+            found.confirmed[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
+        }
+        for item in report.resent {
+            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber), item.oplogID <= cursor.head.value
+            else { continue }
+            found.resent.append(
+                ConfirmedReport.Resent(
+                    channelID: cursor.channelID, oplogID: OplogID(item.oplogID),
+                    attempts: min(Int(item.attempts), Limits.resendHandOuts), isDead: item.dead))
+        }
+        return [.confirm(found)]
+    }
+
+    /// The channel that a frame names; nil for an unknown one, and for one of an earlier bind.
+    func cursor(_ kind: Mss_Device_V1_ChannelKind, _ bizType: String, bind: UInt32) -> ChannelCursor? {
+        guard let kind = SyncModel.ChannelKind(wire: kind), !kind.needsUser || bind == identity?.bindNumber else {
+            return nil
+        }
+        return cursors[ChannelKey(kind: kind, bizType: BizType(bizType))]
     }
 
     /// A simple device's acknowledgement is its app's too (spec D13); nobody waits for an answer.

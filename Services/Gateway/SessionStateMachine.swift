@@ -42,21 +42,26 @@ struct SessionStateMachine {
     /// Channels whose last page moved nothing; they are read on at `retryAt`.
     private var pausedFetches: [ChannelKey] = []
     /// The last word of the store on whether this device owns the bound user (spec D8).
-    private var ownsUser = false
+    var ownsUser = false
     var rereads = SessionRereads()
+    var requests = SessionRequests()
     private var needsOpen = false
     private(set) var isRegistering = false
     /// Something came up while a registration was on its way, whose answer may not know it.
     private var announcesAgain = false
-    private var opensBind = false
+    /// The user was bound, which is not registered yet.
+    private(set) var opensBind = false
     private var announcesCaughtUp = false
     var windowUsed = 0
     private var lastHeard: ContinuousClock.Instant
+    /// The next ping comes after at most so long.
+    private var interval: Duration
     private let limits: SessionLimits
 
     init(limits: SessionLimits, now: ContinuousClock.Instant) {
         self.limits = limits
         lastHeard = now
+        interval = limits.heartbeat
     }
 
     /// Pages of the opening's backlog are on their way: those that are here wait for them, to travel together (spec D5).
@@ -81,9 +86,18 @@ struct SessionStateMachine {
         case (_, .bind(let bind)):
             return received(bind, in: world)
         case (_, .ping(let ping)):
+            if ping.intervalSeconds > 0 {
+                interval = min(.seconds(Int64(ping.intervalSeconds)), limits.longestInterval)
+            }
             return [.send(.with { $0.pong.number = ping.number })]
         case (_, .foreground(let state)):
             return received(foreground: state.foreground, in: world)
+        case (_, .subscriptions(let subscriptions)):
+            return received(subscriptions, in: world)
+        case (_, .historyRequest(let request)):
+            return received(request, in: world)
+        case (_, .summaryRequest(let request)):
+            return received(request, in: world)
         case (.open, .storedAck(let ack)):
             return received(ack, in: world)
         case (.open, .confirmReport(let report)):
@@ -108,11 +122,13 @@ struct SessionStateMachine {
         guard Self.isIdentifier(connect.deviceID), Self.isIdentifier(connect.storeID) else {
             return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
         }
+        guard let suspended = Self.suspended(connect.suspended) else { return closeForTooManySuspended() }
         identity = SessionIdentity(
             instanceID: instanceID, deviceID: DeviceID(connect.deviceID), storeID: StoreID(connect.storeID),
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
-            isForeground: !connect.background, isSimple: connect.simple, userID: nil, sessionID: "", bindNumber: 0)
+            isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
+            userID: nil, sessionID: "", bindNumber: 0)
         note(connect.syncPoints, needingUser: false)
         phase = .opening
         if connect.hasBind {
@@ -159,6 +175,21 @@ struct SessionStateMachine {
     }
 
     private mutating func received(
+        _ subscriptions: Mss_Device_V1_Subscriptions, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard let suspended = Self.suspended(subscriptions.suspended) else { return closeForTooManySuspended() }
+        guard let current = identity, current.suspended != suspended else { return [] }
+        identity?.suspended = suspended
+        let actions = readOn(in: world)
+        // Announced, not updated: the store then has the lists in their order, whatever is lost on the way.
+        return actions + announce(in: world)
+    }
+
+    private mutating func closeForTooManySuspended() -> [SessionAction] {
+        close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
+    }
+
+    private mutating func received(
         _ ack: Mss_Device_V1_StoredAck, in world: SessionSurroundings
     ) -> [SessionAction] {
         var actions: [SessionAction] = []
@@ -192,36 +223,11 @@ struct SessionStateMachine {
             upto: upto)
     }
 
-    private func hasReceiverPerStore(
+    /// Whether each store has a sync point of its own in the channel, not the user or device as a whole.
+    func hasReceiverPerStore(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Bool {
         world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
-    }
-
-    private func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
-        guard let identity else { return [] }
-        var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID, userID: identity.userID)
-        for item in report.channels {
-            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber) else { continue }
-            found.confirmed[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
-        }
-        for item in report.resent {
-            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber), item.oplogID <= cursor.head.value
-            else { continue }
-            found.resent.append(
-                ConfirmedReport.Resent(
-                    channelID: cursor.channelID, oplogID: OplogID(item.oplogID),
-                    attempts: min(Int(item.attempts), Limits.resendHandOuts), isDead: item.dead))
-        }
-        return [.confirm(found)]
-    }
-
-    /// The channel that a frame names; nil for an unknown one, and for one of an earlier bind.
-    private func cursor(_ kind: Mss_Device_V1_ChannelKind, _ bizType: String, bind: UInt32) -> ChannelCursor? {
-        guard let kind = SyncModel.ChannelKind(wire: kind), !kind.needsUser || bind == identity?.bindNumber else {
-            return nil
-        }
-        return cursors[ChannelKey(kind: kind, bizType: BizType(bizType))]
     }
 
     // MARK: Registration
@@ -315,7 +321,10 @@ struct SessionStateMachine {
         guard
             phase == .opening || phase == .open, let identity, identity.isTarget(notice.address.target)
         else { return [] }
-        for case let id? in notice.entries.map(\.recalls) { rereads.recall(id, channelID: notice.channelID) }
+        for case let id? in notice.entries.map(\.recalls) {
+            rereads.recall(id, channelID: notice.channelID)
+            requests.recall(id, channelID: notice.channelID)
+        }
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
         if phase == .opening || isRegistering, cursors[key] == nil {
             let known = earlyHeads[notice.address]?.head ?? .zero
@@ -382,6 +391,7 @@ struct SessionStateMachine {
         let entries = reply.entries.map(Oplog.init(bus:))
         var actions: [SessionAction] = []
         if reply.discardedUpto > reply.after {
+            cursors[key]?.passOver(upto: OplogID(reply.discardedUpto))
             actions.append(
                 .discarded(
                     channelID: channelID, after: OplogID(reply.after), upto: OplogID(reply.discardedUpto)))
@@ -414,38 +424,11 @@ struct SessionStateMachine {
         }
         windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
         var message = Mss_Device_V1_ChannelBatch(
-            key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries)
+            key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
+            passedOverUpto: batch.passedOverUpto)
         if let numbered = cursor.resends?.sent(message, of: batch.entries, now: world.now) { message = numbered }
         actions.append(.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID))
         return actions
-    }
-
-    /// Why a channel's data may not go out now.
-    enum Withholding {
-        /// This gateway may be wrong about its sessions; nothing about the device has changed.
-        case noLease
-        /// What comes meanwhile is a backlog (spec D10).
-        case notEligible(Obstacle)
-    }
-
-    /// The rule of hand-out, asked at every batch (design §1; spec §1, Eligible). Nil: it may go out.
-    func withholding(
-        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
-    ) -> Withholding? {
-        guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
-        let found = world.configuration(identity.instanceID, key.bizType)
-        let configuration = found?.kind == key.kind ? found : nil
-        let obstacle =
-            Obstacle(instance: world.instance(identity.instanceID), configuration: configuration)
-            ?? configuration?.rules.obstacle(
-                isSuspended: false, isOwner: ownsUser, hasValidVerdict: check.verdict.allowsDelivery(at: world.now))
-        return obstacle.map { .notEligible($0) }
-    }
-
-    private func isSingleDevice(
-        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
-    ) -> Bool {
-        world.configuration(identity.instanceID, key.bizType)?.isSingleDevice ?? false
     }
 
     /// Records what the device has, or was spared, beyond what the server knew.
@@ -553,7 +536,7 @@ struct SessionStateMachine {
         if phase == .awaitingConnect, silence >= limits.connectDeadline {
             return close(.protocolViolation, "no Connect within \(limits.connectDeadline)")
         }
-        if silence >= limits.idleLimit { return close(.idle, "nothing heard for \(limits.idleLimit)") }
+        if silence >= interval * 5 / 2 { return close(.idle, "nothing heard for \(interval * 5 / 2)") }
         var actions: [SessionAction] = []
         if check.isDue(at: world.now) { actions += validate(in: world) }
         if let due = retryAt, due <= world.now {

@@ -16,8 +16,10 @@ struct SessionSurroundings {
 struct SessionLimits: Sendable {
     /// From accept to the first frame (reliability SEC2).
     var connectDeadline = Duration.seconds(5)
-    /// The device pings this often.
+    /// The device pings this often, until it names another interval.
     var heartbeat = Duration.seconds(60)
+    /// The longest interval that a device may name; below the heartbeat it counts as that.
+    var maxHeartbeat = Duration.seconds(300)
     /// Unstored bytes of payload on one connection; a slow device's backlog waits in the database (reliability R9).
     var windowBytes = 256 * 1_024
     /// The first wait of the resend ladder, told to every device (spec D14).
@@ -25,6 +27,6 @@ struct SessionLimits: Sendable {
     /// Before a failed request to another process is repeated.
     var retryDelay = Duration.milliseconds(500)
 
-    /// Silence after which the connection counts as dead.
-    var idleLimit: Duration { heartbeat * 5 / 2 }
+    /// The longest interval between pings.
+    var longestInterval: Duration { max(heartbeat, maxHeartbeat) }
 }

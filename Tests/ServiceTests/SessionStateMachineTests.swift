@@ -7,129 +7,7 @@ import Testing
 
 @testable import Gateway
 
-/// One session with a world that the test sets, and what it answered.
-private struct Bench {
-    static let instance = Instance(
-        id: InstanceID("i"), name: "i", isEnabled: true, validatorURL: "http://tenant", verdictLifetime: .seconds(600))
-
-    var machine: SessionStateMachine
-    var now = ContinuousClock.now
-    var holdsLease = true
-    var configurations: [BizType: SyncConfiguration] = [:]
-
-    init(_ configurations: [SyncConfiguration] = [Bench.configuration("B")]) {
-        machine = SessionStateMachine(limits: SessionLimits(), now: now)
-        for configuration in configurations { self.configurations[configuration.bizType] = configuration }
-    }
-
-    static func configuration(
-        _ bizType: String, kind: SyncModel.ChannelKind = .user, multiDevice: Bool = true, checks: Bool = false,
-        repush: RepushMode = .all
-    ) -> SyncConfiguration {
-        SyncConfiguration(
-            instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind, isMultiDevice: multiDevice,
-            isPersistent: true, repush: repush, checksSession: checks, isOnline: true)
-    }
-
-    var world: SessionSurroundings {
-        let configurations = configurations
-        return SessionSurroundings(
-            now: now, wallTime: WallTime(milliseconds: 1_000), holdsLease: holdsLease,
-            configuration: { _, bizType in configurations[bizType] },
-            instance: { $0 == Bench.instance.id ? Bench.instance : nil }, random: 0.5)
-    }
-
-    mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {
-        machine.received(.with(fill), in: world)
-    }
-
-    /// Connects with user u bound and registers with these channels: (bizType, channel id, head, sync point).
-    @discardableResult
-    mutating func open(_ channels: [(String, Int64, Int64, Int64)] = []) -> [SessionAction] {
-        _ = receive {
-            $0.connect.protocolVersion = 1
-            $0.connect.instanceID = "i"
-            $0.connect.deviceID = "d"
-            $0.connect.storeID = "s"
-            $0.connect.appVersion = "1"
-            $0.connect.bind.bindNumber = 1
-            $0.connect.bind.userID = "u"
-            $0.connect.bind.sessionID = "session"
-        }
-        return machine.registered(Self.reply(channels), bindNumber: 1, in: world)
-    }
-
-    static func reply(_ channels: [(String, Int64, Int64, Int64)], epoch: Int64 = 7) -> Mss_Bus_V1_SessionReply {
-        .with {
-            $0.connectionEpoch = epoch
-            $0.channels = channels.map { bizType, id, head, point in
-                .with {
-                    $0.channelID = id
-                    $0.target = target.bus
-                    $0.bizType = bizType
-                    $0.head = head
-                    $0.syncPoint = point
-                }
-            }
-        }
-    }
-
-    static let target = TargetAddress(instanceID: instance.id, kind: .user, target: "u")
-
-    static func notice(
-        _ bizType: String, channel: Int64, after: Int64, ids: [Int64], payload: Int = 1, owner: String? = nil,
-        targeting: Targeting = .everyone, persistent: Bool = true
-    ) -> ChannelNotice {
-        ChannelNotice(
-            channelID: channel, address: ChannelAddress(target: target, bizType: BizType(bizType)),
-            after: OplogID(after), upto: OplogID(ids.last ?? after),
-            entries: ids.map { oplog($0, payload: payload, targeting: targeting, persistent: persistent) },
-            owner: owner.map { DeviceID($0) })
-    }
-
-    static func oplog(
-        _ id: Int64, payload: Int = 1, targeting: Targeting = .everyone, persistent: Bool = true
-    ) -> Oplog {
-        Oplog(
-            id: OplogID(id), thirdMessageID: ThirdMessageID("m\(id)"), payload: Array(repeating: 120, count: payload),
-            isBinary: false, targeting: targeting, validUntil: WallTime(milliseconds: 2_000),
-            createdAt: WallTime(milliseconds: 0), isPersistent: persistent)
-    }
-
-    static func page(after: Int64, ids: [Int64], more: Bool = false) -> Mss_Bus_V1_FetchReply {
-        .with {
-            $0.after = after
-            $0.upto = ids.last ?? after
-            $0.entries = ids.map { oplog($0).bus }
-            $0.more = more
-        }
-    }
-}
-
-extension [SessionAction] {
-    fileprivate var pushed: [Int64] {
-        flatMap { action -> [Int64] in
-            if case .push(let batch, _, _) = action { return batch.entries.map(\.oplogID) }
-            return []
-        }
-    }
-    fileprivate var batches: [Mss_Device_V1_ChannelBatch] {
-        compactMap { if case .push(let batch, _, _) = $0 { batch } else { nil } }
-    }
-    fileprivate var fetches: [(after: Int64, newest: Int)] {
-        compactMap { if case .fetch(let page) = $0 { (page.after.value, page.newest) } else { nil } }
-    }
-    fileprivate var closeCode: CloseCode? {
-        compactMap { if case .close(let code, _) = $0 { code } else { nil } }.first
-    }
-    fileprivate var isCaughtUp: Bool {
-        contains { if case .send(let packet) = $0, case .caughtUp? = packet.body { true } else { false } }
-    }
-    fileprivate var recorded: [Int64] {
-        compactMap { if case .record(_, _, _, let upto) = $0 { upto.value } else { nil } }
-    }
-    fileprivate var opens: Int { count { if case .open = $0 { true } else { false } } }
-}
+private typealias Bench = SessionBench
 
 @Suite("A device session, from its first frame to its end")
 struct SessionStateMachineTests {
@@ -476,7 +354,7 @@ struct SessionStateMachineTests {
         #expect(bench.machine.ticked(in: bench.world).closeCode == .protocolViolation)
         bench = Bench()
         bench.open()
-        bench.now += SessionLimits().idleLimit - .seconds(1)
+        bench.now += SessionLimits().heartbeat * 5 / 2 - .seconds(1)
         #expect(bench.machine.ticked(in: bench.world).closeCode == nil)
         bench.now += .seconds(1)
         #expect(bench.machine.ticked(in: bench.world).closeCode == .idle)
