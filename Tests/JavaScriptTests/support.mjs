@@ -176,7 +176,7 @@ export class Device {
 
   /** The connection breaks and the device connects again. */
   async reconnect() {
-    this.socket.onclose();
+    this.socket.onclose?.();
     await this.redial();
     await this.greet();
   }
