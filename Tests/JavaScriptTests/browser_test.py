@@ -18,6 +18,28 @@ import urllib.request
 from playwright.sync_api import expect, sync_playwright
 
 
+# The store by itself: a transaction is whole or not there; trimming keeps the newest payloads and forgets the oldest.
+STORE = """async () => {
+  const { IndexedDBStore } = await import('/mss-client.js');
+  const store = new IndexedDBStore(`test ${crypto.randomUUID()}`);
+  await store.open();
+  const payload = new Uint8Array(3);
+  const of = (at) => ['confirmed', `key ${at}`, { at, id: 2n ** 62n + BigInt(at), payload }];
+  await store.write([...Array(20).keys()].map(of));
+  const broken = await store.write([of(20), ['confirmed', 'bad', () => {}]]).then(() => 'written', () => 'refused');
+  const found = async () => {
+    const rows = await store.all('confirmed');
+    return [rows.length, rows.filter(([, value]) => value.payload).length];
+  };
+  const before = await found();
+  await store.trim(5, 9);
+  const newest = await store.newest(3);
+  const result = { broken, before, after: await found(), newest: newest.map(({ at, id }) => [at, String(id)]) };
+  store.close();
+  return result;
+}"""
+
+
 class PlayedGateway:
     """The fake one."""
 
@@ -188,8 +210,14 @@ class Run:
         self.page.locator("#disconnect").click()
         expect(self.page.locator("#status")).to_have_attribute("data-status", "0")
 
+    def store(self):
+        found = self.page.evaluate(STORE)
+        newest = [[at, str(2**62 + at)] for at in (19, 18, 17)]
+        assert found == {"broken": "refused", "before": [20, 20], "after": [10, 5], "newest": newest}, found
+
     def walk(self):
-        for step in (self.live, self.looks, self.reload, self.by_hand, self.two_tabs, self.restart, self.buttons):
+        for step in (self.store, self.live, self.looks, self.reload, self.by_hand, self.two_tabs, self.restart,
+                     self.buttons):
             step()
             print(f"ok {step.__name__}")
         assert not self.problems, self.problems

@@ -363,10 +363,16 @@ export class IndexedDBStore {
       const transaction = this.#database.transaction(names, 'readwrite', { durability: 'strict' });
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error ?? new Error('the transaction was aborted'));
-      for (const [table, key, value] of changes) {
-        const store = transaction.objectStore(table);
-        if (value === undefined) store.delete(key);
-        else store.put(value, key);
+      try {
+        for (const [table, key, value] of changes) {
+          const store = transaction.objectStore(table);
+          if (value === undefined) store.delete(key);
+          else store.put(value, key);
+        }
+      } catch (error) {
+        // A value that cannot be stored throws at once; without this what came before it would be committed.
+        transaction.abort();
+        reject(error);
       }
     });
   }
