@@ -177,6 +177,16 @@ let tests: [Target] = [
         name: "HouseRulesTests", path: "Tests/HouseRulesTests", swiftSettings: strict),
 ]
 
+// Only for `deploy/fuzz`: it links where libFuzzer brings the main function.
+let fuzzers: [Target] =
+    Context.environment["MSS_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "FuzzFrames", dependencies: ["DeviceProtocol", protobuf, nioCore], path: "Tests/Fuzz/FuzzFrames",
+            swiftSettings: strict)
+    ]
+
 let package = Package(
     name: "mobile-sync-service",
     platforms: [.macOS(.v15), .iOS(.v18)],
@@ -204,5 +214,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
-    targets: ground + words + formatsAndDrivers + kits + faces + services + tests
+    targets: ground + words + formatsAndDrivers + kits + faces + services + tests + fuzzers
 )
