@@ -13,6 +13,9 @@ struct Main {
     }
 }
 
+/// Processor time for one input, in microseconds: libFuzzer's own limit also counts what a busy machine takes away.
+private let patience = 1_000_000
+
 /// libFuzzer's loop, which takes its arguments from the command line and ends the process on a finding.
 ///
 /// - Parameter each: called with every input.
