@@ -19,6 +19,9 @@ struct SourceFile: Sendable {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
+    /// What programs write: Python's cache, and the fuzzer's inputs, which are no text.
+    private static let madeFolders = ["/__pycache__/", "/Fuzz/corpus/"]
+
     /// Every file that people write, in path order.
     static func all() throws -> [SourceFile] {
         var files: [SourceFile] = []
@@ -26,7 +29,7 @@ struct SourceFile: Sendable {
             let start = root.appending(path: folder)
             let contents = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)
             while let url = contents?.nextObject() as? URL {
-                guard !url.hasDirectoryPath, !url.path.contains("/__pycache__/") else { continue }
+                guard !url.hasDirectoryPath, !madeFolders.contains(where: url.path.contains) else { continue }
                 try files.append(read(url))
             }
         }
