@@ -131,7 +131,7 @@ let services: [Target] = [
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
             "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, unixSignals,
+            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
         ],
         path: "Services/ControlTool", swiftSettings: strict),
 ]

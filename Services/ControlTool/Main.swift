@@ -8,6 +8,6 @@ struct ControlTool: AsyncParsableCommand {
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, ApplyCommand.self, PushCommand.self,
             PushGlobalCommand.self, RecallCommand.self, ExplainCommand.self, DevicesCommand.self,
-            DeadLettersCommand.self, ListenCommand.self, LoadCommand.self,
+            DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
         ])
 }

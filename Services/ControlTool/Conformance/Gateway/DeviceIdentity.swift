@@ -1,0 +1,50 @@
+import DeviceProtocol
+import Foundation
+import SwiftProtobuf
+
+/// Who a scripted device says it is.
+struct DeviceIdentity: Sendable {
+    var instance: String
+    var device: String
+    var store: String
+    var user: String
+    let session = "conformance"
+
+    /// A device and a user that nobody has seen before.
+    static func fresh(instance: String) -> DeviceIdentity {
+        let mark = UUID().uuidString.prefix(13)
+        return DeviceIdentity(instance: instance, device: "cf-d-\(mark)", store: "cf-s-\(mark)", user: "cf-u-\(mark)")
+    }
+
+    /// Another device of the same user.
+    func otherDevice() -> DeviceIdentity {
+        var other = DeviceIdentity.fresh(instance: instance)
+        other.user = user
+        return other
+    }
+
+    /// The first frame, without a bind.
+    var connect: Mss_Device_V1_Packet {
+        .with {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = instance
+            $0.connect.deviceID = device
+            $0.connect.storeID = store
+            $0.connect.osName = "iOS"
+            $0.connect.appVersion = "1.0"
+        }
+    }
+
+    /// A bind of the user.
+    func bind(_ number: UInt32, points: [Mss_Device_V1_SyncPoint] = []) -> Mss_Device_V1_Bind {
+        .with {
+            $0.bindNumber = number
+            $0.userID = user
+            $0.sessionID = session
+            $0.syncPoints = points
+        }
+    }
+
+    /// The same as a frame.
+    func bindFrame(_ number: UInt32) -> Mss_Device_V1_Packet { .with { $0.bind = bind(number) } }
+}
