@@ -31,6 +31,8 @@ struct ListenCommand: AsyncParsableCommand {
     var fresh = false
     @Flag(help: "Print one JSON object per oplog.")
     var json = false
+    @Flag(help: "Do not confirm what is printed: it comes again, as to an app that fails.")
+    var noConfirm = false
     @Option(help: "End after this many oplogs.")
     var count: Int?
     @Option(help: "The operating system's name.")
@@ -48,11 +50,11 @@ struct ListenCommand: AsyncParsableCommand {
         if let user { try client.bind(userID: user, sessionID: session) }
         let events = client.events
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
-        let (line, count) = (OplogLine(isJSON: json), count)
+        let (line, count, confirms) = (OplogLine(isJSON: json), count, !noConfirm)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await client.run() }
             group.addTask { for await _ in signals { return } }
-            group.addTask { try await Self.printOplogs(of: client, as: line, count: count) }
+            group.addTask { try await Self.printOplogs(of: client, as: line, count: count, confirms: confirms) }
             group.addTask {
                 for await event in events { Self.note(event) }
                 try await Task.sleep(for: .seconds(86_400 * 365))
@@ -108,12 +110,14 @@ struct ListenCommand: AsyncParsableCommand {
         return name
     }
 
-    private static func printOplogs(of client: SyncClient, as line: OplogLine, count: Int?) async throws {
+    private static func printOplogs(
+        of client: SyncClient, as line: OplogLine, count: Int?, confirms: Bool
+    ) async throws {
         var left = count
         for try await oplog in client.allOplogs() {
             // Unbuffered, and confirmed only after it: a reader at the other end of a pipe has the line by then.
             try FileHandle.standardOutput.write(contentsOf: Data(line.text(of: oplog).utf8))
-            try await client.confirm(oplog)
+            if confirms { try await client.confirm(oplog) }
             guard let rest = left.map({ $0 - 1 }) else { continue }
             if rest == 0 { return }
             left = rest
