@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    @Suite("The conformance kit")
+    struct ConformanceTests {
+        /// Rules of the text that the client library does not hold yet.
+        private static let clientGaps: Set = ["close/3000-connects-elsewhere", "close/3999-connects-elsewhere"]
+
+        private struct Report: Decodable {
+            struct Item: Decodable {
+                let name: String
+                let verdict: String
+                let seen: String
+            }
+
+            let cases: [Item]
+            var failures: [Item] { cases.filter { $0.verdict == "FAIL" } }
+            var failedNames: Set<String> { Set(failures.map(\.name)) }
+        }
+
+        let stack: Stack
+
+        init() throws { stack = try RunningSystem.stack }
+
+        private func run(_ arguments: [String]) async throws -> Report {
+            let outcome = try await stack.tool(["conformance"] + arguments)
+            let line = outcome.output.split(separator: "\n").last { $0.hasPrefix("{") }
+            return try JSONDecoder().decode(
+                Report.self, from: Data(try requireValue(line, "no report: \(outcome.output)").utf8))
+        }
+
+        private func runGateway(port: Int, _ more: [String]) async throws -> Report {
+            try await run(
+                [
+                    "gateway", "--port", "\(port)", "--ca", stack.certificateAuthority, "--instance", Stack.instance,
+                    "--api", "http://127.0.0.1:\(stack.apis[0])", "--biz-type", "UCHAT", "--device-biz-type",
+                    "DEVICE-LOCK", "--json", "--allow-unsupported",
+                ] + more)
+        }
+
+        /// - Parameter proxy: where the client connects; nil: to the kit itself.
+        private func runClient(proxy: Int? = nil, _ more: [String]) async throws -> Report {
+            try await run(
+                ["client", "--no-confirm-arguments=--no-confirm", "--json"] + more + [
+                    "--", StackPlan.binaries.appending(path: "mssctl").path, "listen", "--json", "--host", "{host}",
+                    "--port", proxy.map { "\($0)" } ?? "{port}", "--ca",
+                    proxy == nil ? "{ca}" : stack.certificateAuthority, "--instance", "{instance}", "--device",
+                    "{device}", "--user", "{user}", "--session", "{session}", "--store", "{store}", "--app-version",
+                    "{app-version}",
+                ])
+        }
+
+        @Test("the gateway does what DeviceProtocol.md says") func gateway() async throws {
+            let report = try await runGateway(port: stack.gateways[0], [])
+            #expect(report.cases.count > 150)
+            #expect(report.failedNames == [], "\(report.failures)")
+        }
+
+        @Test("the client library does what DeviceProtocol.md says") func client() async throws {
+            let report = try await runClient([])
+            #expect(report.cases.count > 110)
+            #expect(report.failedNames.subtracting(Self.clientGaps) == [], "\(report.failures)")
+        }
+
+        @Test("a gateway is found out that", arguments: BrokenImplementation.gateways)
+        func brokenGateway(broken: BrokenImplementation) async throws {
+            let proxy = try await FrameProxy.start(stack, before: stack.gateways[0], broken.fault)
+            let report = try await runGateway(
+                port: proxy.port, ["--filter", broken.cases.joined(separator: ",")])
+            await proxy.stop()
+            #expect(report.cases.count > 1)
+            #expect(report.failedNames == [broken.finder], "\(report.failures)")
+        }
+
+        @Test("a client is found out that", arguments: BrokenImplementation.clients)
+        func brokenClient(broken: BrokenImplementation) async throws {
+            let port = try FreePorts.take(1)[0]
+            let proxy = try await FrameProxy.start(stack, before: port, broken.fault)
+            let report = try await runClient(
+                proxy: proxy.port, ["--port", "\(port)", "--filter", broken.cases.joined(separator: ",")])
+            await proxy.stop()
+            #expect(report.cases.count > 1)
+            #expect(report.failedNames == [broken.finder], "\(report.failures)")
+        }
+    }
+}
