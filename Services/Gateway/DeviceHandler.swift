@@ -24,6 +24,8 @@ final class DeviceHandler: ChannelInboundHandler {
     private var waitingSince: ContinuousClock.Instant?
     /// How long they wait for the pages of other channels at the most, looked at with the next event.
     private static let gathering = Duration.milliseconds(300)
+    /// How long a Close frame has to leave.
+    private static let closeLimit = TimeAmount.seconds(1)
 
     /// - Parameter acceptedAt: from when on the first frame is waited for.
     init(gateway: GatewayCore, number: UInt64, acceptedAt: ContinuousClock.Instant) {
@@ -183,5 +185,8 @@ final class DeviceHandler: ChannelInboundHandler {
             }, into: &buffer)
         context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil)
         }
+        // Without a handshake, and when the device reads nothing, the frame never leaves.
+        let channel = context.channel
+        context.eventLoop.scheduleTask(in: Self.closeLimit) { channel.close(promise: nil) }
     }
 }

@@ -123,6 +123,9 @@ struct SessionStateMachine {
             return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
         }
         guard let suspended = Self.suspended(connect.suspended) else { return closeForTooManySuspended() }
+        guard !connect.hasBind || connect.bind.bindNumber > 0 else {
+            return close(.protocolViolation, "bind_number starts at 1")
+        }
         identity = SessionIdentity(
             instanceID: instanceID, deviceID: DeviceID(connect.deviceID), storeID: StoreID(connect.storeID),
             traits: DeviceTraits(

@@ -20,6 +20,18 @@ struct SessionStateMachineTests {
         #expect(bench.receive { $0.connect.protocolVersion = 1 }.closeCode == .protocolViolation)
     }
 
+    @Test("a bind number within Connect starts at 1") func bindNumberZero() {
+        var bench = Bench()
+        let actions = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.bind.userID = "u"
+        }
+        #expect(actions.closeCode == .protocolViolation)
+    }
+
     @Test("an unknown instance is told to stay away")
     func unknownInstance() {
         var bench = Bench()
