@@ -96,6 +96,7 @@ extension Oplog {
             $0.thirdMessageID = thirdMessageID.text
             $0.createdAtMs = createdAt.milliseconds
             $0.recalls = recalls?.value ?? 0
+            $0.validUntilMs = validUntil.milliseconds
         }
     }
 }

@@ -53,6 +53,12 @@ final class DeviceHandler: ChannelInboundHandler {
         self.context = nil
     }
 
+    /// A device that sends and does not read is not read from either: what it asks for would pile up here.
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        context.channel.setOption(.autoRead, value: context.channel.isWritable).assumeIsolated().whenComplete { _ in }
+        context.fireChannelWritabilityChanged()
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let packet = unwrapInboundIn(data)
         handle { $0.received(packet, in: $1) }

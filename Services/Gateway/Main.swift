@@ -7,8 +7,7 @@ import ServiceKit
 struct Main {
     static func main() async {
         await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys) { context in
-            let health = context.health
-            health.set("listener", isReady: false)
+            context.health.set("listener", isReady: false)
             let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
             let link = CoreLink()
             let notices = AMQPConsumption(queue: Topology.noticesQueue(gatewayID: gatewayID), prefetch: nil) {
@@ -29,7 +28,7 @@ struct Main {
                 host: settings[GatewaySettings.host], port: settings[GatewaySettings.port],
                 certificateFile: settings[GatewaySettings.certificateFile],
                 privateKeyFile: settings[GatewaySettings.privateKeyFile],
-                servesFiles: settings[GatewaySettings.web] == "on", core: core, health: health)
+                servesFiles: settings[GatewaySettings.web] == "on", core: core, health: context.health)
             return [
                 control.bus, control.directory, core.makeLease(), core.reporter,
                 core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]), GatewayRhythm(core: core),

@@ -1,4 +1,5 @@
 import DeviceProtocol
+import SyncModel
 
 /// What a connection's rules want done; performed in order.
 enum ClientAction: Hashable, Sendable {
@@ -14,8 +15,8 @@ enum ClientAction: Hashable, Sendable {
     case answered(ticket: UInt64, ClientRequests.Answer)
     /// Everything that waited when the connection opened, or the user was bound, is stored.
     case caughtUp(userID: String?)
-    /// The gateway has greeted, and may have named the first wait of the resend ladder.
-    case connected(firstResend: Duration?)
+    /// The gateway has greeted; it may have named the first wait of the resend ladder, and its clock.
+    case connected(firstResend: Duration?, serverTime: WallTime?)
     /// Tell the app.
     case notify(SyncEvent)
     /// The connection is over.

@@ -1,4 +1,5 @@
 import DeviceProtocol
+import Foundation
 import Logging
 import NIOCore
 import SwiftProtobuf
@@ -249,8 +250,9 @@ actor ClientEngine {
             perform(machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: .now))
         case .recorded(let report, let userID):
             try store.recorded(report, ofUser: userID)
-        case .connected(let firstResend):
+        case .connected(let firstResend, let serverTime):
             connectedAt = .now
+            if let serverTime { store.clockOffset = .milliseconds(serverTime.milliseconds - Self.deviceTime()) }
             schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
             keepTime()
             board.setStatus(.connected)
@@ -359,6 +361,8 @@ actor ClientEngine {
     private func announceDownload() {
         if sync == .begun { announce(.downloading) }
     }
+
+    private static func deviceTime() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
     // MARK: Wishes
 

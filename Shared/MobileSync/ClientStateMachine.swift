@@ -144,7 +144,8 @@ struct ClientStateMachine {
         toldInterval = usual
         nextPing = now + min(usual, heartbeat.interval(inForeground: isForeground))
         let firstResend = Duration.milliseconds(Int64(connected.firstResendMs))
-        return [.connected(firstResend: firstResend > .zero ? firstResend : nil), collect]
+        let time = connected.serverTimeMs > 0 ? WallTime(milliseconds: connected.serverTimeMs) : nil
+        return [.connected(firstResend: firstResend > .zero ? firstResend : nil, serverTime: time), collect]
     }
 
     private mutating func received(_ result: Mss_Device_V1_BindResult) -> [ClientAction] {

@@ -62,6 +62,7 @@ extension LocalStore {
     private func count(
         _ oplogID: Int64, of channel: LocalChannel, isRepeat: Bool, in db: Database
     ) throws -> SyncOplog? {
+        if !isRepeat, try expire(oplogID, of: channel, in: db) { return nil }
         let statement = try db.cachedStatement(
             sql: """
                 UPDATE oplog SET state = ?, was_shown = 1, hand_outs = hand_outs + 1,
@@ -76,6 +77,18 @@ extension LocalStore {
                 (isRepeat ? OplogState.handedOut : .waiting).rawValue,
             ]
         ).first.map { try oplog(from: $0, of: channel) }
+    }
+
+    /// Leaves an oplog to lists that the app was never given and that is of no use any more (spec K2, D11).
+    private func expire(_ oplogID: Int64, of channel: LocalChannel, in db: Database) throws -> Bool {
+        let now = Int64(Date().timeIntervalSince1970 * 1_000) + clockOffset.wholeMilliseconds
+        try db.cachedStatement(
+            sql: """
+                UPDATE oplog SET state = \(OplogState.history.rawValue) WHERE channel_id = ? AND oplog_id = ?
+                AND state = \(OplogState.waiting.rawValue) AND hand_outs = 0 AND valid_until_ms BETWEEN 1 AND ?
+                """
+        ).execute(arguments: [channel.row, oplogID, now])
+        return db.changesCount > 0
     }
 
     /// An oplog for the app, of a row of `shownColumns`.

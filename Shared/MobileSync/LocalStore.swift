@@ -18,6 +18,8 @@ final class LocalStore {
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
     /// Business types that the app does not take now.
     var suspended: Set<String> = []
+    /// What to add to the device's clock to have the service's.
+    var clockOffset = Duration.zero
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
     /// The file at this path was damaged; it stands beside this new one.
@@ -275,13 +277,13 @@ final class LocalStore {
         try db.cachedStatement(
             sql: """
                 INSERT INTO oplog (
-                    channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, recalls, is_replay,
-                    was_shown, state)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(origin.orIfKnown)
+                    channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms, valid_until_ms, recalls,
+                    is_replay, was_shown, state)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO \(origin.orIfKnown)
                 """
         ).execute(arguments: [
             channel.row, entry.oplogID, payload, entry.binary, entry.thirdMessageID, entry.createdAtMs,
-            entry.recalls, origin.isReplay, wasShown, origin.state.rawValue,
+            entry.validUntilMs, entry.recalls, origin.isReplay, wasShown, origin.state.rawValue,
         ])
     }
 

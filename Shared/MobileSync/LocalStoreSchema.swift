@@ -33,6 +33,8 @@ enum LocalStoreSchema {
             is_binary INTEGER NOT NULL,
             third_message_id TEXT NOT NULL,
             created_at_ms INTEGER NOT NULL,
+            -- Not handed out for the first time from then on; 0: always.
+            valid_until_ms INTEGER NOT NULL,
             -- The oplog that this one takes back; 0 for data.
             recalls INTEGER NOT NULL,
             -- A tombstone has taken it back; kept because the app had confirmed it.

@@ -4,12 +4,12 @@ import DeviceProtocol
 struct ReconnectPolicy {
     /// What to do after a connection has ended.
     enum Decision: Hashable, Sendable {
-        /// Connect again after this time.
-        case wait(Duration)
+        /// Connect again after the back-off; not before the time that the gateway named, whatever the app wishes.
+        case wait(Duration, atLeast: Duration)
         /// The same, but bind nobody until the app binds again.
         case waitSignedOut(Duration)
         /// The same, to another address first.
-        case waitElsewhere(GatewayAddress, Duration)
+        case waitElsewhere(GatewayAddress, Duration, atLeast: Duration)
         /// Do not come back by yourself.
         case stop(code: UInt32, reason: String)
     }
@@ -37,15 +37,16 @@ struct ReconnectPolicy {
         let delay = max(Self.shortestWait, ceiling * random)
         if end == .left {
             failures = 0
-            return .wait(.zero)
+            return .wait(.zero, atLeast: .zero)
         }
-        guard case .closed(let code, let reason, let retryAfter, let address) = end else { return .wait(delay) }
-        let later = min(Self.longestWait, retryAfter + delay)
+        guard case .closed(let code, let reason, let retryAfter, let address) = end else { return .wait(delay, atLeast: .zero) }
+        let least = min(Self.longestWait - delay, retryAfter)
         switch CloseCode.Group(code: code) {
-        case .reconnectNow: return .wait(delay)
-        case .reconnectLater: return .wait(later)
+        case .reconnectNow: return .wait(delay, atLeast: .zero)
+        case .reconnectLater: return .wait(delay, atLeast: least)
         case .reconnectElsewhere:
-            return GatewayAddress(text: address).map { .waitElsewhere($0, later) } ?? .wait(later)
+            return GatewayAddress(text: address).map { .waitElsewhere($0, delay, atLeast: least) }
+                ?? .wait(delay, atLeast: least)
         case .signInAgain: return .waitSignedOut(delay)
         case .stayAway: return .stop(code: code, reason: reason)
         }

@@ -51,13 +51,15 @@ public final class SyncClient: Sendable {
             announce(end, wasConnected: openFor != nil)
             address = home
             switch policy.next(after: end, openFor: openFor, random: Double.random(in: 0..<1)) {
-            case .wait(let delay):
+            case .wait(let delay, let least):
+                try? await Task.sleep(for: least)
                 await pause(for: delay)
             case .waitSignedOut(let delay):
                 board.requireSignIn()
                 await pause(for: delay)
-            case .waitElsewhere(let other, let delay):
+            case .waitElsewhere(let other, let delay, let least):
                 address = other
+                try? await Task.sleep(for: least)
                 await pause(for: delay)
             case .stop(let code, let reason):
                 throw SyncError(

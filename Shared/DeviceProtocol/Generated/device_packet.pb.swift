@@ -534,6 +534,9 @@ package nonisolated struct Mss_Device_V1_Entry: Sendable {
   /// Not 0: a tombstone. The backend has recalled this oplog of the same channel; there is no payload.
   package var recalls: Int64 = 0
 
+  /// From then on it is of no use (milliseconds since 1970, the service's clock); 0: not said.
+  package var validUntilMs: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1630,7 +1633,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Entry"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0\u{1}recalls\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_id\0\u{1}payload\0\u{1}binary\0\u{3}third_message_id\0\u{3}created_at_ms\0\u{1}attempt\0\u{1}recalls\0\u{3}valid_until_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1645,6 +1648,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.attempt) }()
       case 7: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
       default: break
       }
     }
@@ -1672,6 +1676,9 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if self.recalls != 0 {
       try visitor.visitSingularInt64Field(value: self.recalls, fieldNumber: 7)
     }
+    if self.validUntilMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.validUntilMs, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1683,6 +1690,7 @@ nonisolated extension Mss_Device_V1_Entry: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.createdAtMs != rhs.createdAtMs {return false}
     if lhs.attempt != rhs.attempt {return false}
     if lhs.recalls != rhs.recalls {return false}
+    if lhs.validUntilMs != rhs.validUntilMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
