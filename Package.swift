@@ -131,7 +131,8 @@ let services: [Target] = [
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
             "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
+            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
+            unixSignals,
         ],
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
 ]
