@@ -23,4 +23,4 @@ read -r sent2 received2 out2 in2 < <(counted)
 bytes=$(((sent2 - sent + received2 - received) * 60 / minutes))
 segments=$(((out2 - out + in2 - in) * 60 / minutes))
 # 20 bytes of IPv4, 20 of TCP, 12 of its timestamps.
-echo "idle, in an hour: $bytes bytes of TLS in $segments segments, $((bytes + 52 * segments)) bytes with IP and TCP headers"
+echo "idle, in an hour: $bytes bytes of TLS in $segments segments, with IP and TCP headers $((bytes + 52 * segments))"
