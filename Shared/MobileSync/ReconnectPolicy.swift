@@ -39,7 +39,9 @@ struct ReconnectPolicy {
             failures = 0
             return .wait(.zero, atLeast: .zero)
         }
-        guard case .closed(let code, let reason, let retryAfter, let address) = end else { return .wait(delay, atLeast: .zero) }
+        guard case .closed(let code, let reason, let retryAfter, let address) = end else {
+            return .wait(delay, atLeast: .zero)
+        }
         let least = min(Self.longestWait - delay, retryAfter)
         switch CloseCode.Group(code: code) {
         case .reconnectNow: return .wait(delay, atLeast: .zero)

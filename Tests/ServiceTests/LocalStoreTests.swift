@@ -72,7 +72,7 @@ import Testing
             let oplog = try #require(try handOut.next(of: nil, userID: nil, from: local), "another number is another")
             try local.confirm([oplog])
             #expect(try store([batch([1], reread: 9)], in: local, &handOut).rereads == [9])
-            #expect(try handOut.next(of: nil, userID: nil, from: local) == nil, "what the app confirmed it has done with")
+            #expect(try handOut.next(of: nil, userID: nil, from: local) == nil, "the app has done with it")
         }
     }
 
