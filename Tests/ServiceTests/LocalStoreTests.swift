@@ -76,6 +76,29 @@ import Testing
         }
     }
 
+    @Test("K2, D11: what ran out while it waited is not handed out; by the service's clock, and lists still have it")
+    func expired() throws {
+        try withStore { open in
+            var (local, handOut) = try open()
+            let now = Int64(Date().timeIntervalSince1970 * 1_000)
+            var batch = batch([1, 2, 3], upto: 3)
+            batch.entries[0].validUntilMs = now - 1
+            batch.entries[1].validUntilMs = now + 60_000
+            _ = try store([batch], in: local, &handOut)
+            #expect(try handOut.next(of: nil, userID: nil, from: local)?.oplogID == 2)
+            local.clockOffset = .seconds(3_600)
+            let (again, handOutAgain) = try open()
+            var anew = handOutAgain
+            again.clockOffset = .seconds(3_600)
+            #expect(try anew.next(of: nil, userID: nil, from: again)?.oplogID == 2, "the app has been given it before")
+            #expect(try anew.next(of: nil, userID: nil, from: again)?.oplogID == 3, "nobody has said an end")
+            #expect(try anew.next(of: nil, userID: nil, from: again) == nil)
+            let channel = try #require(again.channels(visibleTo: nil).first)
+            #expect(try again.history(of: channel, before: nil, limit: 9).map(\.oplogID) == [3, 2, 1])
+            #expect(try again.unconfirmed(in: channel) == 2)
+        }
+    }
+
     @Test("a report has at most 500 items, and the next has the rest") func longReports() throws {
         try withStore { open in
             var (local, handOut) = try open()
