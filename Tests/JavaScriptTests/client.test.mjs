@@ -93,6 +93,18 @@ test('types without a handler stack, without steps of the ladder, and come in or
   assert.deepEqual(device.got.map(({ attempt }) => attempt), [1, 1, 1]);
 });
 
+test('what ran out by the service\'s clock while it waited is not given; what was given is given again', async () => {
+  const device = new Device();
+  const now = device.clock.wall();
+  await device.start({ user: 'u1', serverTimeMs: BigInt(now + 3_600_000) });
+  const entries = [entry(1, { validUntilMs: BigInt(now + 60_000) }), entry(2, { validUntilMs: BigInt(now + 7_200_000) }),
+    entry(3)];
+  await device.push(batch(0, 3, [], { entries }));
+  device.take();
+  await settled();
+  assert.deepEqual(device.ids, ['2', '3']);
+});
+
 test('a handler of ANY takes what no other takes, and an iterator is one more way to read', async () => {
   const device = await started();
   const other = [];

@@ -40,7 +40,7 @@ const layouts = {
   ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
     + '7 reread uint64, 8 passedOverUpto int64',
   Entry: '1 oplogId int64, 2 payload bytes, 3 binary bool, 4 thirdMessageId text, 5 createdAtMs int64,'
-    + '6 attempt uint32, 7 recalls int64',
+    + '6 attempt uint32, 7 recalls int64, 8 validUntilMs int64',
   StoredAck: '1 channels StoredUpto[], 2 rereads uint64[]',
   StoredUpto: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 upto int64',
   ConfirmReport: '1 reportId uint64, 2 channels ConfirmedOplogs[], 3 resent ResentOplog[]',
@@ -455,6 +455,8 @@ export class Inbox {
   #wall;
   // Of entries: whether the app was given it since the start, and for how long it has not been confirmed.
   #given = new Map();
+  /** What to add to the device's clock to have the service's, in ms. */
+  clockOffset = 0;
 
   constructor(store, { limit = 10_000, wall = Date.now } = {}) {
     this.#store = store;
@@ -565,6 +567,7 @@ export class Inbox {
     draft.put('entries', key, {
       ...channel, id: entry.oplogId, payload: entry.payload, binary: entry.binary, recalls: entry.recalls,
       thirdMessageId: entry.thirdMessageId, createdAtMs: Number(entry.createdAtMs), storedAt: this.#wall(),
+      validUntilMs: Number(entry.validUntilMs ?? 0),
       handOuts: 0, repeats: 0, dead: false, seen: before?.seen ?? false, replay, recovered,
     });
   }
@@ -572,7 +575,10 @@ export class Inbox {
   /** What the app has not been given since the start and may be given; its count is on disk when this resolves. */
   async handOut(mayGive) {
     const due = [...this.entries].filter(([key, entry]) => !this.#given.has(key) && !entry.dead && mayGive(entry));
-    return this.#giveOut(due.sort(compareKeys), 0);
+    const now = this.#wall() + this.clockOffset;
+    const isOver = ([, { handOuts, validUntilMs }]) => handOuts === 0 && validUntilMs > 0 && validUntilMs <= now;
+    await this.#commit(due.filter(isOver).map(([key]) => ['entries', key, undefined]));
+    return this.#giveOut(due.filter((item) => !isOver(item)).sort(compareKeys), 0);
   }
 
   /** Lets `elapsed` ms go by for what the app has and did not confirm; gives what is due again. */
@@ -1318,7 +1324,8 @@ export class SyncClient extends EventTarget {
     } else if (name === 'confirmRecorded' && link.report?.numbers.has(values.reportId)) this.#recorded(link);
   }
 
-  #opened(link, { firstResendMs }) {
+  #opened(link, { firstResendMs, serverTimeMs }) {
+    if (serverTimeMs > 0n) this.#inbox.clockOffset = Number(serverTimeMs) - this.#clock.wall();
     this.#setStatus(Status.connected);
     const firstWait = firstResendMs || 10_000;
     const beat = Math.min(1_000, firstWait / 4);
