@@ -6,7 +6,12 @@ struct ControlFile: Decodable {
     struct InstanceEntry: Decodable {
         let instanceId: String
         let name: String?
+        /// How the tenant is asked: as JSON over HTTP, or through an mPaaS mobile gateway.
+        enum ValidatorMode: String, Decodable, ExpressibleByArgument { case http, mgs }
+
         let validatorUrl: String?
+        let validatorMode: ValidatorMode?
+        let validatorWrapsBody: Bool?
         let verdictLifetimeSeconds: Int?
         let retentionDays: Int?
     }
@@ -55,7 +60,20 @@ extension Instance {
         self.init(
             id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId, isEnabled: true,
             validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
-            retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention)
+            retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
+            validatorForm: entry.validatorForm)
+    }
+}
+
+extension ControlFile.InstanceEntry {
+    /// A mobile gateway knows the app by the two parts of the instance's id, `<workspaceId>_<appId>`.
+    var validatorForm: ValidatorForm {
+        guard validatorMode == .mgs else { return .http }
+        let parts = instanceId.split(separator: "_", maxSplits: 1).map(String.init)
+        return .mobileGateway(
+            .init(
+                appID: parts.last ?? "", workspaceID: parts.count == 2 ? parts[0] : "",
+                wrapsBody: validatorWrapsBody ?? false))
     }
 }
 

@@ -16,10 +16,16 @@ struct InstanceCommand: AsyncParsableCommand {
         func run() async throws {
             try await ControlClient.with { client in
                 for one in try await client.snapshot().instances {
-                    let check = one.validatorURL.isEmpty ? "no session check" : "session check by \(one.validatorURL)"
+                    let check =
+                        one.validatorURL.isEmpty
+                        ? "no session check" : "session check by \(one.validatorURL)\(Self.mode(of: one))"
                     print("\(one.id)\t\(one.isEnabled ? "enabled" : "disabled")\t\(check)\t\(one.name)")
                 }
             }
+        }
+
+        private static func mode(of instance: Instance) -> String {
+            if case .mobileGateway = instance.validatorForm { " (mobile gateway)" } else { "" }
         }
     }
 
@@ -31,6 +37,10 @@ struct InstanceCommand: AsyncParsableCommand {
         var name: String?
         @Option(help: "Where the tenant answers session checks; none: no check can succeed.")
         var validatorURL: String?
+        @Option(help: "How it is asked: http, JSON posted to it, or mgs, through an mPaaS mobile gateway's /mgw.htm.")
+        var validatorMode = ControlFile.InstanceEntry.ValidatorMode.http
+        @Flag(help: "With mgs: the question stands under _requestBody.")
+        var validatorWrapsBody = false
         @Option(help: "How long a valid verdict stands.")
         var verdictLifetimeSeconds = 600
         @Option(help: "How long data is kept at the most, 1 to 30 days.")
@@ -38,7 +48,8 @@ struct InstanceCommand: AsyncParsableCommand {
 
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
-                instanceId: id, name: name, validatorUrl: validatorURL, verdictLifetimeSeconds: verdictLifetimeSeconds,
+                instanceId: id, name: name, validatorUrl: validatorURL, validatorMode: validatorMode,
+                validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays)
             let instance = Instance(entry)
             try await ControlClient.with { client in

@@ -120,7 +120,7 @@ final class SessionCheckConsumer: Service, Sendable {
             return (.unknown(error.reason), .zero)
         }
         let outcome = await endpoint.check(
-            instance.validatorURL, instanceID: question.instanceID, userID: question.userID,
+            instance.validatorURL, as: instance.validatorForm, instanceID: question.instanceID, userID: question.userID,
             sessionID: question.sessionID.text)
         if case .unknown(let reason) = outcome {
             logger.debug(

@@ -84,7 +84,12 @@ extension SyncModel.Instance {
         self.init(
             id: InstanceID(bus.instanceID), name: bus.name, isEnabled: bus.enabled, validatorURL: bus.validatorURL,
             verdictLifetime: .milliseconds(bus.verdictLifetimeMs),
-            retention: .seconds(Int64(bus.retentionDays) * 86_400))
+            retention: .seconds(Int64(bus.retentionDays) * 86_400),
+            validatorForm: bus.hasMobileGateway
+                ? .mobileGateway(
+                    .init(
+                        appID: bus.mobileGateway.appID, workspaceID: bus.mobileGateway.workspaceID,
+                        wrapsBody: bus.mobileGateway.wrapsBody)) : .http)
     }
 
     /// The instance as the schema has it.
@@ -96,6 +101,10 @@ extension SyncModel.Instance {
             $0.validatorURL = validatorURL
             $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds
             $0.retentionDays = UInt32(retention.components.seconds / 86_400)
+            guard case .mobileGateway(let gateway) = validatorForm else { return }
+            $0.mobileGateway.appID = gateway.appID
+            $0.mobileGateway.workspaceID = gateway.workspaceID
+            $0.mobileGateway.wrapsBody = gateway.wrapsBody
         }
     }
 }

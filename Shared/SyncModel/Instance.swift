@@ -5,6 +5,8 @@ package struct Instance: Hashable, Sendable {
     package var isEnabled: Bool
     /// Where the tenant answers `com.antcloud.session.validate`; empty: no check can succeed (spec V2).
     package var validatorURL: String
+    /// In which form it is asked.
+    package var validatorForm: ValidatorForm
     /// How long a valid verdict stands (spec V5).
     package var verdictLifetime: Duration
     /// How long an oplog is kept at the most, 1 to 30 days (spec D11).
@@ -12,12 +14,13 @@ package struct Instance: Hashable, Sendable {
 
     package init(
         id: InstanceID, name: String, isEnabled: Bool, validatorURL: String, verdictLifetime: Duration,
-        retention: Duration = Limits.retention
+        retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http
     ) {
         self.id = id
         self.name = name
         self.isEnabled = isEnabled
         self.validatorURL = validatorURL
+        self.validatorForm = validatorForm
         self.verdictLifetime = verdictLifetime
         self.retention = retention
     }
@@ -30,6 +33,7 @@ package struct Instance: Hashable, Sendable {
         guard (.seconds(86_400)...Limits.retention).contains(retention) else {
             return "retention is 1 to \(Limits.retention.components.seconds / 86_400) days"
         }
-        return verdictLifetime >= .zero ? nil : "the lifetime of a verdict is 0 s or more"
+        guard verdictLifetime >= .zero else { return "the lifetime of a verdict is 0 s or more" }
+        return validatorForm.fault
     }
 }

@@ -32,14 +32,18 @@ package enum ControlStore {
     }
 
     private static let selectInstance = """
-        SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, extract(day FROM retention)::integer
+        SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, extract(day FROM retention)::integer,
+            coalesce(gateway_app_id, ''), coalesce(gateway_workspace_id, ''), gateway_wraps_body IS TRUE
         FROM instance
         """
 
     private static func instance(_ row: PostgresRow) -> Instance {
-        Instance(
+        let gateway = ValidatorForm.MobileGateway(
+            appID: row.text(6), workspaceID: row.text(7), wrapsBody: row.bool(8))
+        return Instance(
             id: InstanceID(row.text(0)), name: row.text(1), isEnabled: row.bool(2), validatorURL: row.text(3),
-            verdictLifetime: .milliseconds(row.int64(4)), retention: .seconds(Int64(row.int32(5)) * 86_400))
+            verdictLifetime: .milliseconds(row.int64(4)), retention: .seconds(Int64(row.int32(5)) * 86_400),
+            validatorForm: gateway.appID.isEmpty ? .http : .mobileGateway(gateway))
     }
 
     private static let selectConfiguration = """
@@ -66,18 +70,25 @@ package enum ControlStore {
     /// Creates or changes an instance.
     package static func put(_ instance: Instance, by actor: String) -> Change {
         let sql = """
-            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention)
-            VALUES ($3, $6, $7, $8, $9, make_interval(days => $10))
+            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention,
+                gateway_app_id, gateway_workspace_id, gateway_wraps_body)
+            VALUES ($3, $6, $7, $8, $9, make_interval(days => $10), nullif($11, ''),
+                CASE WHEN $11 <> '' THEN $12 END, CASE WHEN $11 <> '' THEN $13 END)
             ON CONFLICT (instance_id) DO UPDATE SET name = excluded.name, is_enabled = excluded.is_enabled,
                 validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms,
-                retention = excluded.retention
+                retention = excluded.retention, gateway_app_id = excluded.gateway_app_id,
+                gateway_workspace_id = excluded.gateway_workspace_id,
+                gateway_wraps_body = excluded.gateway_wraps_body
             """
+        var gateway = ValidatorForm.MobileGateway(appID: "", workspaceID: "")
+        if case .mobileGateway(let its) = instance.validatorForm { gateway = its }
         return change(
             sql, "put instance", by: actor, instance.id, detail: "\(instance)",
             [
                 .text(instance.name), .bool(instance.isEnabled), .text(instance.validatorURL),
                 .int64(instance.verdictLifetime.wholeMilliseconds),
                 .int32(Int32(instance.retention.components.seconds / 86_400)),
+                .text(gateway.appID), .text(gateway.workspaceID), .bool(gateway.wrapsBody),
             ])
     }
 

@@ -66,6 +66,29 @@ extension RunningSystem {
             }
         }
 
+        @Test("V2: a tenant behind a mobile gateway is asked as one: valid sessions receive, others do not")
+        func mobileGateway() async throws {
+            var caller = caller
+            caller.instance = Stack.mobileGatewayInstance
+            for (session, isValid) in [("good", true), ("bad", false)] {
+                let user = "v2-\(session)"
+                let device = TestDevice(
+                    stack, user: user, device: "\(user)-d", session: session, instance: Stack.mobileGatewayInstance)
+                try await device.connected {
+                    _ = try await caller.push("TRADE", to: user, id: user, payload: "checked")
+                    _ = try await caller.push("UCHAT", to: user, id: user, payload: "marker")
+                    if isValid { try await shows(device, "TRADE", ["checked"]) }
+                    try await shows(device, "UCHAT", ["marker"])
+                    if !isValid {
+                        try await eventually("the app is told", within: .seconds(10)) {
+                            device.events.contains { if case .sessionInvalid = $0 { true } else { false } }
+                        }
+                        #expect(device.payloads("TRADE").isEmpty)
+                    }
+                }
+            }
+        }
+
         @Test("H6: a batch keeps the order of its items to each target, and a repeat stores nothing")
         func batch() async throws {
             let users = ["h6-a", "h6-b"]

@@ -11,6 +11,8 @@ final class Stack: Sendable {
     static let instance = "demo_app"
     /// Where tests push to everybody: devices of other tests must not see it.
     static let globalInstance = "global_app"
+    /// An instance whose tenant is asked through a mobile gateway.
+    static let mobileGatewayInstance = "space_gateway"
 
     let apis: [Int]
     let gateways: [Int]

@@ -119,6 +119,26 @@ struct StackPlan: Sendable {
         let global = folder.appending(path: "global_app.json")
         try Self.globalControlData.write(to: global, atomically: true, encoding: .utf8)
         try await run(Self.binaries.appending(path: "mssctl"), ["apply", global.path])
+        let gateway = folder.appending(path: "gateway_app.json")
+        try Self.mobileGatewayControlData(tenantPort: tenantPort)
+            .write(to: gateway, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["apply", gateway.path])
+    }
+
+    /// An instance whose tenant is asked through a mobile gateway.
+    private static func mobileGatewayControlData(tenantPort: Int) -> String {
+        """
+        {
+          "instances": [{"instanceId": "\(Stack.mobileGatewayInstance)", "validatorMode": "mgs",
+            "validatorUrl": "http://127.0.0.1:\(tenantPort)/mgw.htm", "validatorWrapsBody": true}],
+          "configurations": [
+            {"instanceId": "\(Stack.mobileGatewayInstance)", "bizType": "TRADE", "description": "",
+              "scope": "appointed", "target": "user", "repush": "all", "checkSession": true},
+            {"instanceId": "\(Stack.mobileGatewayInstance)", "bizType": "UCHAT", "description": "",
+              "scope": "appointed", "target": "user", "repush": "all"}
+          ]
+        }
+        """
     }
 
     /// Global configurations, and one to see that devices are there.

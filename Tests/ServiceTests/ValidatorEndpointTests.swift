@@ -1,4 +1,5 @@
 import BusMessages
+import Foundation
 import SyncModel
 import TestSupport
 import Testing
@@ -44,11 +45,13 @@ struct ValidatorEndpointTests {
     @Test("nothing may be called unless an operator says so")
     func deniedByDefault() { #expect(!AllowedHosts([]).allows("http://tenant.example:8080/")) }
 
-    private func outcome(of answer: String, keepsOpen: Bool = false) async throws -> (CheckOutcome, question: String) {
+    private func outcome(
+        of answer: String, as form: ValidatorForm = .http, keepsOpen: Bool = false
+    ) async throws -> (CheckOutcome, question: String) {
         let tenant = try FakeTenant(answer: answer, keepsOpen: keepsOpen)
         let endpoint = SessionEndpoint(limit: .milliseconds(500))
         let outcome = await endpoint.check(
-            "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("a_b"), userID: UserID("ü\""),
+            "http://127.0.0.1:\(tenant.port)/check", as: form, instanceID: InstanceID("a_b"), userID: UserID("ü\""),
             sessionID: "s1")
         await endpoint.close()
         return (outcome, tenant.stop())
@@ -68,6 +71,38 @@ struct ValidatorEndpointTests {
         for member in [#""instanceId":"a_b""#, #""userId":"ü\"""#, #""sessionId":"s1""#] {
             #expect(question.contains(member))
         }
+    }
+
+    @Test(
+        "V2: through a mobile gateway: its headers, its body forms, and only Result-Status 1000 is an answer",
+        arguments: [false, true])
+    func mobileGateway(wrapsBody: Bool) async throws {
+        let form = ValidatorForm.mobileGateway(.init(appID: "APP", workspaceID: "space", wrapsBody: wrapsBody))
+        let body = #"{"resultCode":"OK","success":true,"result":"{\"valid\":true,\"sid\":\"s1\"}"}"#
+        let (good, question) = try await outcome(of: answer("200 OK", body, "Result-Status: 1000\r\n"), as: form)
+        #expect(good == .valid)
+        let fields = question.lowercased()
+        for field in [
+            "operation-type: com.antcloud.session.validate", "appid: app", "workspaceid: space", "version: 2",
+        ] {
+            #expect(fields.contains("\r\n\(field)\r\n"))
+        }
+        let time = try #require(question.firstMatch(of: /\r\nTs: ([0-9A-Za-z+\/]{7})\r\n/))
+        #expect(!time.1.isEmpty)
+        let sent = String(question[try #require(question.range(of: "\r\n\r\n")).upperBound...])
+        #expect(sent.hasPrefix(wrapsBody ? #"[{"_requestBody":{"# : "[{") && sent.hasSuffix(wrapsBody ? "}}]" : "}]"))
+        for headers in ["", "Result-Status: 1001\r\n", "Result-Status: \r\n"] {
+            let (bad, _) = try await outcome(of: answer("200 OK", body, headers), as: form)
+            #expect(bad == .unknown("the mobile gateway says that the call failed"))
+        }
+    }
+
+    @Test("V2: the time of a mobile gateway's call is a number in base 64")
+    func base64Numbers() {
+        #expect(MobileGatewayQuestion.base64Number(0) == "0")
+        #expect(MobileGatewayQuestion.base64Number(63) == "/")
+        #expect(MobileGatewayQuestion.base64Number(64) == "10")
+        #expect(MobileGatewayQuestion.base64Number(1_700_000_000_000) == "OlFvMW0")
     }
 
     @Test(

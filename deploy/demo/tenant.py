@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A tenant's session endpoint for the demo: every session is valid but those that start with "bad".
 
+Under /mgw.htm it answers as an mPaaS mobile gateway in front of such a tenant does.
+
 Usage: tenant.py [--port 7190]
 """
 
@@ -14,16 +16,31 @@ class SessionEndpoint(BaseHTTPRequestHandler):
 
     def do_POST(self):
         length = int(self.headers.get("Content-Length") or 0)
+        is_gateway = self.path == "/mgw.htm"
         try:
-            session = json.loads(self.rfile.read(min(length, 65536)))["sessionId"]
-        except (ValueError, KeyError, TypeError):
+            question = json.loads(self.rfile.read(min(length, 65536)))
+            if is_gateway:
+                question = question[0].get("_requestBody", question[0])
+            session = question["sessionId"]
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             return self.answer(400, {"resultCode": "BAD_REQUEST", "success": False})
+        if is_gateway and not self.is_call():
+            # The gateway's own errors are status 200 too.
+            return self.answer(200, {}, {"Result-Status": "3000"})
         is_valid = not session.startswith("bad")
-        self.answer(200, {"resultCode": "OK", "success": True, "result": {"sid": session, "valid": is_valid}})
+        self.answer(200, {"resultCode": "OK", "success": True, "result": {"sid": session, "valid": is_valid}},
+                    {"Result-Status": "1000"} if is_gateway else {})
 
-    def answer(self, status, members):
+    def is_call(self):
+        fields = self.headers
+        return (fields["Operation-Type"] == "com.antcloud.session.validate" and fields["Version"] == "2"
+                and all(fields[name] for name in ("AppId", "WorkspaceId", "Ts")))
+
+    def answer(self, status, members, headers=None):
         body = json.dumps(members).encode()
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -1198,6 +1198,34 @@ package nonisolated struct Mss_Bus_V1_Instance: Sendable {
 
   package var retentionDays: UInt32 = 0
 
+  /// Present: the tenant is asked through a mobile gateway.
+  package var mobileGateway: Mss_Bus_V1_MobileGateway {
+    get {_mobileGateway ?? Mss_Bus_V1_MobileGateway()}
+    set {_mobileGateway = newValue}
+  }
+  /// Returns true if `mobileGateway` has been explicitly set.
+  package var hasMobileGateway: Bool {self._mobileGateway != nil}
+  /// Clears the value of `mobileGateway`. Subsequent reads from it will return its default value.
+  package mutating func clearMobileGateway() {self._mobileGateway = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _mobileGateway: Mss_Bus_V1_MobileGateway? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_MobileGateway: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var appID: String = String()
+
+  package var workspaceID: String = String()
+
+  package var wrapsBody: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4306,7 +4334,7 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4320,12 +4348,17 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       case 4: try { try decoder.decodeSingularStringField(value: &self.validatorURL) }()
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.verdictLifetimeMs) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.retentionDays) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._mobileGateway) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.instanceID.isEmpty {
       try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
     }
@@ -4344,6 +4377,9 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if self.retentionDays != 0 {
       try visitor.visitSingularUInt32Field(value: self.retentionDays, fieldNumber: 6)
     }
+    try { if let v = self._mobileGateway {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4354,6 +4390,47 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.validatorURL != rhs.validatorURL {return false}
     if lhs.verdictLifetimeMs != rhs.verdictLifetimeMs {return false}
     if lhs.retentionDays != rhs.retentionDays {return false}
+    if lhs._mobileGateway != rhs._mobileGateway {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_MobileGateway: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".MobileGateway"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}app_id\0\u{3}workspace_id\0\u{3}wraps_body\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.appID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.workspaceID) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.wrapsBody) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.appID.isEmpty {
+      try visitor.visitSingularStringField(value: self.appID, fieldNumber: 1)
+    }
+    if !self.workspaceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.workspaceID, fieldNumber: 2)
+    }
+    if self.wrapsBody != false {
+      try visitor.visitSingularBoolField(value: self.wrapsBody, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_MobileGateway, rhs: Mss_Bus_V1_MobileGateway) -> Bool {
+    if lhs.appID != rhs.appID {return false}
+    if lhs.workspaceID != rhs.workspaceID {return false}
+    if lhs.wrapsBody != rhs.wrapsBody {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

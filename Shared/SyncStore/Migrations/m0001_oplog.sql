@@ -42,6 +42,11 @@ CREATE TABLE instance (
     name text NOT NULL,
     is_enabled boolean NOT NULL,
     validator_url text NOT NULL,
+    -- Not null: the tenant is asked through an mPaaS mobile gateway (spec V2).
+    gateway_app_id text,
+    gateway_workspace_id text,
+    gateway_wraps_body boolean,
+    CHECK (num_nulls(gateway_app_id, gateway_workspace_id, gateway_wraps_body) IN (0, 3)),
     verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0),
     -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
     retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days')

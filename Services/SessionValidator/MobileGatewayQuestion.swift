@@ -1,0 +1,39 @@
+import Foundation
+import SyncModel
+
+/// The question `com.antcloud.session.validate` as an mPaaS mobile gateway takes it (spec V2); pure.
+struct MobileGatewayQuestion {
+    /// The operation that every tenant offers under this name.
+    static let operation = "com.antcloud.session.validate"
+    /// The header that says whether the gateway could make the call, and the value that says yes.
+    static let resultStatus = (name: "Result-Status", good: "1000")
+
+    /// Header fields, in the gateway's own spelling.
+    let headers: [(name: String, value: String)]
+    /// A JSON array with the question as its one element.
+    let body: Data
+
+    /// - Parameters:
+    ///   - question: the JSON object of the three members.
+    ///   - time: of the call; milliseconds since 1970.
+    init(_ question: Data, through gateway: ValidatorForm.MobileGateway, at time: WallTime) {
+        headers = [
+            ("Operation-Type", Self.operation), ("AppId", gateway.appID), ("WorkspaceId", gateway.workspaceID),
+            ("Version", "2"), ("Ts", Self.base64Number(UInt64(max(0, time.milliseconds)))),
+        ]
+        let opening = gateway.wrapsBody ? #"[{"_requestBody":"# : "["
+        body = Data(opening.utf8) + question + Data((gateway.wrapsBody ? "}]" : "]").utf8)
+    }
+
+    private static let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/".utf8)
+
+    /// A number in base 64 with the gateway's digits, the highest first; not the encoding of bytes of that name.
+    static func base64Number(_ number: UInt64) -> String {
+        var (rest, text) = (number, [UInt8]())
+        repeat {
+            text.append(digits[Int(rest % 64)])
+            rest /= 64
+        } while rest > 0
+        return String(decoding: text.reversed(), as: UTF8.self)
+    }
+}
