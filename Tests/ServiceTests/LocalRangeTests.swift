@@ -68,6 +68,16 @@ import Testing
         }
     }
 
+    @Test("a page from the middle of a channel of which nothing is here does not pass for its newest part")
+    func island() {
+        var world = World(server: Array(1...60))
+        world.read(before: 50, count: 100)
+        #expect(world.range == LocalRange())
+        world.push(threshold: 5)
+        world.read(before: 40, count: 3)
+        #expect(world.range == LocalRange(from: OplogID(55), upto: OplogID(60)))
+    }
+
     @Test("reading down reaches the first oplog, and then the range begins at zero") func reachesTheEnd() {
         var world = World(server: Array(1...20))
         world.push(threshold: 5)

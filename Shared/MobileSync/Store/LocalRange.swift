@@ -29,11 +29,14 @@ struct LocalRange: Hashable, Sendable {
 
     /// A page of history, newest first, is stored: it covers ids above `lowest` and below `before`.
     ///
+    /// One that neither touches what is here nor begins at the head changes nothing: it would pass for the newest part.
+    ///
     /// - Parameters:
     ///   - before: zero: up to the channel's head.
     ///   - head: the channel's newest id when the page was read.
     mutating func read(downTo lowest: OplogID, before: OplogID, head: OplogID) {
         let end = before == .zero ? head : OplogID(before.value - 1)
+        if before != .zero, lowest > upto || upto == .zero { return }
         if end >= upto {
             // It reaches beyond, or meets, what is here: together when they touch, else the newer alone.
             if lowest > upto { from = lowest } else { from = min(from, lowest) }
