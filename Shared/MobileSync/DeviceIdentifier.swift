@@ -12,15 +12,17 @@ public enum DeviceIdentifier {
     public static func load(from folder: URL) throws(SyncError) -> String {
         let file = folder.appendingPathComponent("device-id")
         do {
-            if let text = try? String(contentsOf: file, encoding: .utf8) {
-                let id = text.trimmingCharacters(in: .whitespacesAndNewlines)
+            // A file that is there and cannot be read, as on a phone that is still locked, must not lose its id.
+            if FileManager.default.fileExists(atPath: file.path) {
+                let id = try String(contentsOf: file, encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)
                 if !id.isEmpty { return id }
             }
             let id = UUID().uuidString.lowercased()
             try Data(id.utf8).write(to: file, options: .atomic)
             return id
         } catch {
-            throw SyncError(.store, "the device id in \(folder.path) cannot be made (\(error)); check rights and space")
+            throw SyncError(
+                .store, "the device id in \(folder.path) cannot be read or made (\(error)); check rights and space")
         }
     }
 }

@@ -75,6 +75,22 @@ import Testing
         }
     }
 
+    @Test("what was deleted before the store got its key is not readable either") func encryptedAfterDeletion() throws {
+        try withPath { path in
+            do {
+                let local = try open(path)
+                let payload = Data(Self.secret.utf8) + Data(repeating: 1, count: 500)
+                _ = try local.store([batch(1...200, payload: payload)], userID: nil, bindNumber: 0)
+                // As on systems whose SQLite does not overwrite by itself.
+                try local.access("leaving it readable") { try $0.execute(sql: "PRAGMA secure_delete = OFF") }
+                try local.deleteData(of: "B", userID: nil)
+            }
+            #expect(bytes(path).firstRange(of: Data(Self.secret.utf8)) != nil)
+            _ = try open(path, key: Self.key)
+            #expect(bytes(path).firstRange(of: Data(Self.secret.utf8)) == nil)
+        }
+    }
+
     @Test("another key, or none, is refused with words; a changed key opens it") func wrongKey() throws {
         try withPath { path in
             let other = [UInt8](repeating: 8, count: 32)
@@ -101,6 +117,16 @@ import Testing
     }
 
     // MARK: Damage and versions
+
+    @Test("a device id whose file cannot be read is not replaced") func unreadableDeviceID() throws {
+        try withPath { path in
+            let folder = URL(filePath: path).deletingLastPathComponent()
+            let file = folder.appending(path: "device-id")
+            try Data([0xff, 0xfe, 0xff]).write(to: file)
+            #expect(throws: SyncError.self) { try DeviceIdentifier.load(from: folder) }
+            #expect(try Data(contentsOf: file) == Data([0xff, 0xfe, 0xff]))
+        }
+    }
 
     @Test("a file that is no database is moved aside; the new store is a new receiver") func damaged() throws {
         try withPath { path in

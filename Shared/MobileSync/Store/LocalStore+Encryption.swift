@@ -25,6 +25,8 @@ extension LocalStore {
     }
 
     /// Writes all payloads anew under another key, in one transaction, or readable for everybody.
+    ///
+    /// - Throws: `SyncError.store`; the former key counts then.
     func changeCipher(to new: PayloadCipher?) throws(SyncError) {
         let old = cipher
         try access("changing the store's key") { db in
@@ -35,10 +37,13 @@ extension LocalStore {
                 try Self.rewrite(db, from: old, to: new)
                 return .commit
             }
-            // The log before still holds the former form.
-            try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+            // From here on the file has the new key, whatever becomes of the cleaning.
+            cipher = new
+            // What was deleted earlier is in free pages still, and the log before holds the former form. Without space for
+            // the copy they are written over in the course of time.
+            if old == nil { try? db.execute(sql: "VACUUM") }
+            try? db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
         }
-        cipher = new
     }
 
     private static func rewrite(_ db: Database, from old: PayloadCipher?, to new: PayloadCipher?) throws {
