@@ -43,6 +43,20 @@ import Testing
         #expect(bad.interval == .seconds(30))
     }
 
+    @Test("two connections that are found dead one after the other count, although each begins anew")
+    func shrinksOverConnections() {
+        var learned = Heartbeat.Learned()
+        for _ in 0..<2 {
+            var heartbeat = Heartbeat(usual: .seconds(60), longest: .seconds(200), learned: learned)
+            for _ in 0..<3 { heartbeat.answered(after: .seconds(60)) }
+            #expect(heartbeat.interval == .seconds(90))
+            heartbeat.failed(after: .seconds(90))
+            learned = heartbeat.learned
+        }
+        #expect(learned.good == .seconds(60) && learned.bad == .seconds(90))
+        #expect(Heartbeat(usual: .seconds(60), longest: .seconds(200), learned: learned).interval == .seconds(60))
+    }
+
     @Test("whatever happens, it stays between its bounds") func bounds() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SeededGenerator(seed: seed)

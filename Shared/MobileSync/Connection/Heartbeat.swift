@@ -8,14 +8,14 @@ struct Heartbeat: Hashable, Sendable {
         var good: Duration?
         /// The shortest interval at which connections were found dead.
         var bad: Duration?
+        /// The interval at which one connection was found dead; nil after an answer to such a one, or the second time.
+        var doubtful: Duration?
     }
 
     /// No interval is shorter, unless the gateway's own is.
     static let shortest = Duration.seconds(15)
     /// Answers in a row before the interval grows.
     static let answersToGrow = 3
-    /// Dead connections in a row before it shrinks: one may have been a tunnel.
-    static let failuresToShrink = 2
 
     private let usual: Duration
     private let longest: Duration
@@ -23,7 +23,6 @@ struct Heartbeat: Hashable, Sendable {
     /// The interval for an app that nobody looks at.
     private(set) var interval: Duration
     private var answers = 0
-    private var failures = 0
 
     /// - Parameters:
     ///   - usual: the gateway's own interval.
@@ -41,9 +40,9 @@ struct Heartbeat: Hashable, Sendable {
 
     /// A ping was answered that came after an idle interval of this length.
     mutating func answered(after idle: Duration) {
-        failures = 0
         guard isTelling(idle) else { return }
         learned.good = interval
+        if let doubtful = learned.doubtful, interval >= doubtful { learned.doubtful = nil }
         answers += 1
         guard answers >= Self.answersToGrow else { return }
         answers = 0
@@ -52,13 +51,16 @@ struct Heartbeat: Hashable, Sendable {
         if learned.bad.map({ longer < $0 }) ?? true { interval = longer }
     }
 
-    /// A connection was found dead by a ping after an idle interval of this length.
+    /// A connection was found dead by a ping after an idle interval of this length. The second time shortens it: the
+    /// first may have been a tunnel. That is noted in `learned`, since it ends this connection and its heartbeat.
     mutating func failed(after idle: Duration) {
         answers = 0
         guard isTelling(idle) else { return }
-        failures += 1
-        guard failures >= Self.failuresToShrink else { return }
-        failures = 0
+        guard let doubtful = learned.doubtful, interval >= doubtful else {
+            learned.doubtful = interval
+            return
+        }
+        learned.doubtful = nil
         learned.bad = interval
         if let good = learned.good, good >= interval { learned.good = nil }
         interval = max(min(Self.shortest, usual), learned.good ?? interval / 2)

@@ -119,11 +119,12 @@ extension LocalStore {
     func heartbeat(of network: String) throws(SyncError) -> Heartbeat.Learned {
         try access("reading a heartbeat") { db in
             let row = try Row.fetchOne(
-                db, sql: "SELECT good_seconds, bad_seconds FROM heartbeat WHERE network = ?", arguments: [network])
+                db, sql: "SELECT good_seconds, bad_seconds, doubtful_seconds FROM heartbeat WHERE network = ?",
+                arguments: [network])
             func duration(_ seconds: Int64?) -> Duration? {
                 seconds.flatMap { (1...3_600).contains($0) ? .seconds($0) : nil }
             }
-            return Heartbeat.Learned(good: duration(row?[0]), bad: duration(row?[1]))
+            return Heartbeat.Learned(good: duration(row?[0]), bad: duration(row?[1]), doubtful: duration(row?[2]))
         }
     }
 
@@ -138,3 +139,4 @@ extension LocalStore {
         }
     }
 }
+                    learned.doubtful?.components.seconds ?? 0,

@@ -63,6 +63,7 @@ enum LocalStoreSchema {
             PRIMARY KEY (user_id, biz_type)) WITHOUT ROWID;
         -- What heartbeat each network bears.
         CREATE TABLE heartbeat (
-            network TEXT PRIMARY KEY, good_seconds INTEGER NOT NULL, bad_seconds INTEGER NOT NULL) WITHOUT ROWID;
+            network TEXT PRIMARY KEY, good_seconds INTEGER NOT NULL, bad_seconds INTEGER NOT NULL,
+            doubtful_seconds INTEGER NOT NULL) WITHOUT ROWID;
         """
 }
