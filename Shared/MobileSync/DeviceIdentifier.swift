@@ -4,8 +4,8 @@ public import Foundation
 public enum DeviceIdentifier {
     /// The id that this folder holds; made and stored at the first call.
     ///
-    /// Keep the file apart from the local store, and out of backups that go to another device: two devices with one id end
-    /// each other's connections.
+    /// Keep the file apart from the local store, and out of backups that go to another device: two devices with one id
+    /// end each other's connections.
     ///
     /// - Parameter folder: exists and can be written to.
     /// - Throws: `SyncError.store` when the file can be neither read nor made.

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// What an app is built with to find its service: the content of a `meta.config` file, or the same as a value (spec K7).
+/// What an app is built with to find its service: the content of a `meta.config` file, or the same as a value (spec
+/// K7).
 ///
 /// The file is a JSON object, as `mssctl instance meta-config` prints it; members that are not named here are ignored.
 /// It says nothing about certificates: whom to trust is an argument of `clientConfiguration`.

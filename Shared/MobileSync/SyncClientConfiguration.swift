@@ -26,14 +26,14 @@ public struct SyncClientConfiguration: Sendable {
 
     /// How long the connection is kept in the background; zero ends it at once, nil, the default, keeps it for good.
     public var backgroundTime: Duration?
-    /// Encrypts the payloads in the local store: 32 bytes, from the system's key chain and not from the app's code. Nil, the
-    /// default: they are stored as they are. A store that was not encrypted is when it is opened with a key.
+    /// Encrypts the payloads in the local store: 32 bytes, from the system's key chain and not from the app's code.
+    /// Nil, the default: they are stored as they are. A store that was not encrypted is when it is opened with a key.
     public var storeKey: [UInt8]?
     /// Bytes that the local store may take, 1 MB or more; 100 MB by default. When it is full, what is confirmed goes
     /// first, oldest first; when nothing confirmed is left, nothing more is taken until the app confirms (spec K8).
     public var storeLimit: Int
-    /// Told of each step of a synchronisation, and decides whether it goes on; on a queue of the client's own, so it must
-    /// not block. By default it always goes on.
+    /// Told of each step of a synchronisation, and decides whether it goes on; on a queue of the client's own, so it
+    /// must not block. By default it always goes on.
     public var onSynchronize: (@Sendable (SyncStep) -> SyncDecision)?
 
     /// A configuration with the defaults of everything that is optional.

@@ -58,7 +58,8 @@ struct ClientConnection: Sendable {
             .connect(host: host, port: address.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls {
-                        // An address has no place in the handshake's server name; it is checked against the certificate.
+                        // An address has no place in the handshake's server name; it is checked against the
+                        // certificate.
                         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host))

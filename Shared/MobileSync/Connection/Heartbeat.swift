@@ -1,6 +1,7 @@
 /// How often to ping on one network: longer while that is answered, shorter when connections die of it (spec K9); pure.
 ///
-/// Networks forget connections that are idle for too long, each after a time of its own, and every ping wakes the radio.
+/// Networks forget connections that are idle for too long, each after a time of its own, and every ping wakes the
+/// radio.
 struct Heartbeat: Hashable, Sendable {
     /// What is known of a network.
     struct Learned: Hashable, Sendable {

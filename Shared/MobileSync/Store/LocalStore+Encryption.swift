@@ -39,8 +39,8 @@ extension LocalStore {
             }
             // From here on the file has the new key, whatever becomes of the cleaning.
             cipher = new
-            // What was deleted earlier is in free pages still, and the log before holds the former form. Without space for
-            // the copy they are written over in the course of time.
+            // What was deleted earlier is in free pages still, and the log before holds the former form. Without space
+            // for the copy they are written over in the course of time.
             if old == nil { try? db.execute(sql: "VACUUM") }
             try? db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
         }

@@ -25,7 +25,8 @@ extension LocalStore {
             try Int64.fetchAll(
                 db,
                 sql: """
-                    SELECT id FROM channel WHERE EXISTS (SELECT 1 FROM oplog WHERE state = ? AND channel_id = channel.id)
+                    SELECT id FROM channel
+                    WHERE EXISTS (SELECT 1 FROM oplog WHERE state = ? AND channel_id = channel.id)
                     """, arguments: [OplogState.waiting.rawValue])
         }
     }

@@ -6,8 +6,8 @@ extension LocalStore {
     /// Rows that are deleted at once, at least.
     private static let fewestDropped = 64
 
-    /// Sees to it that so many bytes more find room: what is confirmed, or came for a list, goes; the oldest first, in the
-    /// channel that has the most of it.
+    /// Sees to it that so many bytes more find room: what is confirmed, or came for a list, goes; the oldest first, in
+    /// the channel that has the most of it.
     ///
     /// - Returns: false when nothing is left that may go: what the app has not confirmed stays.
     func makeRoom(for bytes: Int) throws(SyncError) -> Bool {

@@ -2,7 +2,8 @@ import GRDB
 
 /// The tables of the local store, and the steps that brought them there.
 ///
-/// A released step is never edited; a change is a new step. A store with steps that this build does not know is refused.
+/// A released step is never edited; a change is a new step. A store with steps that this build does not know is
+/// refused.
 enum LocalStoreSchema {
     /// The steps in order.
     static var migrator: DatabaseMigrator {
