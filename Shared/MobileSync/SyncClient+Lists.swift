@@ -3,8 +3,8 @@ import SwiftProtobuf
 
 /// Data for screens: what was, and where the channels stand.
 extension SyncClient {
-    /// The newest oplogs of a Sync ID below an id, newest first: from the local store as far as that goes, then from the
-    /// server as far as its retention goes. Nothing of it is handed out or confirmed by being read.
+    /// The newest oplogs of a Sync ID below an id, newest first: from the local store as far as that goes, then from
+    /// the server as far as its retention goes. Nothing of it is handed out or confirmed by being read.
     ///
     /// - Parameters:
     ///   - before: nil: from the newest; otherwise the last id of the piece before.
@@ -23,7 +23,7 @@ extension SyncClient {
         var hasMore = true
         while hasMore, oplogs.count < count {
             let (limit, before) = (UInt32(min(count - oplogs.count, 100)), next)
-            let answer = await ask(
+            let (answer, userID) = await ask(
                 .history(
                     .with {
                         $0.bizType = bizType
@@ -37,7 +37,7 @@ extension SyncClient {
             guard page.refusal == .none else {
                 throw SyncError(.notEligible, "the gateway does not give \(bizType) to this device and user now")
             }
-            oplogs += try await engine.keep(page, bizType: bizType, before: before, userID: local.userID)
+            oplogs += try await engine.keep(page, bizType: bizType, before: before, of: userID, in: local)
             (hasMore, next) = (page.more, page.next)
         }
         return SyncHistory(oplogs: oplogs, hasMore: hasMore, isComplete: true)
@@ -52,7 +52,7 @@ extension SyncClient {
         var last = ""
         while true {
             let after = last
-            let answer = await ask(
+            let (answer, userID) = await ask(
                 .summary(
                     .with {
                         $0.afterBizType = after
@@ -61,7 +61,7 @@ extension SyncClient {
             guard case .summary(let page) = answer, page.refusal == .none else { break }
             for channel in page.channels {
                 let local = summaries[channel.bizType]
-                summaries[channel.bizType] = await engine.merged(channel, local)
+                summaries[channel.bizType] = await engine.merged(channel, of: userID, local)
                 last = channel.bizType
             }
             guard page.more, last != after else { break }
@@ -69,13 +69,13 @@ extension SyncClient {
         return summaries.values.sorted { $0.bizType.utf8.lexicographicallyPrecedes($1.bizType.utf8) }
     }
 
-    /// Asks the gateway; when it has too much to do, again a few times.
-    private func ask(_ question: ClientRequests.Question) async -> ClientRequests.Answer {
+    /// Asks the gateway; when it has too much to do, again a few times. Gives the bound user too, whose data it is.
+    private func ask(_ question: ClientRequests.Question) async -> (ClientRequests.Answer, userID: String?) {
         for attempt in 1...5 {
-            let answer = await engine.ask(question)
-            guard answer.refusal == .tryAgain else { return answer }
+            let (answer, userID) = await engine.ask(question)
+            guard answer.refusal == .tryAgain else { return (answer, userID) }
             try? await Task.sleep(for: .milliseconds(200 * attempt))
         }
-        return .none
+        return (.none, nil)
     }
 }

@@ -52,15 +52,13 @@ public final class SyncClient: Sendable {
             address = home
             switch policy.next(after: end, openFor: openFor, random: Double.random(in: 0..<1)) {
             case .wait(let delay, let least):
-                try? await Task.sleep(for: least)
-                await pause(for: delay)
+                await pause(for: delay, atLeast: least)
             case .waitSignedOut(let delay):
-                board.requireSignIn()
-                await pause(for: delay)
+                board.requireSignIn(of: await engine.lastBoundUser)
+                await pause(for: delay, atLeast: .zero)
             case .waitElsewhere(let other, let delay, let least):
                 address = other
-                try? await Task.sleep(for: least)
-                await pause(for: delay)
+                await pause(for: delay, atLeast: least)
             case .stop(let code, let reason):
                 throw SyncError(
                     .closedForGood, "the gateway closed the connection for good (\(code): \(reason))", closeCode: code)
@@ -75,9 +73,12 @@ public final class SyncClient: Sendable {
     }
 
     /// Waits, until the app wants a connection sooner: it came to the foreground, or to another network, or binds anew.
-    private func pause(for delay: Duration) async {
+    ///
+    /// - Parameter least: the gateway's, which nothing cuts short; a wish from then holds when it is over.
+    private func pause(for delay: Duration, atLeast least: Duration) async {
         guard delay > .zero else { return }
         let urges = board.urges.listen()
+        try? await Task.sleep(for: least)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await Task.sleep(for: delay) }
             group.addTask { for await _ in urges { return } }
@@ -168,8 +169,9 @@ public final class SyncClient: Sendable {
 
     /// Takes nothing of a Sync ID until `resume`: nothing is sent, and what is here waits. Survives restarts.
     ///
-    /// - Throws: `SyncError.store`.
+    /// - Throws: `SyncError.store`; `invalidArgument` for a Sync ID that cannot be, or when 200 are suspended already.
     public func suspend(_ bizType: String) async throws(SyncError) {
+        try Self.checkBizType(bizType)
         try await engine.setSuspended(true, bizType: bizType)
     }
 
@@ -180,18 +182,23 @@ public final class SyncClient: Sendable {
         try await engine.setSuspended(false, bizType: bizType)
     }
 
-    /// Has everything of a Sync ID sent again that is valid, confirmed or not; it comes with `isReplay`. Goes on over lost
-    /// connections and restarts until all is here.
+    /// Has everything of a Sync ID sent again that is valid, confirmed or not; it comes with `isReplay`. Goes on over
+    /// lost connections and restarts until all is here. Without a bound user it is for the device's data, or for the
+    /// user who is bound next.
     ///
-    /// - Throws: `SyncError.store`.
+    /// - Throws: `SyncError.store`; `invalidArgument` for a Sync ID that cannot be.
     public func recover(_ bizType: String) async throws(SyncError) {
+        try Self.checkBizType(bizType)
         try await engine.beginRecovery(of: bizType)
     }
 
     /// Deletes the local data of a Sync ID, of the device and the bound user, and takes no more of it until `resume`.
     ///
-    /// - Throws: `SyncError.store`.
-    public func unsubscribe(_ bizType: String) async throws(SyncError) { try await engine.unsubscribe(bizType) }
+    /// - Throws: As `suspend`.
+    public func unsubscribe(_ bizType: String) async throws(SyncError) {
+        try Self.checkBizType(bizType)
+        try await engine.unsubscribe(bizType)
+    }
 
     /// Whether everything that waited when the present connection opened, or the user was bound, is here.
     public var isCaughtUp: Bool { board.isCaughtUp }
@@ -204,9 +211,15 @@ public final class SyncClient: Sendable {
     public func changeStoreKey(to key: [UInt8]?) async throws(SyncError) { try await engine.changeStoreKey(to: key) }
 
     /// The local store was damaged beyond reading when this client was made: its file stands beside the new one, with
-    /// `.damaged` at the end. What was stored and not processed is lost; `recover` and `history` bring back what the server
-    /// still has.
+    /// `.damaged` at the end. What was stored and not processed is lost; `recover` and `history` bring back what the
+    /// server still has.
     public var replacedDamagedStore: Bool { engine.replacedDamagedStore }
+
+    private static func checkBizType(_ bizType: String) throws(SyncError) {
+        guard (1...Limits.bizTypeUnits).contains(bizType.utf16.count), !bizType.utf8.contains(0) else {
+            throw SyncError(.invalidArgument, "a Sync ID has 1 to \(Limits.bizTypeUnits) characters without NUL")
+        }
+    }
 
     private static func check(_ text: String, _ name: String) throws(SyncError) {
         guard (1...Limits.linkTokenUnits).contains(text.utf16.count), !text.utf8.contains(0) else {

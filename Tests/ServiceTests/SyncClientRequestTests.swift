@@ -79,6 +79,23 @@ struct SyncClientRequestTests {
         }
     }
 
+    @Test("above what is here the local store is not asked: a list that begins there says that something is lacking")
+    func above() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            let app = try ClientApp(port: gateway.port, store: store)
+            try await app.running {
+                let session = try await gateway.accept()
+                _ = try await session.greet()
+                session.push([1, 2, 3], after: 0, upto: 3)
+                try await app.shows([1, 2, 3])
+            }
+            let list = try await app.client.history(of: "B", before: 10, count: 2)
+            #expect(list.oplogs.map(\.oplogID) == [3, 2] && !list.isComplete)
+            let next = try await app.client.history(of: "B", before: 4, count: 2)
+            #expect(next.oplogs.map(\.oplogID) == [3, 2] && next.isComplete)
+        }
+    }
+
     @Test("what the gateway does not give is an error in words") func refused() async throws {
         try await FakeGateway.withStore { gateway, store in
             let app = try ClientApp(port: gateway.port, store: store)
@@ -324,28 +341,6 @@ struct SyncClientRequestTests {
                 #expect(told.withLock { $0.last } == .error(reason: "the connection ended"))
                 app.client.connect()
                 _ = try await gateway.accept().greet()
-            }
-        }
-    }
-
-    @Test("K8: a full store takes no more and acknowledges nothing; once the app confirms, it comes again")
-    func full() async throws {
-        try await FakeGateway.withStore { gateway, store in
-            let app = try ClientApp(port: gateway.port, store: store) { $0.storeLimit = 1_000_000 }
-            try await app.running {
-                let first = try await gateway.accept()
-                _ = try await first.greet()
-                // The ids are the payloads: it takes many to fill the store.
-                var stored: Int64 = 0
-                while !app.events.contains(.storeFull) {
-                    first.push(Array(stored + 1...stored + 500), after: stored, upto: stored + 500)
-                    stored += 500
-                    if stored > 20_000 { break }
-                }
-                try await eventually("it is full", within: .seconds(20)) { app.events.contains(.storeFull) }
-                try await app.client.confirm(app.oplogs)
-                _ = try await gateway.accept().greet()
-                #expect(!app.oplogs.isEmpty && app.ids == Array(1...Int64(app.ids.count)))
             }
         }
     }

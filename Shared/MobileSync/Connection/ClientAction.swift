@@ -13,7 +13,7 @@ enum ClientAction: Hashable, Sendable {
     case recorded(OplogReport, userID: String?)
     /// A question has its answer.
     case answered(ticket: UInt64, ClientRequests.Answer)
-    /// Everything that waited when the connection opened, or the user was bound, is stored.
+    /// Everything that waited when the connection opened, or the user was bound, has been sent.
     case caughtUp(userID: String?)
     /// The gateway has greeted; it may have named the first wait of the resend ladder, and its clock.
     case connected(firstResend: Duration?, serverTime: WallTime?)

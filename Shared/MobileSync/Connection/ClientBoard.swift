@@ -48,8 +48,10 @@ final class ClientBoard: Sendable {
         urges.send(())
     }
 
-    /// Keeps the user unbound until the app binds again.
-    func requireSignIn() { state.withLock { $0.needsSignIn = true } }
+    /// Keeps the user unbound until the app binds again, unless it has since the refused one was bound.
+    func requireSignIn(of refused: BoundUser?) {
+        state.withLock { if $0.user == refused { $0.needsSignIn = true } }
+    }
 
     /// Notes and announces a status.
     func setStatus(_ status: SyncStatus) {

@@ -14,10 +14,12 @@ extension ClientEngine {
             return LocalHistory(oplogs: [], islands: [], askBefore: before ?? 0, userID: userID)
         }
         let all = try store.history(of: channel, before: before, limit: count)
-        let complete = all.filter { $0.oplogID > channel.range.from.value }
+        // Who knows of an id above what is here knows that something in between may be lacking.
+        let isAbove = before.map { $0 > channel.range.upto.value + 1 } ?? false
+        let complete = isAbove ? [] : all.filter { $0.oplogID > channel.range.from.value }
         // Nothing has come yet, or everything from the first oplog on is here.
-        let isAll = channel.range.from == .zero && channel.range.upto > .zero
-        let bottom = channel.range.upto == .zero ? Int64.max : channel.range.from.value + 1
+        let isAll = channel.range.from == .zero && channel.range.upto > .zero && !isAbove
+        let bottom = channel.range.upto == .zero || isAbove ? Int64.max : channel.range.from.value + 1
         let askBefore = min(before ?? Int64.max, bottom)
         return LocalHistory(
             oplogs: complete, islands: all, askBefore: isAll ? nil : askBefore == Int64.max ? 0 : askBefore,
@@ -25,11 +27,16 @@ extension ClientEngine {
     }
 
     /// Keeps a page of the answer, and gives its oplogs.
+    ///
+    /// - Parameters:
+    ///   - userID: who was bound when it was asked for.
+    ///   - list: what the page goes on with.
     func keep(
-        _ page: Mss_Device_V1_HistoryPage, bizType: String, before: Int64, userID: String?
+        _ page: Mss_Device_V1_HistoryPage, bizType: String, before: Int64, of userID: String?, in list: LocalHistory
     ) throws(SyncError) -> [SyncOplog] {
         guard let kind = SyncModel.ChannelKind(wire: page.kind), page.head > 0 else { return [] }
-        guard !kind.needsUser || board.user?.userID.isSame(as: userID ?? "") == true else {
+        let (asked, began) = (userID ?? "", list.userID ?? "")
+        guard !kind.needsUser || (asked.isSame(as: began) && board.user?.userID.isSame(as: asked) == true) else {
             throw SyncError(.notEligible, "another user has been bound meanwhile")
         }
         let key = LocalChannel.Key(kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: bizType)
@@ -50,9 +57,15 @@ extension ClientEngine {
     }
 
     /// One channel's summary from what the server and the local store say.
-    func merged(_ channel: Mss_Device_V1_ChannelSummary, _ local: SyncChannelSummary?) -> SyncChannelSummary {
+    ///
+    /// - Parameter bound: who was bound when the server was asked.
+    func merged(
+        _ channel: Mss_Device_V1_ChannelSummary, of bound: String?, _ local: SyncChannelSummary?
+    ) -> SyncChannelSummary {
         let kind = SyncModel.ChannelKind(wire: channel.kind) ?? .device
-        let userID = kind.needsUser ? board.user?.userID : nil
+        let userID = kind.needsUser ? bound : nil
+        // What was found here may be of a user who was bound before.
+        let local = local.flatMap { ($0.userID ?? "").isSame(as: userID ?? "") ? $0 : nil }
         var last = local?.last
         if channel.hasLast, channel.last.oplogID > last?.oplogID ?? 0 {
             // Row 0 is no channel's: to confirm it does nothing.
@@ -65,10 +78,14 @@ extension ClientEngine {
     }
 
     /// Asks the gateway; `.none` when there is no connection or no answer.
-    func ask(_ question: ClientRequests.Question) async -> ClientRequests.Answer {
-        await withCheckedContinuation { continuation in
+    ///
+    /// - Returns: the answer, and who is bound to the connection: an answer holds data of nobody else.
+    func ask(_ question: ClientRequests.Question) async -> (ClientRequests.Answer, userID: String?) {
+        let userID = boundUserID
+        let answer = await withCheckedContinuation { continuation in
             ask(question) { continuation.resume(returning: $0) }
         }
+        return (answer, userID)
     }
 
     // MARK: Subscriptions

@@ -32,8 +32,12 @@ actor ClientEngine {
     private var lastTicket: UInt64 = 0
     private var isRecovering = false
     private var recoveryRetryAt: ContinuousClock.Instant?
-    /// The store took no more; what came since was dropped and comes again on the next connection.
-    private var isFull = false
+    /// Recoveries that the gateway refused: the others go first.
+    private var refusedRecoveries: Set<LocalStore.Recovery> = []
+    /// Bytes that the store had no room for; what came since was dropped and comes again on the next connection.
+    private var lackingBytes: Int?
+    /// Who was bound to the last connection when it ended.
+    private(set) var lastBoundUser: BoundUser?
     /// When the gateway greeted; nil when the present or last connection never got there.
     private(set) var connectedAt: ContinuousClock.Instant?
 
@@ -61,15 +65,18 @@ actor ClientEngine {
     /// A connection attempt begins.
     func attempted() {
         connectedAt = nil
+        network = board.network
     }
 
     /// The transport is up.
     func opened(_ channel: any Channel) -> ConnectionEnd? {
+        guard board.wantsConnection(at: .now), isOnItsNetwork() else { return leave() }
         self.channel = channel
         machine = ClientStateMachine(learnedHeartbeat: learnedHeartbeat())
         connectionEnd = nil
-        isFull = false
+        lackingBytes = nil
         recoveryRetryAt = nil
+        refusedRecoveries = []
         let connect = Mss_Device_V1_Connect.with {
             $0.protocolVersion = DeviceProtocolLimits.version
             $0.instanceID = configuration.instanceID
@@ -112,7 +119,8 @@ actor ClientEngine {
         guard board.wantsConnection(at: .now) else { return (leave(), nil) }
         perform(machine.ticked(now: .now))
         climbLadder()
-        if let recoveryRetryAt, .now >= recoveryRetryAt { recover() }
+        useRoom()
+        if let recoveryRetryAt, .now >= recoveryRetryAt { recoverRefused() }
         alarm = [machine.deadline, schedule.nextDue(after: .now), board.backgroundEnd, recoveryRetryAt]
             .compactMap { $0 }.min()
         return (connectionEnd, alarm)
@@ -124,6 +132,7 @@ actor ClientEngine {
     func closed(saysGoodbye: Bool) {
         if saysGoodbye || connectionEnd == .left { send(.with { $0.close.code = CloseCode.normal.rawValue }) }
         keepHeartbeat()
+        lastBoundUser = machine.boundUser
         perform(machine.end(connectionEnd ?? .lost(reason: "the connection is gone")))
         if sync != .idle, sync != .done { announce(.error(reason: "the connection ended")) }
         sync = .idle
@@ -165,19 +174,17 @@ actor ClientEngine {
         try store.confirm(oplogs)
         for oplog in oplogs { schedule.stop(channelRow: oplog.channelRow, oplogID: oplog.oplogID) }
         perform(machine.hasNews())
-        // There may be room now for what was dropped.
-        if isFull, try store.makeRoom(for: DeviceProtocolLimits.pushFrameBytes) {
-            connectionEnd = .left
-            board.alarms.send(())
-        }
     }
 
     // MARK: Resend ladder
 
     /// Whether time counts for a channel now: a connection is open, the app reads it, and its user is bound.
+    ///
+    /// Nothing is read of what is suspended.
     private func isCounted(_ channelRow: Int64) -> Bool {
         guard machine.phase == .open, let channel = store.channel(row: channelRow) else { return false }
         return channel.isVisible(to: board.user?.userID) && board.isRead(channel.key.bizType)
+            && !store.isSuspended(channel.key.bizType)
     }
 
     /// To be called when what `isCounted` looks at may have changed.
@@ -186,9 +193,10 @@ actor ClientEngine {
         setAlarm()
     }
 
-    /// Asks for `ticked` when the ladder needs it sooner than it will be called.
+    /// Asks for `ticked` when the ladder or the connection needs it sooner than it will be called.
     private func setAlarm() {
-        guard let next = schedule.nextDue(after: .now), alarm.map({ next < $0 }) ?? true else { return }
+        let next = [schedule.nextDue(after: .now), machine.deadline].compactMap { $0 }.min()
+        guard let next, alarm.map({ next < $0 }) ?? true else { return }
         alarm = next
         board.alarms.send(())
     }
@@ -238,9 +246,14 @@ actor ClientEngine {
         case .send(let packet):
             send(packet)
         case .store(let batches, let userID, let bindNumber):
+            // What follows a batch that was dropped is dropped too; it would pass for a gap.
+            guard lackingBytes == nil else { return }
             announceDownload()
             let outcome = try store.store(batches, userID: userID, bindNumber: bindNumber)
-            if outcome.isFull { return storeIsFull() }
+            if outcome.isFull {
+                lackingBytes = LocalStore.bytes(of: batches.lazy.flatMap(\.entries))
+                return board.events.send(.storeFull)
+            }
             perform(
                 machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
             guard !outcome.filledChannels.isEmpty else { return }
@@ -250,6 +263,7 @@ actor ClientEngine {
             perform(machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: .now))
         case .recorded(let report, let userID):
             try store.recorded(report, ofUser: userID)
+            useRoom()
         case .connected(let firstResend, let serverTime):
             connectedAt = .now
             if let serverTime { store.clockOffset = .milliseconds(serverTime.milliseconds - Self.deviceTime()) }
@@ -257,15 +271,17 @@ actor ClientEngine {
             keepTime()
             board.setStatus(.connected)
             announce(.uploading)
-            recover()
+            recoverRefused()
         case .answered(let ticket, let answer):
             askers.removeValue(forKey: ticket)?(answer)
-        case .caughtUp:
+        case .caughtUp(let userID):
+            guard lackingBytes == nil else { return }
             board.isCaughtUp = true
             announce(.finishing)
+            board.events.send(.caughtUp(userID: userID))
         case .notify(let event):
             // A bind, or a verdict, may be what a recovery waits for.
-            if case .bound = event { recover() }
+            if case .bound = event { recoverRefused() }
             board.events.send(event)
         case .end(let end):
             connectionEnd = end
@@ -293,12 +309,24 @@ actor ClientEngine {
         recover()
     }
 
+    /// The user whose data answers of the present connection may hold.
+    var boundUserID: String? { machine.boundUser?.userID }
+
+    /// Recovers, what was refused too: that may be over.
+    private func recoverRefused() {
+        recoveryRetryAt = nil
+        refusedRecoveries = []
+        recover()
+    }
+
     /// Asks for the next page of what is being sent again, unless one is on its way.
     func recover() {
-        recoveryRetryAt = nil
         guard machine.phase == .open, !isRecovering else { return }
         do throws(SyncError) {
-            guard let recovery = try store.recovery(forUser: board.user?.userID) else { return }
+            // The app may have bound another, of whom the gateway does not know yet.
+            let userID = boundUserID
+            let recoveries = try store.recoveries(forUser: userID)
+            guard let recovery = recoveries.first(where: { !refusedRecoveries.contains($0) }) else { return }
             isRecovering = true
             let request = Mss_Device_V1_HistoryRequest.with {
                 $0.bizType = recovery.bizType
@@ -307,33 +335,37 @@ actor ClientEngine {
                 $0.count = 100
                 $0.oldestFirst = true
             }
-            ask(.history(request)) { [self] answer in assumeIsolated { $0.recovered(answer, recovery) } }
+            ask(.history(request)) { [self] answer in assumeIsolated { $0.recovered(answer, recovery, of: userID) } }
         } catch {
             storeFailed(error)
         }
     }
 
-    private func recovered(_ answer: ClientRequests.Answer, _ recovery: LocalStore.Recovery) {
+    /// - Parameter userID: who was bound when it was asked for.
+    private func recovered(_ answer: ClientRequests.Answer, _ recovery: LocalStore.Recovery, of userID: String?) {
         isRecovering = false
-        guard case .history(let page) = answer else { return }
-        switch page.refusal {
-        case .none: break
-        // It goes on when a bind or another connection lets it, or later.
-        case .notEligible: return retryRecovery(in: .seconds(60))
-        default: return retryRecovery(in: .seconds(1))
+        guard case .history(let page) = answer, page.refusal != .tryAgain else { return retryRecovery(in: .seconds(1)) }
+        guard page.refusal == .none, let kind = SyncModel.ChannelKind(wire: page.kind) else {
+            // It goes on when a bind or another connection lets it, or later.
+            refusedRecoveries.insert(recovery)
+            retryRecovery(in: .seconds(60))
+            return recover()
         }
-        guard let kind = SyncModel.ChannelKind(wire: page.kind) else { return }
-        // A user's data comes for the user who was bound when it was asked for; the gateway answers no other.
-        let userID = kind.needsUser ? recovery.userID : ""
-        let key = LocalChannel.Key(kind: kind, userID: userID, bizType: recovery.bizType)
+        let key = LocalChannel.Key(
+            kind: kind, userID: kind.needsUser ? recovery.userID : "", bizType: recovery.bizType)
         do throws(SyncError) {
+            if kind.needsUser, recovery.userID.isEmpty, let userID {
+                try store.adopt(recovery, userID: userID)
+                return recover()
+            }
+            guard try store.makeRoom(for: LocalStore.bytes(of: page.entries)) else {
+                return retryRecovery(in: .seconds(60))
+            }
             if let channel = try store.keep(page, of: key, for: recovery) {
                 handOut.filled([channel.row])
                 board.wakes.send(())
-                recover()
-            } else {
-                retryRecovery(in: .seconds(5))
             }
+            recover()
         } catch {
             storeFailed(error)
         }
@@ -380,14 +412,20 @@ actor ClientEngine {
         return .left
     }
 
-    private func storeIsFull() {
-        guard !isFull else { return }
-        isFull = true
-        board.events.send(.storeFull)
+    /// Connects anew when there is room again for what was dropped: the gateway knows of confirmations, or something
+    /// was deleted or ran out.
+    private func useRoom() {
+        guard let lackingBytes else { return }
+        do throws(SyncError) {
+            guard try store.makeRoom(for: lackingBytes) else { return }
+            connectionEnd = .left
+            board.alarms.send(())
+        } catch {
+            storeFailed(error)
+        }
     }
 
     private func learnedHeartbeat() -> Heartbeat.Learned {
-        network = board.network
         // Not to know it costs a few pings.
         return (try? store.heartbeat(of: networkName)) ?? Heartbeat.Learned()
     }

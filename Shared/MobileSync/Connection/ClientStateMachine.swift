@@ -65,6 +65,9 @@ struct ClientStateMachine {
     /// - Parameter learnedHeartbeat: what is known of the network.
     init(learnedHeartbeat: Heartbeat.Learned = Heartbeat.Learned()) { self.learnedHeartbeat = learnedHeartbeat }
 
+    /// Whose data answers to present questions may hold, and whom the gateway refuses when it ends this connection.
+    var boundUser: BoundUser? { binding.user }
+
     /// The user whose data may come in now.
     private var acceptedUserID: String? { binding.isAccepted ? binding.user?.userID : nil }
 
@@ -103,7 +106,7 @@ struct ClientStateMachine {
         case .confirmRecorded(let recorded): return received(recorded)
         case .caughtUp(let mark):
             guard mark.bindNumber == binding.number else { return [] }
-            return [.caughtUp(userID: acceptedUserID), .notify(.caughtUp(userID: acceptedUserID))]
+            return [.caughtUp(userID: acceptedUserID)]
         case .sessionState(let state):
             guard state.bindNumber == binding.number, state.validity == .invalid, let user = binding.user else {
                 return []
@@ -273,18 +276,16 @@ struct ClientStateMachine {
             if let ping { heartbeat?.failed(after: ping.idle) }
             return end(.silent)
         }
-        var actions: [ClientAction] = []
+        // First, so that whoever waits hears of it whatever becomes of the rest.
+        let overdue = requests.takeOverdue(at: now)
+        var actions = overdue.map { ClientAction.answered(ticket: $0, .none) }
+        if !overdue.isEmpty { actions += sendRequests(now: now) }
         if let heartbeat, let nextPing, now >= nextPing {
             actions.append(sendPing(every: heartbeat.interval(inForeground: isForeground), now: now))
         }
         if let sent = report, now >= sent.sentAt + Self.reportLimit {
             report = nil
             actions.append(collect)
-        }
-        let overdue = requests.takeOverdue(at: now)
-        if !overdue.isEmpty {
-            actions += overdue.map { .answered(ticket: $0, .none) }
-            actions += sendRequests(now: now)
         }
         return actions
     }

@@ -40,7 +40,7 @@ extension LocalStore {
     func keep(
         _ page: Mss_Device_V1_HistoryPage, of key: LocalChannel.Key, before: Int64
     ) throws(SyncError) -> [SyncOplog] {
-        let hasRoom = try makeRoom(for: page.entries.reduce(0) { $0 + $1.payload.count + 512 })
+        let hasRoom = try makeRoom(for: Self.bytes(of: page.entries))
         var kept: LocalChannel?
         try change("storing history") { db in
             var channel = try channel(key, in: db)

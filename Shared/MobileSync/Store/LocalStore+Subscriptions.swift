@@ -7,7 +7,7 @@ import SyncModel
 extension LocalStore {
     /// A business type that is being sent again.
     struct Recovery: Hashable, Sendable {
-        /// Who was bound when the app asked for it; empty: nobody.
+        /// Who was bound when the app asked for it; empty: nobody, or it is not known yet whose data it is.
         let userID: String
         let bizType: String
         /// Everything up to here has come.
@@ -27,7 +27,15 @@ extension LocalStore {
     func isSuspended(_ bizType: String) -> Bool { suspended.contains(bizType) }
 
     /// The app takes a business type no more, or again.
+    ///
+    /// - Throws: `SyncError.invalidArgument` for more than the protocol takes: the gateway would turn the client away
+    ///   for good.
     func setSuspended(_ isSuspended: Bool, bizType: String) throws(SyncError) {
+        guard !isSuspended || suspended.contains(bizType) || suspended.count < Limits.suspendedBizTypes else {
+            throw SyncError(
+                .invalidArgument, "\(Limits.suspendedBizTypes) Sync IDs are suspended already; resume one of them first"
+            )
+        }
         try change("changing subscriptions") { db in
             try db.execute(
                 sql: isSuspended
@@ -37,8 +45,8 @@ extension LocalStore {
         if isSuspended { suspended.insert(bizType) } else { suspended.remove(bizType) }
     }
 
-    /// Deletes what is here of a business type, of the device and this user; only confirmations that the gateway has not
-    /// recorded stay until it has. Sync points stay, so that nothing comes again.
+    /// Deletes what is here of a business type, of the device and this user; only confirmations that the gateway has
+    /// not recorded stay until it has. Sync points stay, so that nothing comes again.
     func deleteData(of bizType: String, userID: String?) throws(SyncError) {
         let emptied = channels(of: bizType, visibleTo: userID).map { channel in
             var channel = channel
@@ -69,26 +77,37 @@ extension LocalStore {
         }
     }
 
-    /// What is to be sent again to this user and device, without what is suspended; one after the other.
-    func recovery(forUser userID: String?) throws(SyncError) -> Recovery? {
+    /// What is to be sent again to this user and device, without what is suspended.
+    func recoveries(forUser userID: String?) throws(SyncError) -> [Recovery] {
         try access("reading recoveries") { db in
-            try Row.fetchOne(
+            try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
                         SELECT user_id, biz_type, next_after, upto FROM recovery WHERE user_id IN ('', ?)
-                        AND biz_type NOT IN (SELECT biz_type FROM suspended) ORDER BY user_id, biz_type LIMIT 1
+                        AND biz_type NOT IN (SELECT biz_type FROM suspended) ORDER BY user_id, biz_type
                         """), arguments: [userID ?? ""]
             ).map { Recovery(userID: $0[0], bizType: $0[1], nextAfter: $0[2], upto: $0[3]) }
         }
     }
 
+    /// A recovery that was asked for while nobody was bound is of a user's data: it is this user's now, from the
+    /// beginning.
+    func adopt(_ recovery: Recovery, userID: String) throws(SyncError) {
+        try change("adopting a recovery") { db in
+            try db.execute(
+                sql: """
+                    UPDATE OR REPLACE recovery SET user_id = ?, next_after = 0, upto = 0
+                    WHERE user_id = ? AND biz_type = ?
+                    """, arguments: [userID, recovery.userID, recovery.bizType])
+        }
+    }
+
     /// Stores a page of a recovery for the app, and how far it has come, in one transaction.
     ///
-    /// - Returns: the channel, when it has something for the app; nil also when there is no room: nothing is noted then.
+    /// - Returns: the channel, when it has something for the app.
     func keep(
         _ page: Mss_Device_V1_HistoryPage, of key: LocalChannel.Key, for recovery: Recovery
     ) throws(SyncError) -> LocalChannel? {
-        guard try makeRoom(for: page.entries.reduce(0) { $0 + $1.payload.count + 512 }) else { return nil }
         let upto = recovery.upto == 0 ? page.head : recovery.upto
         var kept: LocalChannel?
         try change("storing a recovery") { db in
@@ -97,9 +116,12 @@ extension LocalStore {
                 db, sql: "SELECT 1 FROM recovery WHERE user_id = ? AND biz_type = ? AND next_after = ?",
                 arguments: [recovery.userID, recovery.bizType, recovery.nextAfter])
             guard isAskedFor == true else { return }
-            let channel = try channel(key, in: db)
-            for entry in page.entries where entry.oplogID <= upto {
-                try insert(entry, into: channel, as: .recovery, in: db)
+            if !page.entries.isEmpty {
+                let channel = try channel(key, in: db)
+                for entry in page.entries where entry.oplogID <= upto {
+                    try insert(entry, into: channel, as: .recovery, in: db)
+                }
+                kept = channel
             }
             let goesOn = page.more && page.next < upto
             try db.execute(
@@ -107,7 +129,6 @@ extension LocalStore {
                     ? "UPDATE recovery SET next_after = ?3, upto = ?4 WHERE user_id = ?1 AND biz_type = ?2"
                     : "DELETE FROM recovery WHERE user_id = ?1 AND biz_type = ?2 AND ?3 = ?3 AND ?4 = ?4",
                 arguments: [recovery.userID, recovery.bizType, page.next, upto])
-            kept = channel
         }
         kept.map(remember)
         return kept
@@ -132,11 +153,11 @@ extension LocalStore {
     func setHeartbeat(_ learned: Heartbeat.Learned, of network: String) throws(SyncError) {
         try change("noting a heartbeat") { db in
             try db.execute(
-                sql: "INSERT OR REPLACE INTO heartbeat VALUES (?, ?, ?)",
+                sql: "INSERT OR REPLACE INTO heartbeat VALUES (?, ?, ?, ?)",
                 arguments: [
                     network, learned.good?.components.seconds ?? 0, learned.bad?.components.seconds ?? 0,
+                    learned.doubtful?.components.seconds ?? 0,
                 ])
         }
     }
 }
-                    learned.doubtful?.components.seconds ?? 0,

@@ -6,9 +6,9 @@ import SyncModel
 
 /// What a client has received, in one SQLite file: oplogs and sync points change in one transaction (spec K8).
 ///
-/// An oplog is stored, handed out, confirmed by the app, and then kept as history until room is needed. `synchronous=FULL`:
-/// a stored oplog is acknowledged and never sent again, so it must survive a power cut, and the cost is one flush per push
-/// frame, not per oplog. Not thread-safe; it belongs to the engine.
+/// An oplog is stored, handed out, confirmed by the app, and then kept as history until room is needed.
+/// `synchronous=FULL`: a stored oplog is acknowledged and never sent again, so it must survive a power cut, and the
+/// cost is one flush per push frame, not per oplog. Not thread-safe; it belongs to the engine.
 final class LocalStore {
     let database: DatabaseQueue
     /// Bytes that it may take.
@@ -30,8 +30,8 @@ final class LocalStore {
     /// - Parameters:
     ///   - key: for payloads; nil: they are stored as they are.
     ///   - limit: bytes that it may take.
-    /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey` when
-    ///   it was encrypted with another key.
+    /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey`
+    ///   when it was encrypted with another key.
     init(
         path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000
     ) throws(SyncError) {
@@ -151,7 +151,7 @@ final class LocalStore {
     func store(
         _ batches: [Mss_Device_V1_ChannelBatch], userID: String?, bindNumber: UInt32
     ) throws(SyncError) -> StoreOutcome {
-        guard try makeRoom(for: batches.lazy.flatMap(\.entries).reduce(0) { $0 + $1.payload.count + 512 }) else {
+        guard try makeRoom(for: Self.bytes(of: batches.lazy.flatMap(\.entries))) else {
             var outcome = StoreOutcome()
             outcome.isFull = true
             return outcome
@@ -174,6 +174,11 @@ final class LocalStore {
         }
         for channel in changed.values { remember(channel) }
         return outcome
+    }
+
+    /// Bytes that entries take in the store, about.
+    static func bytes(of entries: some Sequence<Mss_Device_V1_Entry>) -> Int {
+        entries.reduce(0) { $0 + $1.payload.count + $1.thirdMessageID.utf8.count + 160 }
     }
 
     /// The channel, made when there is none; to be remembered once the transaction is through.
@@ -270,7 +275,8 @@ final class LocalStore {
     func insert(
         _ entry: Mss_Device_V1_Entry, into channel: LocalChannel, as origin: Origin, in db: Database
     ) throws {
-        // A replay of what is not here any more was confirmed and forgotten, and a list has been seen: the app has had it.
+        // A replay of what is not here any more was confirmed and forgotten, and a list has been seen: the app has had
+        // it.
         let wasShown = origin == .history || (origin.isReplay && entry.oplogID <= channel.position.value)
         let payload =
             try cipher?.seal(entry.payload, channelRow: channel.row, oplogID: entry.oplogID) ?? entry.payload
