@@ -116,6 +116,22 @@ import Testing
         }
     }
 
+    // MARK: Clock
+
+    @Test("K2: a device whose clock is a year ahead does not lose what is valid when it starts without a connection")
+    func clockAhead() throws {
+        try withPath { path in
+            do {
+                let local = try open(path)
+                try local.setClockOffset(.seconds(-365 * 86_400))
+                var valid = batch(1...1, payload: Data("x".utf8))
+                valid.entries[0].validUntilMs = Int64(Date().timeIntervalSince1970 * 1_000) - 86_400_000
+                _ = try local.store([valid], userID: nil, bindNumber: 0)
+            }
+            #expect(try waiting(open(path)).map(\.oplogID) == [1])
+        }
+    }
+
     // MARK: Damage and versions
 
     @Test("a device id whose file cannot be read is not replaced") func unreadableDeviceID() throws {

@@ -266,12 +266,14 @@ actor ClientEngine {
             useRoom()
         case .connected(let firstResend, let serverTime):
             connectedAt = .now
-            if let serverTime { store.clockOffset = .milliseconds(serverTime.milliseconds - Self.deviceTime()) }
             schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
             keepTime()
             board.setStatus(.connected)
             announce(.uploading)
             recoverRefused()
+            if let serverTime {
+                try store.setClockOffset(.milliseconds(serverTime.milliseconds - Self.deviceTime()))
+            }
         case .answered(let ticket, let answer):
             askers.removeValue(forKey: ticket)?(answer)
         case .caughtUp(let userID):
@@ -280,7 +282,7 @@ actor ClientEngine {
             announce(.finishing)
             board.events.send(.caughtUp(userID: userID))
         case .notify(let event):
-            // A bind, or a verdict, may be what a recovery waits for.
+            // It may be what a recovery waits for.
             if case .bound = event { recoverRefused() }
             board.events.send(event)
         case .end(let end):

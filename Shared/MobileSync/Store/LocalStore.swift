@@ -18,8 +18,8 @@ final class LocalStore {
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
     /// Business types that the app does not take now.
     var suspended: Set<String> = []
-    /// What to add to the device's clock to have the service's.
-    var clockOffset = Duration.zero
+    /// What to add to the device's clock to have the service's, as of the last connection.
+    private(set) var clockOffset = Duration.zero
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
     /// The file at this path was damaged; it stands beside this new one.
@@ -55,6 +55,19 @@ final class LocalStore {
         try use(cipher)
         try loadChannels()
         try loadSuspended()
+        clockOffset = .milliseconds(
+            try access("reading the clock") { try Int64.fetchOne($0, sql: "SELECT clock_offset_ms FROM store") } ?? 0)
+    }
+
+    /// Notes how the device's clock differs from the service's: without a connection validity ends by that too.
+    func setClockOffset(_ offset: Duration) throws(SyncError) {
+        let change = offset - clockOffset
+        clockOffset = offset
+        // A moment is the way of a frame, and not worth a write.
+        guard change > .seconds(5) || change < .seconds(-5) else { return }
+        try access("noting the clock") { db in
+            try db.execute(sql: "UPDATE store SET clock_offset_ms = ?", arguments: [offset.wholeMilliseconds])
+        }
     }
 
     private struct Owner {

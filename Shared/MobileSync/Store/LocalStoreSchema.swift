@@ -16,7 +16,9 @@ enum LocalStoreSchema {
         CREATE TABLE store (
             store_id TEXT NOT NULL, instance_id TEXT NOT NULL, device_id TEXT NOT NULL,
             -- PayloadCipher: NULL while payloads are stored as they are.
-            key_check BLOB);
+            key_check BLOB,
+            -- What to add to the device's clock, as of the last connection.
+            clock_offset_ms INTEGER NOT NULL DEFAULT 0);
         CREATE TABLE channel (
             id INTEGER PRIMARY KEY,
             kind INTEGER NOT NULL,
