@@ -38,7 +38,7 @@ struct ChannelCursor {
         self.head = head
         // A device can be above the head after a failover that lost commits; it is clamped, never refused.
         sent = min(max(recorded, reported ?? .zero), head)
-        announced = reported ?? .zero
+        announced = min(reported ?? .zero, head)
         stored = recorded
         opensBacklog = sent < head
         holdsCaughtUp = sent < head

@@ -1,4 +1,5 @@
 import BusMessages
+import DeviceProtocol
 import SyncModel
 
 // Asking the tenant whether the session is valid (spec V5, V6).
@@ -25,9 +26,14 @@ extension SessionStateMachine {
         guard check.answered(reply, askedAt: askedAt, now: world.now, random: world.random) else { return [] }
         let isValid = check.verdict != .invalid
         let reason = isValid ? "" : reply?.reason ?? ""
-        var actions: [SessionAction] = [
-            .send(.sessionState(isValid: isValid, reason: reason, bindNumber: identity.bindNumber))
-        ]
+        let state = Mss_Device_V1_Packet.sessionState(
+            isValid: isValid, reason: reason, bindNumber: identity.bindNumber)
+        var actions: [SessionAction] = []
+        if opensBind {
+            untoldState = state
+        } else {
+            actions.append(.send(state))
+        }
         if connectionEpoch > 0, !isRegistering {
             actions.append(
                 .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))

@@ -51,6 +51,8 @@ struct SessionStateMachine {
     private var announcesAgain = false
     /// The user was bound, which is not registered yet.
     private(set) var opensBind = false
+    /// What the tenant said meanwhile: the device hears it behind the bind's result.
+    var untoldState: Mss_Device_V1_Packet?
     private var announcesCaughtUp = false
     var windowUsed = 0
     private var lastHeard: ContinuousClock.Instant
@@ -283,6 +285,8 @@ struct SessionStateMachine {
             opensBind = false
             announcesCaughtUp = true
             actions.append(.send(.bindResult(identity.bindNumber)))
+            if let untoldState { actions.append(.send(untoldState)) }
+            untoldState = nil
         }
         if hasUntoldVerdict {
             hasUntoldVerdict = false
@@ -520,6 +524,7 @@ struct SessionStateMachine {
         rereads.forgetUser()
         check = SessionCheck()
         hasUntoldVerdict = false
+        untoldState = nil
     }
 
     private mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {

@@ -15,8 +15,6 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
         public static let store = Code(rawValue: "store")
         /// The local store was encrypted with another key, or with one where none is given.
         public static let storeKey = Code(rawValue: "storeKey")
-        /// There is no connection, or it ended before the answer: what is here was all that can be had now.
-        public static let notConnected = Code(rawValue: "notConnected")
         /// The gateway does not give this data to this device and user now.
         public static let notEligible = Code(rawValue: "notEligible")
         /// The store belongs to another instance or device; use another path.

@@ -120,6 +120,13 @@ extension [SessionAction] {
     var fetches: [(after: Int64, newest: Int)] {
         compactMap { if case .fetch(let page) = $0 { (page.after.value, page.newest) } else { nil } }
     }
+    /// The names of frames other than pushes, in order.
+    var sent: [String] {
+        compactMap { action in
+            guard case .send(let packet) = action else { return nil }
+            return packet.body.map { String("\($0)".prefix { $0 != "(" }) }
+        }
+    }
     var closeCode: CloseCode? {
         compactMap { if case .close(let code, _) = $0 { code } else { nil } }.first
     }

@@ -239,6 +239,38 @@ struct SessionStateMachineTests {
             bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world).pushed.isEmpty)
     }
 
+    @Test("what the tenant says before a bind is registered is told behind its result")
+    func verdictBeforeTheBind() {
+        var bench = Bench()
+        _ = bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = "u"
+        }
+        let invalid = Mss_Bus_V1_ValidateReply.with { $0.verdict = .invalid }
+        let early = bench.machine.validated(invalid, bindNumber: 1, askedAt: bench.now, in: bench.world)
+        #expect(early.sent.isEmpty)
+        let opened = bench.machine.registered(Bench.reply([]), bindNumber: 1, in: bench.world)
+        #expect(opened.sent == ["connected", "bindResult", "sessionState", "caughtUp"])
+    }
+
+    @Test("a position above the head counts as the head, also in what follows") func positionAboveTheHead() {
+        var bench = Bench()
+        bench.open([("B", 3, 6, 6)]) {
+            $0.bind.syncPoints = [
+                .with {
+                    $0.bizType = "B"
+                    $0.oplogID = 1_000
+                }
+            ]
+        }
+        let batch = bench.machine.noticed(Bench.notice("B", channel: 3, after: 6, ids: [7]), in: bench.world).batches
+        #expect(batch.map(\.after) == [6] && batch.map(\.upto) == [7])
+    }
+
     @Test("without the lease nothing goes out; with it again all is read on, without a threshold's loss")
     func leaseIsAskedAtEveryBatch() {
         var bench = Bench([Bench.configuration("B", repush: .threshold(10))])

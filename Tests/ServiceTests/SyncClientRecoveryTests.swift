@@ -87,7 +87,10 @@ struct SyncClientRecoveryTests {
     )
     func fullUntilRecorded() async throws {
         try await FakeGateway.withStore { gateway, store in
-            let app = try ClientApp(port: gateway.port, store: store) { $0.storeLimit = 1_000_000 }
+            // On a busy machine filling takes longer than the ladder's first wait.
+            let app = try ClientApp(port: gateway.port, store: store, firstResend: .seconds(600)) {
+                $0.storeLimit = 1_000_000
+            }
             try await app.running {
                 let first = try await gateway.accept()
                 _ = try await first.greet()

@@ -189,6 +189,10 @@ struct SyncClientRequestTests {
                 try await first.shows(Array(1...150))
                 try await first.client.confirm(first.oplogs)
                 try await first.client.recover("B")
+                // What was confirmed is told first.
+                let report = try await session.nextReport()
+                #expect(report.channels.flatMap(\.oplogIds) == Array(1...150))
+                session.send(.with { $0.confirmRecorded.reportID = report.reportID })
                 let request = try await session.nextRequest()
                 #expect(request.oldestFirst && request.after == 0 && request.count == 100)
                 session.answer(request, holding: 1...150)

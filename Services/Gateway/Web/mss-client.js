@@ -455,8 +455,8 @@ export class Inbox {
   #wall;
   // Of entries: whether the app was given it since the start, and for how long it has not been confirmed.
   #given = new Map();
-  /** What to add to the device's clock to have the service's, in ms. */
-  clockOffset = 0;
+  /** What to add to the device's clock to have the service's, in ms; null: not known since the start. */
+  clockOffset = null;
 
   constructor(store, { limit = 10_000, wall = Date.now } = {}) {
     this.#store = store;
@@ -575,7 +575,7 @@ export class Inbox {
   /** What the app has not been given since the start and may be given; its count is on disk when this resolves. */
   async handOut(mayGive) {
     const due = [...this.entries].filter(([key, entry]) => !this.#given.has(key) && !entry.dead && mayGive(entry));
-    const now = this.#wall() + this.clockOffset;
+    const now = this.clockOffset === null ? 0 : this.#wall() + this.clockOffset;
     const isOver = ([, { handOuts, validUntilMs }]) => handOuts === 0 && validUntilMs > 0 && validUntilMs <= now;
     await this.#commit(due.filter(isOver).map(([key]) => ['entries', key, undefined]));
     return this.#giveOut(due.filter((item) => !isOver(item)).sort(compareKeys), 0);

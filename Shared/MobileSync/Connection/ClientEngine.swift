@@ -18,11 +18,11 @@ actor ClientEngine {
     let board: ClientBoard
     private let logger: Logger
     let store: LocalStore
-    private var handOut: HandOut
+    var handOut: HandOut
     private var schedule = ResendSchedule()
     /// When `ticked` is called next at the latest, as far as it asked for it.
     private var alarm: ContinuousClock.Instant?
-    private var machine = ClientStateMachine()
+    var machine = ClientStateMachine()
     private var channel: (any Channel)?
     private var connectionEnd: ConnectionEnd?
     /// What of the data that waited is still to come.
@@ -30,10 +30,10 @@ actor ClientEngine {
     /// Who waits for the answer to a question.
     private var askers: [UInt64: Asker] = [:]
     private var lastTicket: UInt64 = 0
-    private var isRecovering = false
-    private var recoveryRetryAt: ContinuousClock.Instant?
+    var isRecovering = false
+    var recoveryRetryAt: ContinuousClock.Instant?
     /// Recoveries that the gateway refused: the others go first.
-    private var refusedRecoveries: Set<LocalStore.Recovery> = []
+    var refusedRecoveries: Set<LocalStore.Recovery> = []
     /// Bytes that the store had no room for; what came since was dropped and comes again on the next connection.
     private var lackingBytes: Int?
     /// Who was bound to the last connection when it ended.
@@ -236,7 +236,7 @@ actor ClientEngine {
         }
     }
 
-    private func storeFailed(_ error: SyncError) {
+    func storeFailed(_ error: SyncError) {
         logger.error("local store failed", metadata: ["error": "\(error)"])
         connectionEnd = .lost(reason: error.description)
     }
@@ -263,6 +263,7 @@ actor ClientEngine {
             perform(machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: .now))
         case .recorded(let report, let userID):
             try store.recorded(report, ofUser: userID)
+            recover()
             useRoom()
         case .connected(let firstResend, let serverTime):
             connectedAt = .now
@@ -291,7 +292,7 @@ actor ClientEngine {
         }
     }
 
-    // MARK: Questions and recovery
+    // MARK: Questions
 
     /// What is done with the answer to a question.
     typealias Asker = @Sendable (ClientRequests.Answer) -> Void
@@ -313,70 +314,6 @@ actor ClientEngine {
 
     /// The user whose data answers of the present connection may hold.
     var boundUserID: String? { machine.boundUser?.userID }
-
-    /// Recovers, what was refused too: that may be over.
-    private func recoverRefused() {
-        recoveryRetryAt = nil
-        refusedRecoveries = []
-        recover()
-    }
-
-    /// Asks for the next page of what is being sent again, unless one is on its way.
-    func recover() {
-        guard machine.phase == .open, !isRecovering else { return }
-        do throws(SyncError) {
-            // The app may have bound another, of whom the gateway does not know yet.
-            let userID = boundUserID
-            let recoveries = try store.recoveries(forUser: userID)
-            guard let recovery = recoveries.first(where: { !refusedRecoveries.contains($0) }) else { return }
-            isRecovering = true
-            let request = Mss_Device_V1_HistoryRequest.with {
-                $0.bizType = recovery.bizType
-                $0.after = recovery.nextAfter
-                $0.before = recovery.upto == 0 ? 0 : recovery.upto + 1
-                $0.count = 100
-                $0.oldestFirst = true
-            }
-            ask(.history(request)) { [self] answer in assumeIsolated { $0.recovered(answer, recovery, of: userID) } }
-        } catch {
-            storeFailed(error)
-        }
-    }
-
-    /// - Parameter userID: who was bound when it was asked for.
-    private func recovered(_ answer: ClientRequests.Answer, _ recovery: LocalStore.Recovery, of userID: String?) {
-        isRecovering = false
-        guard case .history(let page) = answer, page.refusal != .tryAgain else { return retryRecovery(in: .seconds(1)) }
-        guard page.refusal == .none, let kind = SyncModel.ChannelKind(wire: page.kind) else {
-            // It goes on when a bind or another connection lets it, or later.
-            refusedRecoveries.insert(recovery)
-            retryRecovery(in: .seconds(60))
-            return recover()
-        }
-        let key = LocalChannel.Key(
-            kind: kind, userID: kind.needsUser ? recovery.userID : "", bizType: recovery.bizType)
-        do throws(SyncError) {
-            if kind.needsUser, recovery.userID.isEmpty, let userID {
-                try store.adopt(recovery, userID: userID)
-                return recover()
-            }
-            guard try store.makeRoom(for: LocalStore.bytes(of: page.entries)) else {
-                return retryRecovery(in: .seconds(60))
-            }
-            if let channel = try store.keep(page, of: key, for: recovery) {
-                handOut.filled([channel.row])
-                board.wakes.send(())
-            }
-            recover()
-        } catch {
-            storeFailed(error)
-        }
-    }
-
-    private func retryRecovery(in delay: Duration) {
-        recoveryRetryAt = .now + delay
-        board.alarms.send(())
-    }
 
     // MARK: Synchronisation
 

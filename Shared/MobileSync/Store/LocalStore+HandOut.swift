@@ -82,6 +82,8 @@ extension LocalStore {
 
     /// Leaves an oplog to lists that the app was never given and that is of no use any more (spec K2, D11).
     private func expire(_ oplogID: Int64, of channel: LocalChannel, in db: Database) throws -> Bool {
+        // A device's clock alone may be years off.
+        guard let clockOffset else { return false }
         let now = Int64(Date().timeIntervalSince1970 * 1_000) + clockOffset.wholeMilliseconds
         try db.cachedStatement(
             sql: """

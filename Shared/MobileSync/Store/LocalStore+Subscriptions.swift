@@ -77,15 +77,21 @@ extension LocalStore {
         }
     }
 
-    /// What is to be sent again to this user and device, without what is suspended.
+    /// What is to be sent again to this user and device, without what is suspended, and without those of which the gateway
+    /// does not know yet all that the app has confirmed: being sent again ends that.
     func recoveries(forUser userID: String?) throws(SyncError) -> [Recovery] {
         try access("reading recoveries") { db in
             try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
                         SELECT user_id, biz_type, next_after, upto FROM recovery WHERE user_id IN ('', ?)
-                        AND biz_type NOT IN (SELECT biz_type FROM suspended) ORDER BY user_id, biz_type
-                        """), arguments: [userID ?? ""]
+                        AND biz_type NOT IN (SELECT biz_type FROM suspended)
+                        AND NOT EXISTS (
+                            SELECT 1 FROM oplog JOIN channel ON channel.id = channel_id
+                            WHERE needs_report AND state = ? AND channel.biz_type = recovery.biz_type
+                                AND channel.user_id IN ('', ?))
+                        ORDER BY user_id, biz_type
+                        """), arguments: [userID ?? "", OplogState.confirmed.rawValue, userID ?? ""]
             ).map { Recovery(userID: $0[0], bizType: $0[1], nextAfter: $0[2], upto: $0[3]) }
         }
     }
@@ -132,32 +138,5 @@ extension LocalStore {
         }
         kept.map(remember)
         return kept
-    }
-
-    // MARK: Heartbeats
-
-    /// What is known of a network's heartbeat.
-    func heartbeat(of network: String) throws(SyncError) -> Heartbeat.Learned {
-        try access("reading a heartbeat") { db in
-            let row = try Row.fetchOne(
-                db, sql: "SELECT good_seconds, bad_seconds, doubtful_seconds FROM heartbeat WHERE network = ?",
-                arguments: [network])
-            func duration(_ seconds: Int64?) -> Duration? {
-                seconds.flatMap { (1...3_600).contains($0) ? .seconds($0) : nil }
-            }
-            return Heartbeat.Learned(good: duration(row?[0]), bad: duration(row?[1]), doubtful: duration(row?[2]))
-        }
-    }
-
-    /// Notes what is known of a network's heartbeat.
-    func setHeartbeat(_ learned: Heartbeat.Learned, of network: String) throws(SyncError) {
-        try change("noting a heartbeat") { db in
-            try db.execute(
-                sql: "INSERT OR REPLACE INTO heartbeat VALUES (?, ?, ?, ?)",
-                arguments: [
-                    network, learned.good?.components.seconds ?? 0, learned.bad?.components.seconds ?? 0,
-                    learned.doubtful?.components.seconds ?? 0,
-                ])
-        }
     }
 }

@@ -18,8 +18,8 @@ final class LocalStore {
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
     /// Business types that the app does not take now.
     var suspended: Set<String> = []
-    /// What to add to the device's clock to have the service's, as of the last connection.
-    private(set) var clockOffset = Duration.zero
+    /// What to add to the device's clock to have the service's, as of the last connection; nil before the first.
+    private(set) var clockOffset: Duration?
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
     /// The file at this path was damaged; it stands beside this new one.
@@ -55,16 +55,17 @@ final class LocalStore {
         try use(cipher)
         try loadChannels()
         try loadSuspended()
-        clockOffset = .milliseconds(
-            try access("reading the clock") { try Int64.fetchOne($0, sql: "SELECT clock_offset_ms FROM store") } ?? 0)
+        clockOffset = try access("reading the clock") { db in
+            try Int64.fetchOne(db, sql: "SELECT clock_offset_ms FROM store").map { .milliseconds($0) }
+        }
     }
 
     /// Notes how the device's clock differs from the service's: without a connection validity ends by that too.
     func setClockOffset(_ offset: Duration) throws(SyncError) {
-        let change = offset - clockOffset
+        let change = clockOffset.map { offset - $0 }
         clockOffset = offset
         // A moment is the way of a frame, and not worth a write.
-        guard change > .seconds(5) || change < .seconds(-5) else { return }
+        if let change, (.seconds(-5) ... .seconds(5)).contains(change) { return }
         try access("noting the clock") { db in
             try db.execute(sql: "UPDATE store SET clock_offset_ms = ?", arguments: [offset.wholeMilliseconds])
         }
@@ -270,7 +271,7 @@ final class LocalStore {
 
         private static let anew = """
             UPDATE SET state = \(OplogState.waiting.rawValue), hand_outs = 0, repeats = 0, needs_report = 0,
-            is_replay = 1, payload = excluded.payload WHERE NOT is_recalled
+            is_replay = 1, payload = excluded.payload, valid_until_ms = excluded.valid_until_ms WHERE NOT is_recalled
             """
 
         var orIfKnown: String {
@@ -278,7 +279,7 @@ final class LocalStore {
             case .push:
                 "UPDATE SET state = \(OplogState.waiting.rawValue) WHERE state = \(OplogState.history.rawValue)"
             case .reread: Self.anew + " AND state <> \(OplogState.confirmed.rawValue)"
-            case .recovery: Self.anew
+            case .recovery: Self.anew + " AND NOT (state = \(OplogState.confirmed.rawValue) AND needs_report)"
             case .history: "NOTHING"
             }
         }

@@ -18,7 +18,7 @@ enum LocalStoreSchema {
             -- PayloadCipher: NULL while payloads are stored as they are.
             key_check BLOB,
             -- What to add to the device's clock, as of the last connection.
-            clock_offset_ms INTEGER NOT NULL DEFAULT 0);
+            clock_offset_ms INTEGER);
         CREATE TABLE channel (
             id INTEGER PRIMARY KEY,
             kind INTEGER NOT NULL,
