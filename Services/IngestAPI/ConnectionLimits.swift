@@ -8,8 +8,10 @@ struct ConnectionLimits: Hashable, Sendable {
     var body = TimeAmount.seconds(10)
     /// Between requests (reliability SEC3).
     var idle = TimeAmount.seconds(60)
-    /// While an answer is worked on or written; longer than any submission takes.
+    /// While an answer is worked on; longer than any submission takes.
     var answer = TimeAmount.seconds(30)
+    /// From an answer written to the caller having taken it (reliability SEC3).
+    var stall = TimeAmount.seconds(30)
     /// After an answer that closes, for the caller to read it before the socket goes.
     var linger = TimeAmount.seconds(1)
     /// Bytes of all header fields, URI included (reliability SEC4).

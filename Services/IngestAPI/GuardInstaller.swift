@@ -2,21 +2,25 @@ import NIOCore
 import NIOHTTP1
 
 /// Puts the guard where Hummingbird offers no place: behind the decoder, with a look at the bytes before it.
+///
+/// It adds NIO's pipeline handler too. Without it a request that follows one whose answer closes would still be served.
 final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
+    private let pipelineHandler = HTTPServerPipelineHandler()
     private let requestGuard: RequestGuard
     private var guardContext: ChannelHandlerContext?
 
     init(limits: ConnectionLimits, metrics: IngestMetrics) {
-        requestGuard = RequestGuard(limits: limits, metrics: metrics)
+        requestGuard = RequestGuard(limits: limits, metrics: metrics, behind: pipelineHandler)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         do {
             let pipeline = context.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(requestGuard, position: .after(decoder))
+            try pipeline.addHandler(pipelineHandler, position: .after(decoder))
+            try pipeline.addHandler(requestGuard, position: .after(pipelineHandler))
             try pipeline.addHandler(FirstByteWatch(requestGuard), position: .first)
             guardContext = try pipeline.context(handler: requestGuard)
         } catch {

@@ -15,13 +15,13 @@ struct IngestResponder: HTTPResponder {
     let metrics: IngestMetrics
     let logger: Logger
 
-    func respond(to request: Request, context: Context) async throws -> Response {
+    /// Throws nothing: what the server made of an error would not have the API's form.
+    func respond(to request: Request, context: Context) async -> Response {
         let start = ContinuousClock.now
         let requestID = RequestName.make()
-        if APICall(path: (request.head.path ?? "").prefix { $0 != "?" }) == .description, request.head.method == .get {
-            return Self.description
-        }
-        var answer = try await answer(to: request)
+        let call = Result { () throws(HeadRefusal) in try RequestRules.call(of: request.head) }
+        if case .success(.description) = call { return description(requestID) }
+        var answer = await answer(to: request, call)
         // A caller that goes on over this connection would meet a closed one.
         if health.isDraining { answer.closesConnection = true }
         metrics.answered(answer)
@@ -29,19 +29,17 @@ struct IngestResponder: HTTPResponder {
         if answer.code == .systemError, answer.status == .ok {
             logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(requestID)"])
         }
-        return response(answer, requestID)
+        let response = response(answer, requestID)
+        return request.head.method == .head ? response.createHeadResponse() : response
     }
 
-    private func answer(to request: Request) async throws -> APIAnswer {
+    private func answer(to request: Request, _ call: Result<APICall, HeadRefusal>) async -> APIAnswer {
         do throws(HeadRefusal) {
-            let call = try RequestRules.call(of: request.head)
+            let call = try call.get()
             guard !health.isDraining else {
                 throw HeadRefusal(answer: .unavailable("This process is about to stop; repeat the call."))
             }
-            guard let body = await read(request, atMost: call.bodyBytes) else {
-                return RequestRules.bodyTooLong(of: call)
-            }
-            return await answer(call, RequestQuery(request.head), body)
+            return await answer(call, RequestQuery(request.head), try await body(of: request, for: call))
         } catch {
             return error.answer
         }
@@ -63,22 +61,26 @@ struct IngestResponder: HTTPResponder {
         }
     }
 
-    private static let description = Response(
-        status: .ok, headers: [.contentType: "application/json;charset=UTF-8"],
-        body: .init(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
+    private func description(_ requestID: String) -> Response {
+        var headers: HTTPFields = [.contentType: "application/json;charset=UTF-8"]
+        if let name = HTTPFields.Element.Name("X-Request-Id") { headers[name] = requestID }
+        return Response(
+            status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
+    }
 
-    /// The body, nil when it is longer than allowed.
-    private func read(_ request: Request, atMost bytes: Int) async -> [UInt8]? {
+    /// The body, to its end.
+    private func body(of request: Request, for call: APICall) async throws(HeadRefusal) -> [UInt8] {
         var body: [UInt8] = []
         do {
             for try await part in request.body {
-                guard body.count + part.readableBytes <= bytes else { return nil }
                 body.append(contentsOf: part.readableBytesView)
+                if body.count > call.bodyBytes { break }
             }
         } catch {
-            // The connection fell or broke the protocol: whoever reads the answer, a cut body is no JSON object.
-            return []
+            // The guard has answered; a body in chunks that is cut may look whole and must not be served.
+            throw HeadRefusal(answer: .refusal(.badRequest, "The body did not come to its end; repeat the call."))
         }
+        guard body.count <= call.bodyBytes else { throw HeadRefusal(answer: RequestRules.bodyTooLong(of: call)) }
         return body
     }
 

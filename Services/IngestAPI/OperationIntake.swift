@@ -36,14 +36,17 @@ struct OperationIntake: Sendable {
     /// Why did it not arrive?
     func trace(_ query: RequestQuery) async -> APIAnswer {
         let name: Mss_Bus_V1_OplogName
+        let device = query["deviceId"] ?? ""
         do throws(PushRefusal) {
+            guard !device.utf8.contains(0), device.utf16.count <= Limits.linkTokenUnits else {
+                throw PushRefusal(.argsIsNull, "deviceId contains NUL or is longer than any device's; check it.")
+            }
             name = try self.name(
                 instanceID: query["instanceId"], bizType: query["bizType"], linkToken: query["linkToken"],
                 thirdMessageID: query["thirdMsgId"], oplogID: query["oplogId"])
         } catch {
             return .result(error.code, detail: error.detail)
         }
-        let device = query["deviceId"] ?? ""
         do throws(BusError) {
             let reply = try await ask {
                 $0.trace.oplog = name
@@ -153,6 +156,7 @@ struct OperationIntake: Sendable {
         } else if thirdMessageID?.isEmpty ?? true {
             throw PushRefusal(.thirdMessageIDIsNull, "thirdMsgId is missing; send the id that the push was made with.")
         }
+        if let thirdMessageID, !thirdMessageID.isEmpty { _ = try Self.checked(thirdMessageID, "thirdMsgId") }
         return .with {
             $0.instanceID = instance
             $0.bizType = bizType

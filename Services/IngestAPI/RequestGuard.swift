@@ -3,7 +3,9 @@ import NIOHTTP1
 
 /// Watches one connection's time and order: answers what is too slow, too large or broken, and closes politely.
 ///
-/// It stands right behind the decoder, so that the answers it makes itself leave like any other.
+/// It stands behind NIO's pipeline handler, which gives it one request at a time: the next one, or what is broken
+/// there, comes when the one before is answered, and never when that answer closes. Its own answers pass that handler
+/// by, which takes no answer where it knows of no request.
 final class RequestGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -22,24 +24,38 @@ final class RequestGuard: ChannelDuplexHandler {
     private var reading = Reading.nothing
     /// Whether the line of the current head that holds the URI is complete.
     private var hasRequestLine = false
-    /// Requests whose head was read and whose answer is not written to its end.
-    private var openRequests = 0
+    /// Whether a request's head was read and its answer is not written to its end.
+    private var isRequestOpen = false
     private var isAnswerBegun = false
-    /// Whether the caller ends the connection with the request read last, as every HTTP/1.0 caller does by default.
+    /// Whether the connection ends with this request, as every HTTP/1.0 caller wishes by default.
     private var isLastRequest = false
+    /// Bytes since the head ended, those that are chunk headers and trailers too.
+    private var arrivedBytes = 0
+    /// Bytes of the body itself.
+    private var bodyBytes = 0
+    /// Answers that are written and not sent, because the caller does not read.
+    private var unsentAnswers = 0
+    private var stallDeadline = NIODeadline.distantFuture
     private var closesAfterAnswer = false
     private var isClosing = false
     private var deadline = NIODeadline.distantFuture
     private var alarm: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+    /// Of the handler before this one: where this one's own answers go.
+    private let pipelineHandler: HTTPServerPipelineHandler
 
-    init(limits: ConnectionLimits, metrics: IngestMetrics) {
+    init(limits: ConnectionLimits, metrics: IngestMetrics, behind pipelineHandler: HTTPServerPipelineHandler) {
         self.limits = limits
         self.metrics = metrics
+        self.pipelineHandler = pipelineHandler
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
         if context.channel.isActive { begin(context) }
     }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     func channelActive(context: ChannelHandlerContext) {
         begin(context)
@@ -53,13 +69,20 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// Bytes came in, before they are decoded: a head may begin here.
     func bytesArrived(_ bytes: ByteBuffer) {
-        if reading == .nothing, openRequests == 0, !isClosing {
+        if reading == .nothing, !isRequestOpen, !isClosing {
             reading = .head
             hasRequestLine = false
             deadline = .now() + limits.head
         }
         if reading == .head, !hasRequestLine {
             hasRequestLine = bytes.readableBytesView.contains(UInt8(ascii: "\n"))
+        }
+        if reading == .body, let context {
+            arrivedBytes += bytes.readableBytes
+            // The decoder itself sets no bound to chunk extensions, leading zeros and the like.
+            if arrivedBytes - bytes.readableBytes > limits.headBytes + 16 * bodyBytes {
+                refuse(context, .badRequest, "The chunk headers are longer than the body; send Content-Length.")
+            }
         }
     }
 
@@ -69,16 +92,16 @@ final class RequestGuard: ChannelDuplexHandler {
         switch Self.unwrapInboundIn(data) {
         case .head(let head):
             reading = .body
-            openRequests += 1
+            isRequestOpen = true
+            (arrivedBytes, bodyBytes) = (0, 0)
             deadline = .now() + limits.body
-            isLastRequest = !head.isKeepAlive
-            guard Self.isSound(head) else {
-                refuse(
-                    context, .badRequest, "Host or Transfer-Encoding is wrong; send one Host, and chunked or nothing.")
+            isLastRequest = !head.isKeepAlive || HeadForm.asksForUpgrade(head)
+            if let fault = HeadForm.fault(of: head) {
+                refuse(context, .badRequest, fault)
                 return
             }
             continueIfExpected(head, context)
-        case .body: break
+        case .body(let part): bodyBytes += part.readableBytes
         case .end:
             reading = .nothing
             deadline = .now() + limits.answer
@@ -92,21 +115,21 @@ final class RequestGuard: ChannelDuplexHandler {
             return
         }
         switch Self.unwrapOutboundIn(data) {
-        case .head(let head):
+        case .head(var head):
             isAnswerBegun = true
-            closesAfterAnswer = (isLastRequest && openRequests == 1) || head.headers["Connection"].contains("close")
-        case .body: break
+            closesAfterAnswer = isLastRequest || head.headers["Connection"].contains("close")
+            if closesAfterAnswer { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+            context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
+        case .body: context.write(data, promise: promise)
         case .end:
             isAnswerBegun = false
-            openRequests -= 1
-            if openRequests == 0 { deadline = .now() + limits.idle }
-            if closesAfterAnswer {
-                context.write(data, promise: promise)
-                linger(context)
-                return
-            }
+            isRequestOpen = false
+            deadline = .now() + limits.idle
+            // Before the write: with it comes the next request.
+            isClosing = closesAfterAnswer
+            context.write(data, promise: watched(promise, context))
+            if closesAfterAnswer { linger(context) }
         }
-        context.write(data, promise: promise)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -134,8 +157,8 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Answers what was being read when nothing else is in work, and closes in any case.
     func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ detail: String) {
         guard !isClosing else { return }
-        let isAnswerable = !isAnswerBegun && openRequests == (reading == .body ? 1 : 0)
-        if isAnswerable {
+        let isAnswerable = !isAnswerBegun && isRequestOpen == (reading == .body)
+        if isAnswerable, let context = try? context.pipeline.syncOperations.context(handler: pipelineHandler) {
             let answer = APIAnswer.refusal(status, detail)
             metrics.answered(answer)
             let requestID = RequestName.make()
@@ -148,7 +171,10 @@ final class RequestGuard: ChannelDuplexHandler {
             context.write(Self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
             context.write(Self.wrapOutboundOut(.end(nil)), promise: nil)
         }
+        isClosing = true
         linger(context)
+        // Otherwise the end of the connection would look like the end of the body, and a push cut there be stored.
+        if reading == .body { context.fireErrorCaught(ChannelError.inputClosed) }
     }
 
     private func begin(_ context: ChannelHandlerContext) {
@@ -160,13 +186,17 @@ final class RequestGuard: ChannelDuplexHandler {
     /// One alarm at a time, no later than the shortest limit, so that a request costs no rescheduling.
     private func setAlarm(_ context: ChannelHandlerContext) {
         let latest = NIODeadline.now() + min(limits.head, limits.linger * 5)
-        alarm = context.eventLoop.assumeIsolated().scheduleTask(deadline: min(deadline, latest)) {
+        alarm = context.eventLoop.assumeIsolated().scheduleTask(deadline: min(deadline, stallDeadline, latest)) {
             self.checkTime(context)
         }
     }
 
     private func checkTime(_ context: ChannelHandlerContext) {
         guard context.channel.isActive else { return }
+        guard NIODeadline.now() < stallDeadline else {
+            context.close(promise: nil)
+            return
+        }
         if NIODeadline.now() >= deadline {
             if isClosing || reading == .nothing {
                 context.close(promise: nil)
@@ -179,7 +209,6 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// Ends the output and leaves the caller time to read it: closing with unread input would discard the answer.
     private func linger(_ context: ChannelHandlerContext) {
-        isClosing = true
         deadline = .now() + limits.linger
         alarm?.cancel()
         setAlarm(context)
@@ -187,12 +216,18 @@ final class RequestGuard: ChannelDuplexHandler {
         context.close(mode: .output, promise: nil)
     }
 
-    /// What the decoder lets pass and a proxy before us might read differently (reliability SEC5).
-    private static func isSound(_ head: HTTPRequestHead) -> Bool {
-        let encodings = head.headers["Transfer-Encoding"]
-        let hosts = head.headers["Host"].count
-        return (encodings.isEmpty || encodings.map { $0.lowercased() } == ["chunked"])
-            && (hosts == 1 || (hosts == 0 && head.version == .http1_0))
+    /// Gives the caller time to read an answer, counted anew with each one that is sent.
+    private func watched(
+        _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext
+    ) -> EventLoopPromise<Void> {
+        let promise = promise ?? context.eventLoop.makePromise()
+        if unsentAnswers == 0 { stallDeadline = .now() + limits.stall }
+        unsentAnswers += 1
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            self.unsentAnswers -= 1
+            self.stallDeadline = self.unsentAnswers == 0 ? .distantFuture : .now() + self.limits.stall
+        }
+        return promise
     }
 
     private func continueIfExpected(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {

@@ -1,19 +1,13 @@
 import Foundation
 import Hummingbird
-import Logging
-import NIOCore
 import NIOHTTP1
-import ServiceKit
 import SyncModel
 import Testing
 
 @testable import IngestAPI
 
-// One exchange at a time: each blocks a thread of the pool that the server answers on.
-@Suite("Ingest: HTTP", .serialized)
+@Suite("Ingest: HTTP")
 struct IngestHTTPTests {
-    private static let json = #"{"bizType":"orders","linkToken":"u","thirdMsgId":"t","payload":"p"}"#
-
     private func head(
         _ method: HTTPRequest.Method = .post, _ path: String = "/webapi/sync/single?instanceId=w_app",
         _ headers: HTTPFields = [.contentType: "application/json", .contentLength: "2"]
@@ -124,94 +118,23 @@ struct IngestHTTPTests {
         #expect(enums.contains(Set(DeliveryState.allCases.map(\.code))))
         let sentences = String(decoding: data, as: UTF8.self)
         for state in DeliveryState.allCases { #expect(sentences.contains(state.sentence), "\(state)") }
-        try await withServer(limits: ConnectionLimits()) { port in
+        try await IngestServerFixture.serve { port in
             let request = "GET /openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-            let answer = try await exchange(port, request)
-            #expect(answer.hasPrefix("HTTP/1.1 200") && answer.contains(#""openapi": "3.1."#))
+            let answer = try #require(try await IngestServerFixture.exchange(port, request).first)
+            #expect(answer.status == 200 && answer.body == String(decoding: data, as: UTF8.self))
+            #expect(answer.fields["x-request-id"]?.count == 16)
         }
     }
 
-    @Test("a served connection answers, keeps alive, and closes politely on what is broken, large or slow")
+    @Test("a served connection answers, keeps alive, and names each request")
     func connection() async throws {
-        var limits = ConnectionLimits()
-        limits.head = .milliseconds(200)
-        limits.body = .milliseconds(200)
-        limits.linger = .milliseconds(200)
-        try await withServer(limits: limits) { port in
-            let post =
-                "POST /webapi/sync/single?instanceId=w_app HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-            let good = post + "Content-Encoding: UTF-8\r\nContent-Length: \(Self.json.utf8.count)\r\n\r\n" + Self.json
-            let twice = try await exchange(
-                port, good + good.replacing("Host: t\r\n", with: "Host: t\r\nConnection: close\r\n"))
-            #expect(twice.components(separatedBy: "\"msg\":\"SUCCESS\",\"oplogId\":7").count == 3)
-            #expect(twice.lowercased().contains("x-request-id: "))
-
-            let refused: [(String, String)] = [
-                (post + "Content-Length: 70000\r\n\r\n" + String(repeating: "x", count: 70_000), "413 "),
-                (post + "Transfer-Encoding: chunked\r\n\r\n10001\r\n" + String(repeating: "x", count: 65_537), "413 "),
-                (post + "\r\n", "411 "), ("GET /webapi/sync/single HTTP/1.1\r\nHost: t\r\n\r\n", "405 "),
-                (post + "X-A: " + String(repeating: "a", count: 20_000) + "\r\n\r\n", "431 "),
-                (post + String(repeating: "a: b\r\n", count: 120) + "\r\n", "431 "),
-                ("POST /" + String(repeating: "a", count: 40_000) + " HTTP/1.1\r\nHost: t\r\n\r\n", "414 "),
-                (post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "400 "),
-                (post + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n", "400 "),
-                (post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "400 "),
-                (post + "Host: u\r\nContent-Length: 2\r\n\r\n{}", "400 "), ("nonsense\r\n\r\n", "400 "),
-                ("POST /web", "408 "), (post + "Content-Length: 20\r\n\r\n{", "408 "),
-            ]
-            for (request, status) in refused {
-                let answer = try await exchange(port, request)
-                #expect(answer.hasPrefix("HTTP/1.1 " + status), "\(request.prefix(120)) → \(answer.prefix(40))")
-                #expect(answer.contains(#"{"success":false,"msg":"SYSTEM_ERROR","attempted":false"#))
-                #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2, "one answer")
-            }
-        }
-    }
-
-    /// Serves on a free port while the body runs.
-    private func withServer(
-        limits: ConnectionLimits, _ body: @Sendable (Int) async throws -> Void
-    ) async throws {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let responder = IngestResponder(
-            intake: .stub(), operations: .stub(), health: HealthState(), metrics: IngestMetrics(), logger: logger)
-        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
-        let server = IngestServer(
-            host: "127.0.0.1", port: 0, responder: responder, limits: limits, onListening: { listening.yield($0) })
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run() }
-            var iterator = ports.makeAsyncIterator()
-            let port = try #require(await iterator.next())
-            try await body(port)
-            group.cancelAll()
-        }
-    }
-
-    /// Sends the text and gives everything that comes back until the server closes, at most 5 s.
-    @concurrent
-    private func exchange(_ port: Int, _ text: String) async throws -> String {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var limit = timeval(tv_sec: 5, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(connected == 0)
-        let bytes = Array(text.utf8)
-        _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        var answer: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0 else { return String(decoding: answer, as: UTF8.self) }
-            answer += buffer[..<count]
+        try await IngestServerFixture.serve { port in
+            let encoded = IngestSmugglingCase.push("Content-Encoding: UTF-8\r\n")
+            let answers = try await IngestServerFixture.exchange(
+                port, encoded + IngestSmugglingCase.push("Connection: close\r\n"))
+            #expect(answers.map(\.status) == [200, 200])
+            #expect(answers.allSatisfy { $0.body.contains(#""msg":"SUCCESS","oplogId":7"#) })
+            #expect(Set(answers.compactMap { $0.fields["x-request-id"] }).count == 2)
         }
     }
 }

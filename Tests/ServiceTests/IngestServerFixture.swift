@@ -1,0 +1,48 @@
+import Foundation
+import Logging
+import ServiceKit
+import Testing
+
+@testable import IngestAPI
+
+/// A served API over stubs, for tests that send bytes.
+enum IngestServerFixture {
+    /// Serves on a free port while the body runs.
+    static func serve(
+        limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
+        directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
+        _ body: @Sendable (Int) async throws -> Void
+    ) async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let responder = IngestResponder(
+            intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum), operations: .stub(),
+            health: health, metrics: IngestMetrics(), logger: logger)
+        let (ports, listening) = AsyncStream.makeStream(of: Int.self)
+        let server = IngestServer(
+            host: "127.0.0.1", port: 0, responder: responder, limits: limits, onListening: { listening.yield($0) })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await server.run() }
+            var iterator = ports.makeAsyncIterator()
+            let port = try #require(await iterator.next())
+            try await body(port)
+            group.cancelAll()
+        }
+    }
+
+    /// Sends the text and gives the answers to it; the server must close.
+    static func exchange(_ port: Int, _ text: String, _ name: String = "") async throws -> [IngestRawAnswer] {
+        try await blocking {
+            let connection = try IngestRawConnection(port: port)
+            connection.send(text)
+            #expect(connection.readToEnd(), "\(name): the connection stays open")
+            return connection.answers
+        }
+    }
+
+    /// Runs what blocks on a thread of its own, because the server under test answers on the pool's.
+    static func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread { continuation.resume(with: Result(catching: body)) }.start()
+        }
+    }
+}
