@@ -65,6 +65,12 @@ struct OperationIntakeTests {
             ("instanceId=w_app&bizType=orders&linkToken=u", .thirdMessageIDIsNull),
             ("instanceId=w_app&bizType=orders&linkToken=u&oplogId=x", .argsIsNull),
             ("instanceId=w_app&bizType=orders&linkToken=%00&oplogId=1", .argsIsNull),
+            ("instanceId=w_app&bizType=orders&linkToken=u&thirdMsgId=%00", .argsIsNull),
+            ("instanceId=w_app&bizType=orders&linkToken=u&thirdMsgId=t&deviceId=%00", .argsIsNull),
+            (
+                "instanceId=w_app&bizType=orders&linkToken=u&thirdMsgId=t&deviceId="
+                    + String(repeating: "d", count: 101), .argsIsNull
+            ),
         ])
     func refusedNames(text: String, code: ResultCode) async {
         let answer = await OperationIntake.stub().trace(query(text))
