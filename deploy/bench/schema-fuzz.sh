@@ -6,14 +6,15 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 cases=${1:-20000} seed=${SEED:-20261121}
 url=http://127.0.0.1:${MSS_STACK_API_PORT:-7080}
-venv=.local/schema-fuzz
+bench=$PWD/deploy/bench venv=$PWD/.local/schema-fuzz
 mkdir -p .local
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -c "import schemathesis" 2> /dev/null ||
     "$venv/bin/pip" install --quiet --disable-pip-version-check "schemathesis==4.32.5" >&2
 fuzz="$venv/bin/schemathesis"
-export SCHEMATHESIS_HOOKS="$PWD/deploy/bench/schema_checks.py"
+export SCHEMATHESIS_HOOKS="$bench/schema_checks.py"
+cd "$venv" # where it leaves its notes
 # The five operations take equal parts; what the fixed phases add to them comes on top.
-"$fuzz" --config-file deploy/bench/schemathesis.toml run "$url/openapi.json" \
+"$fuzz" --config-file "$bench/schemathesis.toml" run "$url/openapi.json" \
     --max-examples $(((cases + 4) / 5)) --seed "$seed" --checks all --continue-on-failure \
     --suppress-health-check all --generation-database none --request-timeout 30
