@@ -29,7 +29,7 @@ def refused_when_out_of_schema(ctx, response, case):
     if case.meta is None or not case.meta.generation.mode.is_negative or response.status_code != 200:
         return
     body = response.json()
-    if "success" not in body or has_missing(case.body):
+    if "success" not in body or has_missing(case.body) or has_missing(dict(case.query or {})):
         return
     fault = getattr(case.meta.phase.data, "location", None) or ""
     if "/binaryPayload" in fault and "payload" in case.body:
