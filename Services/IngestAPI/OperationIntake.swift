@@ -156,7 +156,11 @@ struct OperationIntake: Sendable {
         } else if thirdMessageID?.isEmpty ?? true {
             throw PushRefusal(.thirdMessageIDIsNull, "thirdMsgId is missing; send the id that the push was made with.")
         }
-        if let thirdMessageID, !thirdMessageID.isEmpty { _ = try Self.checked(thirdMessageID, "thirdMsgId") }
+        if let thirdMessageID, !thirdMessageID.isEmpty {
+            guard try Self.checked(thirdMessageID, "thirdMsgId").utf16.count <= Limits.thirdMessageIDUnits else {
+                throw PushRefusal(.argsIsNull, "thirdMsgId is longer than any push's; check it.")
+            }
+        }
         return .with {
             $0.instanceID = instance
             $0.bizType = bizType
