@@ -56,6 +56,8 @@ let formatsAndDrivers: [Target] = [
         name: "DeviceProtocol", dependencies: ["SyncModel", protobuf, nioCore], path: "Shared/DeviceProtocol",
         exclude: ["DeviceProtocol.md", "device_packet.proto"], swiftSettings: strict),
     .target(
+        name: "Credentials", dependencies: ["SyncModel", crypto], path: "Shared/Credentials", swiftSettings: strict),
+    .target(
         name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/AMQP",
         swiftSettings: strict),
     .target(
@@ -71,14 +73,14 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging,
+            "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging,
             metrics,
             unixSignals, nioCore,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
         name: "MobileSync",
-        dependencies: ["SyncModel", "DeviceProtocol", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL],
+        dependencies: ["SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL],
         path: "Shared/MobileSync", swiftSettings: strict),
 ]
 
@@ -94,29 +96,29 @@ let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
         dependencies: [
-            "ServiceKit", "BusMessages", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics,
+            "ServiceKit", "BusMessages", "Credentials", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics,
             lifecycle,
         ],
         path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(
         name: "OplogWriter",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
-            logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "SyncStore", "PostgreSQL",
+            "ConnectionThread", protobuf, crypto, logging, metrics, lifecycle,
         ],
         path: "Services/OplogWriter", swiftSettings: strict),
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", protobuf, nioCore, nioHTTP1, nioPosix,
-            nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", protobuf, crypto, nioCore,
+            nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
         ],
         path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
         name: "SessionValidator",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "SyncModel", protobuf, asyncHTTPClient, nioCore, logging, metrics,
-            lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, asyncHTTPClient, crypto, nioCore,
+            logging, metrics, lifecycle,
         ],
         path: "Services/SessionValidator", swiftSettings: strict),
     .executableTarget(
@@ -129,7 +131,7 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
             "DeviceProtocol", "ConnectionThread",
             argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
             unixSignals,
@@ -155,9 +157,9 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP",
+            "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP",
             "PostgreSQL", "SyncStore", "TestSupport",
-            protobuf, coreMetrics, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
+            protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
             nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
@@ -170,8 +172,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "DeviceProtocol", "SyncModel", "TestSupport", protobuf,
-            asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
+            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
+            "TestSupport", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

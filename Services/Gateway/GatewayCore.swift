@@ -130,7 +130,7 @@ final class GatewayCore: Sendable {
             let target = TargetAddress(
                 instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
             tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
-        case nil:
+        case .sessionsRevoked, .sessionInvalid, nil:
             break
         }
     }

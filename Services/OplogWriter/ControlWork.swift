@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import Credentials
 import Logging
 import PostgreSQL
 import ServiceKit
@@ -15,6 +16,7 @@ struct ControlWork: LaneWork {
     static let groupBodies = 8
 
     let bus: MessageBus
+    let ring: KeyRing
     let logger: Logger
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_ControlCommands.elements(of: body) }
@@ -58,6 +60,11 @@ struct ControlWork: LaneWork {
                 $0.control.version = wanted.version
                 $0.control.gatewaysBehind = behind
             }
+        case .createKey(let request): return try create(request, by: command.actor, on: connection)
+        case .revokeKey(let name):
+            let query = KeyStore.revoke(name.keyID, of: InstanceID(name.instanceID), by: command.actor)
+            return try make(query, on: connection, unless: "there is no such key")
+        case .resealKeys: return try resealKeys(by: command.actor, on: connection)
         case nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
@@ -74,7 +81,7 @@ struct ControlWork: LaneWork {
         return try make(change(configuration), on: connection, unless: refusal)
     }
 
-    private func make(
+    func make(
         _ change: ControlStore.Change, on connection: PostgresConnection, unless refusal: String
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         guard let version = try connection.run(change, within: .seconds(5)) else {
@@ -93,10 +100,15 @@ struct ControlWork: LaneWork {
         let version = try connection.run(ControlStore.version, within: .seconds(5))
         guard version != known else { return .with { $0.snapshot.version = version } }
         let instances = try connection.run(ControlStore.instances, within: .seconds(5))
+        let keys = try connection.run(KeyStore.all, within: .seconds(5))
         let configurations = try connection.run(ControlStore.configurations, within: .seconds(5))
         return .with {
             $0.snapshot.version = version
-            $0.snapshot.instances = instances.map(\.bus)
+            $0.snapshot.instances = instances.map { instance in
+                var instance = instance
+                instance.keys = keys.filter { $0.instanceID == instance.id }.map(\.key)
+                return instance.bus
+            }
             $0.snapshot.configurations = configurations.map(\.bus)
         }
     }

@@ -12,7 +12,8 @@ struct Main {
             let writer = OplogWriterService(
                 amqp: AMQPConfiguration(context.settings, connectionName: context.name), postgres: postgres,
                 appendLanes: context.settings[WriterSettings.appendLanes],
-                fetchLanes: context.settings[WriterSettings.fetchLanes], logger: context.logger)
+                fetchLanes: context.settings[WriterSettings.fetchLanes], ring: context.settings[KeyRingSetting.ring],
+                logger: context.logger)
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [

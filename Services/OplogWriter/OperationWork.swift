@@ -58,7 +58,7 @@ struct OperationWork: LaneWork {
             return .with { $0.deadLetters.letters = letters.map(\.bus) }
         case .replay(let request):
             return try replay(request, by: command.actor, on: connection)
-        case .recall, nil:
+        case .recall, .revokeSessions, .releaseDevice, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
     }

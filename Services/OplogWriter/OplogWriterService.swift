@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import Credentials
 import Logging
 import PostgreSQL
 import ServiceKit
@@ -16,7 +17,8 @@ struct OplogWriterService: Service {
     private let finishQueues: @Sendable () -> Void
 
     init(
-        amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int, logger: Logger
+        amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int,
+        ring: KeyRing, logger: Logger
     ) {
         let queues = (
             append: WorkQueue<AMQPDelivery>(), session: WorkQueue<AMQPDelivery>(), fetch: WorkQueue<AMQPDelivery>(),
@@ -52,7 +54,7 @@ struct OplogWriterService: Service {
             + lanes(1, "session", queues.session, SessionWork(bus: bus))
             + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
             + lanes(1, "ack", queues.ack, AckWork(bus: bus))
-            + lanes(1, "control", queues.control, ControlWork(bus: bus, logger: logger))
+            + lanes(1, "control", queues.control, ControlWork(bus: bus, ring: ring, logger: logger))
             + lanes(2, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
         finishQueues = {
             let (commands, others) = ([queues.append, queues.session, queues.fetch], [queues.ack, queues.control])

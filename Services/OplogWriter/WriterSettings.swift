@@ -8,7 +8,10 @@ enum WriterSettings {
     /// Connections that read backlogs.
     static let fetchLanes = SettingKey<Int>.integer("MSS_WRITER_FETCH_LANES", in: 1...16, default: 2)
 
-    static let keys = PostgresSettings.keys + [appendLanes.erased, fetchLanes.erased]
+    static let keys =
+        PostgresSettings.keys + [
+            appendLanes.erased, fetchLanes.erased, KeyRingSetting.ring.erased,
+        ]
 }
 
 extension PostgresConfiguration {

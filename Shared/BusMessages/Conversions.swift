@@ -89,7 +89,10 @@ extension SyncModel.Instance {
                 ? .mobileGateway(
                     .init(
                         appID: bus.mobileGateway.appID, workspaceID: bus.mobileGateway.workspaceID,
-                        wrapsBody: bus.mobileGateway.wrapsBody)) : .http)
+                        wrapsBody: bus.mobileGateway.wrapsBody)) : .http, requiresSignature: bus.requiresSignature,
+            bindsDevices: bus.bindsDevices,
+            sessionUnits: bus.sessionUnits == 0 ? Limits.sessionUnits : Int(bus.sessionUnits),
+            limits: SyncModel.KeyLimits(bus: bus.limits), keys: bus.keys.compactMap(SyncModel.AppKey.init(bus:)))
     }
 
     /// The instance as the schema has it.
@@ -101,10 +104,61 @@ extension SyncModel.Instance {
             $0.validatorURL = validatorURL
             $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds
             $0.retentionDays = UInt32(retention.components.seconds / 86_400)
+            $0.requiresSignature = requiresSignature
+            $0.bindsDevices = bindsDevices
+            $0.sessionUnits = UInt32(sessionUnits)
+            $0.limits = limits.bus
+            $0.keys = keys.map(\.bus)
             guard case .mobileGateway(let gateway) = validatorForm else { return }
             $0.mobileGateway.appID = gateway.appID
             $0.mobileGateway.workspaceID = gateway.workspaceID
             $0.mobileGateway.wrapsBody = gateway.wrapsBody
+        }
+    }
+}
+
+extension SyncModel.AppKey {
+    /// Nil for a purpose that this build does not know.
+    package init?(bus: Mss_Bus_V1_AppKey) {
+        guard let purpose = Purpose(bus: bus.purpose) else { return nil }
+        self.init(
+            id: bus.keyID, purpose: purpose, sealedSecret: [UInt8](bus.sealedSecret),
+            limits: SyncModel.KeyLimits(bus: bus.limits), createdAt: WallTime(milliseconds: bus.createdAtMs))
+    }
+
+    /// The key as the schema has it.
+    package var bus: Mss_Bus_V1_AppKey {
+        .with {
+            $0.keyID = id
+            $0.purpose = purpose.bus
+            $0.sealedSecret = Data(sealedSecret)
+            $0.limits = limits.bus
+            $0.createdAtMs = createdAt.milliseconds
+        }
+    }
+}
+
+extension SyncModel.AppKey.Purpose {
+    /// Nil for a purpose that this build does not know.
+    package init?(bus: Mss_Bus_V1_KeyPurpose) { self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue)) }
+
+    /// The purpose as the schema has it.
+    package var bus: Mss_Bus_V1_KeyPurpose { Mss_Bus_V1_KeyPurpose(rawValue: Int(rawValue)) ?? .unknown }
+}
+
+extension SyncModel.KeyLimits {
+    /// Reads limits off the bus.
+    package init(bus: Mss_Bus_V1_KeyLimits) {
+        self.init(
+            requestsPerSecond: bus.requestsPerSecond == 0 ? nil : Int(bus.requestsPerSecond),
+            pushesPerDay: bus.pushesPerDay == 0 ? nil : Int(clamping: bus.pushesPerDay))
+    }
+
+    /// The limits as the schema has them.
+    package var bus: Mss_Bus_V1_KeyLimits {
+        .with {
+            $0.requestsPerSecond = UInt32(clamping: requestsPerSecond ?? 0)
+            $0.pushesPerDay = UInt64(clamping: pushesPerDay ?? 0)
         }
     }
 }
@@ -117,7 +171,9 @@ extension SyncModel.SyncConfiguration {
             instanceID: InstanceID(bus.instanceID), bizType: BizType(bus.bizType), description: bus.description_p,
             kind: kind, isMultiDevice: bus.multiDevice, isPersistent: bus.persistent,
             repush: bus.threshold == 0 ? .all : .threshold(Int(bus.threshold)), checksSession: bus.checksSession,
-            isOnline: bus.online, isImmediate: bus.immediate, revision: Int(bus.revision))
+            isOnline: bus.online, isImmediate: bus.immediate,
+            verdictLifetime: bus.hasVerdictLifetimeMs ? .milliseconds(bus.verdictLifetimeMs) : nil,
+            revision: Int(bus.revision))
     }
 
     /// The configuration as the schema has it.
@@ -134,6 +190,7 @@ extension SyncModel.SyncConfiguration {
             $0.online = isOnline
             $0.revision = UInt32(revision)
             $0.immediate = isImmediate
+            if let verdictLifetime { $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds }
         }
     }
 }

@@ -11,10 +11,22 @@ package struct Instance: Hashable, Sendable {
     package var verdictLifetime: Duration
     /// How long an oplog is kept at the most, 1 to 30 days (spec D11).
     package var retention: Duration
+    /// Backend calls and device connects must be signed (spec H9, C8).
+    package var requiresSignature: Bool
+    /// A device id belongs to the secret that it was first registered with (reliability SEC9).
+    package var bindsDevices: Bool
+    /// UTF-16 units of a session id at the most (spec V1).
+    package var sessionUnits: Int
+    /// What calls without a key may do.
+    package var limits: KeyLimits
+    /// Live keys, at most two of a purpose; those of a snapshot, not changed by storing the instance.
+    package var keys: [AppKey]
 
     package init(
         id: InstanceID, name: String, isEnabled: Bool, validatorURL: String, verdictLifetime: Duration,
-        retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http
+        retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http, requiresSignature: Bool = false,
+        bindsDevices: Bool = false, sessionUnits: Int = Limits.sessionUnits, limits: KeyLimits = KeyLimits(),
+        keys: [AppKey] = []
     ) {
         self.id = id
         self.name = name
@@ -23,7 +35,15 @@ package struct Instance: Hashable, Sendable {
         self.validatorForm = validatorForm
         self.verdictLifetime = verdictLifetime
         self.retention = retention
+        self.requiresSignature = requiresSignature
+        self.bindsDevices = bindsDevices
+        self.sessionUnits = sessionUnits
+        self.limits = limits
+        self.keys = keys
     }
+
+    /// Its live keys of a purpose.
+    package func keys(for purpose: AppKey.Purpose) -> [AppKey] { keys.filter { $0.purpose == purpose } }
 
     /// What is wrong with it, for whoever wants to store it; nil when it can be.
     package var fault: String? {
@@ -34,6 +54,9 @@ package struct Instance: Hashable, Sendable {
             return "retention is 1 to \(Limits.retention.components.seconds / 86_400) days"
         }
         guard verdictLifetime >= .zero else { return "the lifetime of a verdict is 0 s or more" }
+        guard (Limits.sessionUnits...Limits.longestSessionUnits).contains(sessionUnits) else {
+            return "a session id may have \(Limits.sessionUnits) to \(Limits.longestSessionUnits) characters"
+        }
         return validatorForm.fault
     }
 }

@@ -12,8 +12,12 @@ package enum Limits {
     package static let osTypeUnits = 10
     /// UTF-16 units of appMinVersion and appMaxVersion (spec H2).
     package static let versionUnits = 20
-    /// UTF-16 units of userId and sessionId at bind (spec V1).
+    /// UTF-16 units of userId and sessionId at bind, unless the instance allows longer sessions (spec V1).
     package static let sessionUnits = 100
+    /// The longest sessions that an instance can allow (spec V1).
+    package static let longestSessionUnits = 4_096
+    /// Live keys of one purpose in an instance: the one in use and its successor (spec H9).
+    package static let liveKeys = 2
     /// Business types that a device may suspend at once (DeviceProtocol.md).
     package static let suspendedBizTypes = 200
     /// Oplogs in one page of history that a device may ask for.

@@ -13,13 +13,16 @@ package struct SyncConfiguration: Hashable, Sendable {
     package var isOnline: Bool
     /// A global push goes to connected devices at once, paced (spec D15); only for global configurations.
     package var isImmediate: Bool
+    /// How old a verdict may be that this data goes out on; zero: asked before every batch; nil: as the instance says
+    /// (spec V5). Only where the session is checked.
+    package var verdictLifetime: Duration?
     /// Rises with every change; 0 for one that is not stored yet.
     package var revision: Int
 
     package init(
         instanceID: InstanceID, bizType: BizType, description: String, kind: ChannelKind, isMultiDevice: Bool,
         isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool, isImmediate: Bool = false,
-        revision: Int = 0
+        verdictLifetime: Duration? = nil, revision: Int = 0
     ) {
         self.instanceID = instanceID
         self.bizType = bizType
@@ -31,6 +34,7 @@ package struct SyncConfiguration: Hashable, Sendable {
         self.checksSession = checksSession
         self.isOnline = isOnline
         self.isImmediate = isImmediate
+        self.verdictLifetime = verdictLifetime
         self.revision = revision
     }
 
@@ -55,6 +59,10 @@ package struct SyncConfiguration: Hashable, Sendable {
         if kind == .globalUser, !isMultiDevice { return "global data goes to every device of a user" }
         if !kind.needsUser, isMultiDevice || checksSession {
             return "multi-device sync and the session check need users as the target"
+        }
+        if let verdictLifetime {
+            guard checksSession else { return "a verdict lifetime needs the session check" }
+            guard verdictLifetime >= .zero else { return "the lifetime of a verdict is 0 s or more" }
         }
         return nil
     }

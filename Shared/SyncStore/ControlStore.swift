@@ -8,7 +8,7 @@ package enum ControlStore {
         rows.first?.int64(0) ?? 0
     }
 
-    /// Every instance.
+    /// Every instance, without its keys.
     package static let instances = Query(PostgresStatement(selectInstance)) { rows in rows.map(instance) }
 
     /// One instance.
@@ -33,7 +33,9 @@ package enum ControlStore {
 
     private static let selectInstance = """
         SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, extract(day FROM retention)::integer,
-            coalesce(gateway_app_id, ''), coalesce(gateway_workspace_id, ''), gateway_wraps_body IS TRUE
+            coalesce(gateway_app_id, ''), coalesce(gateway_workspace_id, ''), gateway_wraps_body IS TRUE,
+            requires_signature, binds_devices, session_units, coalesce(requests_per_second, 0),
+            coalesce(pushes_per_day, 0)
         FROM instance
         """
 
@@ -43,12 +45,21 @@ package enum ControlStore {
         return Instance(
             id: InstanceID(row.text(0)), name: row.text(1), isEnabled: row.bool(2), validatorURL: row.text(3),
             verdictLifetime: .milliseconds(row.int64(4)), retention: .seconds(Int64(row.int32(5)) * 86_400),
-            validatorForm: gateway.appID.isEmpty ? .http : .mobileGateway(gateway))
+            validatorForm: gateway.appID.isEmpty ? .http : .mobileGateway(gateway), requiresSignature: row.bool(9),
+            bindsDevices: row.bool(10), sessionUnits: Int(row.int32(11)),
+            limits: limits(requestsPerSecond: row.int32(12), pushesPerDay: row.int64(13)))
+    }
+
+    /// Limits as columns hold them, 0 for none.
+    static func limits(requestsPerSecond: Int32, pushesPerDay: Int64) -> KeyLimits {
+        KeyLimits(
+            requestsPerSecond: requestsPerSecond == 0 ? nil : Int(requestsPerSecond),
+            pushesPerDay: pushesPerDay == 0 ? nil : Int(pushesPerDay))
     }
 
     private static let selectConfiguration = """
         SELECT instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-            is_online, is_immediate, revision
+            is_online, is_immediate, revision, coalesce(verdict_lifetime_ms, -1)
         FROM sync_configuration
         """
 
@@ -59,7 +70,8 @@ package enum ControlStore {
             instanceID: InstanceID(row.text(0)), bizType: BizType(row.text(1)), description: row.text(2), kind: kind,
             isMultiDevice: row.bool(4), isPersistent: row.bool(5),
             repush: threshold == 0 ? .all : .threshold(threshold), checksSession: row.bool(7), isOnline: row.bool(8),
-            isImmediate: row.bool(9), revision: Int(row.int32(10)))
+            isImmediate: row.bool(9),
+            verdictLifetime: row.int64(11) < 0 ? nil : .milliseconds(row.int64(11)), revision: Int(row.int32(10)))
     }
 
     // MARK: Changes
@@ -71,16 +83,24 @@ package enum ControlStore {
     package static func put(_ instance: Instance, by actor: String) -> Change {
         let sql = """
             INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention,
-                gateway_app_id, gateway_workspace_id, gateway_wraps_body)
+                gateway_app_id, gateway_workspace_id, gateway_wraps_body, requires_signature, binds_devices,
+                session_units, requests_per_second, pushes_per_day)
             VALUES ($3, $6, $7, $8, $9, make_interval(days => $10), nullif($11, ''),
-                CASE WHEN $11 <> '' THEN $12 END, CASE WHEN $11 <> '' THEN $13 END)
+                CASE WHEN $11 <> '' THEN $12 END, CASE WHEN $11 <> '' THEN $13 END, $14, $15, $16, nullif($17, 0),
+                nullif($18, 0))
             ON CONFLICT (instance_id) DO UPDATE SET name = excluded.name, is_enabled = excluded.is_enabled,
                 validator_url = excluded.validator_url, verdict_lifetime_ms = excluded.verdict_lifetime_ms,
                 retention = excluded.retention, gateway_app_id = excluded.gateway_app_id,
                 gateway_workspace_id = excluded.gateway_workspace_id,
-                gateway_wraps_body = excluded.gateway_wraps_body
+                gateway_wraps_body = excluded.gateway_wraps_body,
+                requires_signature = excluded.requires_signature, binds_devices = excluded.binds_devices,
+                session_units = excluded.session_units, requests_per_second = excluded.requests_per_second,
+                pushes_per_day = excluded.pushes_per_day
             """
         var gateway = ValidatorForm.MobileGateway(appID: "", workspaceID: "")
+        // Keys are stored by themselves, and have no place in the record.
+        var instance = instance
+        instance.keys = []
         if case .mobileGateway(let its) = instance.validatorForm { gateway = its }
         return change(
             sql, "put instance", by: actor, instance.id, detail: "\(instance)",
@@ -89,6 +109,9 @@ package enum ControlStore {
                 .int64(instance.verdictLifetime.wholeMilliseconds),
                 .int32(Int32(instance.retention.components.seconds / 86_400)),
                 .text(gateway.appID), .text(gateway.workspaceID), .bool(gateway.wrapsBody),
+                .bool(instance.requiresSignature), .bool(instance.bindsDevices), .int32(Int32(instance.sessionUnits)),
+                .int32(Int32(clamping: instance.limits.requestsPerSecond ?? 0)),
+                .int64(Int64(instance.limits.pushesPerDay ?? 0)),
             ])
     }
 
@@ -99,7 +122,8 @@ package enum ControlStore {
             ON CONFLICT (instance_id, biz_type) DO UPDATE SET description = excluded.description,
                 is_multi_device = excluded.is_multi_device, is_persistent = excluded.is_persistent,
                 threshold = excluded.threshold, checks_session = excluded.checks_session,
-                is_online = excluded.is_online, is_immediate = excluded.is_immediate, revision = f.revision + 1
+                is_online = excluded.is_online, is_immediate = excluded.is_immediate,
+                verdict_lifetime_ms = excluded.verdict_lifetime_ms, revision = f.revision + 1
             WHERE f.kind = excluded.kind
             """
         return change(sql, "put configuration", by: actor, configuration)
@@ -114,8 +138,9 @@ package enum ControlStore {
     package static func modify(_ configuration: SyncConfiguration, by actor: String) -> Change {
         let sql = """
             UPDATE sync_configuration SET description = $6, is_multi_device = $8, is_persistent = $9, threshold = $10,
-                checks_session = $11, is_online = $12, is_immediate = $13, revision = revision + 1
-            WHERE instance_id = $3 AND biz_type = $4 AND kind = $7 AND revision = $14
+                checks_session = $11, is_online = $12, is_immediate = $13, verdict_lifetime_ms = nullif($14, -1),
+                revision = revision + 1
+            WHERE instance_id = $3 AND biz_type = $4 AND kind = $7 AND revision = $15
             """
         return change(sql, "modify", by: actor, configuration, [.int32(Int32(configuration.revision))])
     }
@@ -141,8 +166,8 @@ package enum ControlStore {
     private static let insertConfiguration = """
         INSERT INTO sync_configuration AS f (
             instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-            is_online, is_immediate)
-        SELECT $3, $4, $6, $7, $8, $9, $10, $11, $12, $13 WHERE EXISTS (SELECT FROM instance WHERE instance_id = $3)
+            is_online, is_immediate, verdict_lifetime_ms)
+        SELECT $3, $4, $6, $7, $8, $9, $10, $11, $12, $13, nullif($14, -1) WHERE EXISTS (SELECT FROM instance WHERE instance_id = $3)
         """
 
     private static func change(
@@ -157,12 +182,13 @@ package enum ControlStore {
                 .text(configuration.description), .int16(configuration.kind.rawValue),
                 .bool(configuration.isMultiDevice), .bool(configuration.isPersistent), .int32(threshold),
                 .bool(configuration.checksSession), .bool(configuration.isOnline), .bool(configuration.isImmediate),
+                .int64(configuration.verdictLifetime?.wholeMilliseconds ?? -1),
             ] + more)
     }
 
     /// The change, the next version and the record, in one statement. `$1` to `$5` are the record's, the change's own
     /// parameters follow.
-    private static func change(
+    static func change(
         _ sql: String, _ operation: String, by actor: String, _ instanceID: InstanceID,
         _ bizType: BizType = BizType(""), detail: String = "", _ parameters: [PostgresValue] = []
     ) -> Change {

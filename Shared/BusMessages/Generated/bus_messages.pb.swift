@@ -162,6 +162,54 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
 
 }
 
+package nonisolated enum Mss_Bus_V1_KeyPurpose: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case unknown // = 0
+
+  /// Signs a backend's calls of the API.
+  case backend // = 1
+
+  /// Signs Connect; it stands in the app, so it opens nothing else.
+  case device // = 2
+
+  /// Signs our questions to the tenant.
+  case callout // = 3
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .unknown
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unknown
+    case 1: self = .backend
+    case 2: self = .device
+    case 3: self = .callout
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .unknown: return 0
+    case .backend: return 1
+    case .device: return 2
+    case .callout: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [Mss_Bus_V1_KeyPurpose] = [
+    .unknown,
+    .backend,
+    .device,
+    .callout,
+  ]
+
+}
+
 package nonisolated enum Mss_Bus_V1_Verdict: SwiftProtobuf.Enum, Swift.CaseIterable {
   package typealias RawValue = Int
   case unknown // = 0
@@ -379,61 +427,67 @@ package nonisolated struct Mss_Bus_V1_SessionCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
+package nonisolated struct Mss_Bus_V1_SessionCommand: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 = 0
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
 
-  package var body: Mss_Bus_V1_SessionCommand.OneOf_Body? = nil
+  package var body: OneOf_Body? {
+    get {return _storage._body}
+    set {_uniqueStorage()._body = newValue}
+  }
 
   package var renewLease: Mss_Bus_V1_RenewLease {
     get {
-      if case .renewLease(let v)? = body {return v}
+      if case .renewLease(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RenewLease()
     }
-    set {body = .renewLease(newValue)}
+    set {_uniqueStorage()._body = .renewLease(newValue)}
   }
 
   package var `open`: Mss_Bus_V1_OpenSession {
     get {
-      if case .open(let v)? = body {return v}
+      if case .open(let v)? = _storage._body {return v}
       return Mss_Bus_V1_OpenSession()
     }
-    set {body = .open(newValue)}
+    set {_uniqueStorage()._body = .open(newValue)}
   }
 
   package var close: Mss_Bus_V1_CloseSession {
     get {
-      if case .close(let v)? = body {return v}
+      if case .close(let v)? = _storage._body {return v}
       return Mss_Bus_V1_CloseSession()
     }
-    set {body = .close(newValue)}
+    set {_uniqueStorage()._body = .close(newValue)}
   }
 
   package var update: Mss_Bus_V1_UpdateSession {
     get {
-      if case .update(let v)? = body {return v}
+      if case .update(let v)? = _storage._body {return v}
       return Mss_Bus_V1_UpdateSession()
     }
-    set {body = .update(newValue)}
+    set {_uniqueStorage()._body = .update(newValue)}
   }
 
   package var sweep: Mss_Bus_V1_SweepHeads {
     get {
-      if case .sweep(let v)? = body {return v}
+      if case .sweep(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SweepHeads()
     }
-    set {body = .sweep(newValue)}
+    set {_uniqueStorage()._body = .sweep(newValue)}
   }
 
   package var finishReread: Mss_Bus_V1_FinishReread {
     get {
-      if case .finishReread(let v)? = body {return v}
+      if case .finishReread(let v)? = _storage._body {return v}
       return Mss_Bus_V1_FinishReread()
     }
-    set {body = .finishReread(newValue)}
+    set {_uniqueStorage()._body = .finishReread(newValue)}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -449,6 +503,8 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
   }
 
   package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// Takes a new lease (epoch 0) or renews the one held.
@@ -518,6 +574,15 @@ package nonisolated struct Mss_Bus_V1_OpenSession: Sendable {
   /// Business types that the device does not take now.
   package var suspended: [String] = []
 
+  /// SHA-256 of the bound session's id; empty: no user bound. The store never sees a session.
+  package var sessionDigest: Data = Data()
+
+  /// SHA-256 of the secret that the device showed; empty: it showed none.
+  package var deviceSecretDigest: Data = Data()
+
+  /// The instance binds device ids to secrets: refused when another secret is on record, or none is shown.
+  package var bindsDevice: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -542,9 +607,24 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   /// What the device is to be given again.
   package var rereads: [Mss_Bus_V1_Reread] = []
 
+  /// The tenant revoked the bound session so long ago: a verdict from before does not count.
+  package var revokedAgoMs: Int64 {
+    get {_revokedAgoMs ?? 0}
+    set {_revokedAgoMs = newValue}
+  }
+  /// Returns true if `revokedAgoMs` has been explicitly set.
+  package var hasRevokedAgoMs: Bool {self._revokedAgoMs != nil}
+  /// Clears the value of `revokedAgoMs`. Subsequent reads from it will return its default value.
+  package mutating func clearRevokedAgoMs() {self._revokedAgoMs = nil}
+
+  /// The device id belongs to whoever has another secret; nothing was registered.
+  package var wrongDeviceSecret: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _revokedAgoMs: Int64? = nil
 }
 
 /// An oplog for one device, below its sync point (spec D3).
@@ -1000,86 +1080,121 @@ package nonisolated struct Mss_Bus_V1_ControlCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
+package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 = 0
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
 
-  package var body: Mss_Bus_V1_ControlCommand.OneOf_Body? = nil
+  package var body: OneOf_Body? {
+    get {return _storage._body}
+    set {_uniqueStorage()._body = newValue}
+  }
 
   package var snapshot: Mss_Bus_V1_SnapshotRequest {
     get {
-      if case .snapshot(let v)? = body {return v}
+      if case .snapshot(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SnapshotRequest()
     }
-    set {body = .snapshot(newValue)}
+    set {_uniqueStorage()._body = .snapshot(newValue)}
   }
 
   package var putInstance: Mss_Bus_V1_Instance {
     get {
-      if case .putInstance(let v)? = body {return v}
+      if case .putInstance(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {body = .putInstance(newValue)}
+    set {_uniqueStorage()._body = .putInstance(newValue)}
   }
 
   /// Creates it or changes it, whichever is needed.
   package var putConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .putConfiguration(let v)? = body {return v}
+      if case .putConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .putConfiguration(newValue)}
+    set {_uniqueStorage()._body = .putConfiguration(newValue)}
   }
 
   /// Refused when it exists.
   package var createConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .createConfiguration(let v)? = body {return v}
+      if case .createConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .createConfiguration(newValue)}
+    set {_uniqueStorage()._body = .createConfiguration(newValue)}
   }
 
   /// Refused when it does not exist, or when its revision is not the one given.
   package var modifyConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .modifyConfiguration(let v)? = body {return v}
+      if case .modifyConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .modifyConfiguration(newValue)}
+    set {_uniqueStorage()._body = .modifyConfiguration(newValue)}
   }
 
   package var switchConfiguration: Mss_Bus_V1_ConfigurationSwitch {
     get {
-      if case .switchConfiguration(let v)? = body {return v}
+      if case .switchConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ConfigurationSwitch()
     }
-    set {body = .switchConfiguration(newValue)}
+    set {_uniqueStorage()._body = .switchConfiguration(newValue)}
   }
 
   /// Refused unless it is offline.
   package var deleteConfiguration: Mss_Bus_V1_ConfigurationName {
     get {
-      if case .deleteConfiguration(let v)? = body {return v}
+      if case .deleteConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ConfigurationName()
     }
-    set {body = .deleteConfiguration(newValue)}
+    set {_uniqueStorage()._body = .deleteConfiguration(newValue)}
   }
 
   /// Is a version in force on every gateway?
   package var awaitVersion: Mss_Bus_V1_AwaitVersion {
     get {
-      if case .awaitVersion(let v)? = body {return v}
+      if case .awaitVersion(let v)? = _storage._body {return v}
       return Mss_Bus_V1_AwaitVersion()
     }
-    set {body = .awaitVersion(newValue)}
+    set {_uniqueStorage()._body = .awaitVersion(newValue)}
+  }
+
+  /// Makes a secret, which only the reply holds in clear.
+  package var createKey: Mss_Bus_V1_CreateKey {
+    get {
+      if case .createKey(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_CreateKey()
+    }
+    set {_uniqueStorage()._body = .createKey(newValue)}
+  }
+
+  package var revokeKey: Mss_Bus_V1_KeyName {
+    get {
+      if case .revokeKey(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_KeyName()
+    }
+    set {_uniqueStorage()._body = .revokeKey(newValue)}
+  }
+
+  /// Seals every secret anew with the newest master key.
+  package var resealKeys: Mss_Bus_V1_ResealKeys {
+    get {
+      if case .resealKeys(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_ResealKeys()
+    }
+    set {_uniqueStorage()._body = .resealKeys(newValue)}
   }
 
   /// Who asks for a change, for the records.
-  package var actor: String = String()
+  package var actor: String {
+    get {_storage._actor}
+    set {_uniqueStorage()._actor = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1097,10 +1212,17 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
     case deleteConfiguration(Mss_Bus_V1_ConfigurationName)
     /// Is a version in force on every gateway?
     case awaitVersion(Mss_Bus_V1_AwaitVersion)
+    /// Makes a secret, which only the reply holds in clear.
+    case createKey(Mss_Bus_V1_CreateKey)
+    case revokeKey(Mss_Bus_V1_KeyName)
+    /// Seals every secret anew with the newest master key.
+    case resealKeys(Mss_Bus_V1_ResealKeys)
 
   }
 
   package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_ConfigurationName: Sendable {
@@ -1150,6 +1272,104 @@ package nonisolated struct Mss_Bus_V1_AwaitVersion: Sendable {
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+/// Refused when the instance has two live keys of the purpose.
+package nonisolated struct Mss_Bus_V1_CreateKey: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var purpose: Mss_Bus_V1_KeyPurpose = .unknown
+
+  /// Empty: 32 random bytes. Not empty: a secret that the tenant gave, for KEY_PURPOSE_CALLOUT.
+  package var secret: Data = Data()
+
+  package var limits: Mss_Bus_V1_KeyLimits {
+    get {_limits ?? Mss_Bus_V1_KeyLimits()}
+    set {_limits = newValue}
+  }
+  /// Returns true if `limits` has been explicitly set.
+  package var hasLimits: Bool {self._limits != nil}
+  /// Clears the value of `limits`. Subsequent reads from it will return its default value.
+  package mutating func clearLimits() {self._limits = nil}
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _limits: Mss_Bus_V1_KeyLimits? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_KeyName: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var keyID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ResealKeys: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// 0: without that limit.
+package nonisolated struct Mss_Bus_V1_KeyLimits: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var requestsPerSecond: UInt32 = 0
+
+  package var pushesPerDay: UInt64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_AppKey: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var keyID: String = String()
+
+  package var purpose: Mss_Bus_V1_KeyPurpose = .unknown
+
+  /// The secret under a master key, which names itself in it.
+  package var sealedSecret: Data = Data()
+
+  package var limits: Mss_Bus_V1_KeyLimits {
+    get {_limits ?? Mss_Bus_V1_KeyLimits()}
+    set {_limits = newValue}
+  }
+  /// Returns true if `limits` has been explicitly set.
+  package var hasLimits: Bool {self._limits != nil}
+  /// Clears the value of `limits`. Subsequent reads from it will return its default value.
+  package mutating func clearLimits() {self._limits = nil}
+
+  package var createdAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _limits: Mss_Bus_V1_KeyLimits? = nil
 }
 
 /// Answered without instances and configurations when known_version is the newest.
@@ -1208,11 +1428,34 @@ package nonisolated struct Mss_Bus_V1_Instance: Sendable {
   /// Clears the value of `mobileGateway`. Subsequent reads from it will return its default value.
   package mutating func clearMobileGateway() {self._mobileGateway = nil}
 
+  /// Backend calls and device connects must be signed.
+  package var requiresSignature: Bool = false
+
+  /// A device id belongs to the secret that it was first registered with.
+  package var bindsDevices: Bool = false
+
+  /// UTF-16 units of a session id at the most; 0: 100.
+  package var sessionUnits: UInt32 = 0
+
+  /// Live keys; only in snapshots.
+  package var keys: [Mss_Bus_V1_AppKey] = []
+
+  /// What calls without a key may do; only the instance's own limits.
+  package var limits: Mss_Bus_V1_KeyLimits {
+    get {_limits ?? Mss_Bus_V1_KeyLimits()}
+    set {_limits = newValue}
+  }
+  /// Returns true if `limits` has been explicitly set.
+  package var hasLimits: Bool {self._limits != nil}
+  /// Clears the value of `limits`. Subsequent reads from it will return its default value.
+  package mutating func clearLimits() {self._limits = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _mobileGateway: Mss_Bus_V1_MobileGateway? = nil
+  fileprivate var _limits: Mss_Bus_V1_KeyLimits? = nil
 }
 
 package nonisolated struct Mss_Bus_V1_MobileGateway: Sendable {
@@ -1261,9 +1504,21 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
   /// A global push goes to connected devices at once.
   package var immediate: Bool = false
 
+  /// How old a verdict may be that this data goes out on; 0: asked before every batch. Absent: the instance's.
+  package var verdictLifetimeMs: Int64 {
+    get {_verdictLifetimeMs ?? 0}
+    set {_verdictLifetimeMs = newValue}
+  }
+  /// Returns true if `verdictLifetimeMs` has been explicitly set.
+  package var hasVerdictLifetimeMs: Bool {self._verdictLifetimeMs != nil}
+  /// Clears the value of `verdictLifetimeMs`. Subsequent reads from it will return its default value.
+  package mutating func clearVerdictLifetimeMs() {self._verdictLifetimeMs = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _verdictLifetimeMs: Int64? = nil
 }
 
 package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
@@ -1279,6 +1534,14 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
 
   /// Gateways that hold sessions and still go by an older version.
   package var gatewaysBehind: [String] = []
+
+  /// Of CreateKey: the key and, this once, its secret.
+  package var keyID: String = String()
+
+  package var secret: Data = Data()
+
+  /// Of ResealKeys: how many were sealed anew.
+  package var resealed: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1379,6 +1642,22 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .replay(newValue)}
   }
 
+  package var revokeSessions: Mss_Bus_V1_RevokeSessions {
+    get {
+      if case .revokeSessions(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_RevokeSessions()
+    }
+    set {_uniqueStorage()._body = .revokeSessions(newValue)}
+  }
+
+  package var releaseDevice: Mss_Bus_V1_ReleaseDevice {
+    get {
+      if case .releaseDevice(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_ReleaseDevice()
+    }
+    set {_uniqueStorage()._body = .releaseDevice(newValue)}
+  }
+
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1395,6 +1674,8 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     case devices(Mss_Bus_V1_DevicesRequest)
     case deadLetters(Mss_Bus_V1_DeadLettersRequest)
     case replay(Mss_Bus_V1_ReplayRequest)
+    case revokeSessions(Mss_Bus_V1_RevokeSessions)
+    case releaseDevice(Mss_Bus_V1_ReleaseDevice)
 
   }
 
@@ -1724,6 +2005,191 @@ package nonisolated struct Mss_Bus_V1_ReplayReply: Sendable {
   package init() {}
 }
 
+/// The tenant ends a user's session: verdicts from before do not count from the reply on.
+package nonisolated struct Mss_Bus_V1_RevokeSessions: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var userID: String = String()
+
+  /// SHA-256 of the session's id; empty: every session of the user.
+  package var sessionDigest: Data = Data()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_RevokeReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Some gateway did not say that it knows: it may still hand out for as long as its lease.
+  package var uncertain: Bool = false
+
+  /// Connected sessions that it ended.
+  package var sessions: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Forgets the secret of a device id: the next device that connects with the id gets it.
+package nonisolated struct Mss_Bus_V1_ReleaseDevice: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ReleaseReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// False: no secret was on record.
+  package var released: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What all processes must count together.
+package nonisolated struct Mss_Bus_V1_AdmissionCommands: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var schema: UInt32 = 0
+
+  package var commands: [Mss_Bus_V1_AdmissionCommand] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_AdmissionCommand: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var correlation: UInt64 = 0
+
+  package var body: Mss_Bus_V1_AdmissionCommand.OneOf_Body? = nil
+
+  package var claimNonce: Mss_Bus_V1_ClaimNonce {
+    get {
+      if case .claimNonce(let v)? = body {return v}
+      return Mss_Bus_V1_ClaimNonce()
+    }
+    set {body = .claimNonce(newValue)}
+  }
+
+  package var takeQuota: Mss_Bus_V1_TakeQuota {
+    get {
+      if case .takeQuota(let v)? = body {return v}
+      return Mss_Bus_V1_TakeQuota()
+    }
+    set {body = .takeQuota(newValue)}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum OneOf_Body: Equatable, Sendable {
+    case claimNonce(Mss_Bus_V1_ClaimNonce)
+    case takeQuota(Mss_Bus_V1_TakeQuota)
+
+  }
+
+  package init() {}
+}
+
+/// A nonce is good once per key.
+package nonisolated struct Mss_Bus_V1_ClaimNonce: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var keyID: String = String()
+
+  package var nonce: Data = Data()
+
+  /// Unique per signed request: the same claim again, as after a redelivery, finds its own effect.
+  package var claim: Data = Data()
+
+  /// From then on its timestamp refuses the request.
+  package var expiresAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ClaimReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var fresh: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Takes some of a day's pushes for one process to spend.
+package nonisolated struct Mss_Bus_V1_TakeQuota: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  /// Empty: of calls without a key.
+  package var keyID: String = String()
+
+  package var pushes: UInt64 = 0
+
+  package var pushesPerDay: UInt64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_QuotaReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// At most what was asked for; 0: the day's are used up.
+  package var granted: UInt64 = 0
+
+  /// Those left in the day, for every process together.
+  package var remaining: UInt64 = 0
+
+  /// When the next day begins (UTC).
+  package var resetsAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 package nonisolated struct Mss_Bus_V1_ValidateCommands: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1767,6 +2233,9 @@ package nonisolated struct Mss_Bus_V1_ValidateReply: Sendable {
   package var validForMs: Int64 = 0
 
   package var reason: String = String()
+
+  /// How long before this reply the tenant was asked.
+  package var ageMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1941,6 +2410,38 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .summary(newValue)}
   }
 
+  package var revoke: Mss_Bus_V1_RevokeReply {
+    get {
+      if case .revoke(let v)? = body {return v}
+      return Mss_Bus_V1_RevokeReply()
+    }
+    set {body = .revoke(newValue)}
+  }
+
+  package var release: Mss_Bus_V1_ReleaseReply {
+    get {
+      if case .release(let v)? = body {return v}
+      return Mss_Bus_V1_ReleaseReply()
+    }
+    set {body = .release(newValue)}
+  }
+
+  package var claim: Mss_Bus_V1_ClaimReply {
+    get {
+      if case .claim(let v)? = body {return v}
+      return Mss_Bus_V1_ClaimReply()
+    }
+    set {body = .claim(newValue)}
+  }
+
+  package var quota: Mss_Bus_V1_QuotaReply {
+    get {
+      if case .quota(let v)? = body {return v}
+      return Mss_Bus_V1_QuotaReply()
+    }
+    set {body = .quota(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -1963,6 +2464,10 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case replay(Mss_Bus_V1_ReplayReply)
     case history(Mss_Bus_V1_HistoryReply)
     case summary(Mss_Bus_V1_SummaryReply)
+    case revoke(Mss_Bus_V1_RevokeReply)
+    case release(Mss_Bus_V1_ReleaseReply)
+    case claim(Mss_Bus_V1_ClaimReply)
+    case quota(Mss_Bus_V1_QuotaReply)
 
   }
 
@@ -2043,6 +2548,22 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     set {body = .rereadWaiting(newValue)}
   }
 
+  package var sessionsRevoked: Mss_Bus_V1_SessionsRevoked {
+    get {
+      if case .sessionsRevoked(let v)? = body {return v}
+      return Mss_Bus_V1_SessionsRevoked()
+    }
+    set {body = .sessionsRevoked(newValue)}
+  }
+
+  package var sessionInvalid: Mss_Bus_V1_SessionInvalid {
+    get {
+      if case .sessionInvalid(let v)? = body {return v}
+      return Mss_Bus_V1_SessionInvalid()
+    }
+    set {body = .sessionInvalid(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2050,8 +2571,49 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     case superseded(Mss_Bus_V1_SessionSuperseded)
     /// A re-read waits for this device: its session announces itself and is told.
     case rereadWaiting(Mss_Bus_V1_RereadWaiting)
+    case sessionsRevoked(Mss_Bus_V1_SessionsRevoked)
+    case sessionInvalid(Mss_Bus_V1_SessionInvalid)
 
   }
+
+  package init() {}
+}
+
+/// From the oplog writer: a TakenReply is waited for.
+package nonisolated struct Mss_Bus_V1_SessionsRevoked: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var userID: String = String()
+
+  /// SHA-256 of the session's id; empty: every session of the user.
+  package var sessionDigest: Data = Data()
+
+  package var correlation: UInt64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// From the session validator to every gateway: the tenant has just called this session invalid.
+package nonisolated struct Mss_Bus_V1_SessionInvalid: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var userID: String = String()
+
+  package var sessionID: String = String()
+
+  package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -2362,6 +2924,10 @@ nonisolated extension Mss_Bus_V1_AppendOutcome: SwiftProtobuf._ProtoNameProvidin
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0\u{1}APPEND_OUTCOME_UNCERTAIN\0")
 }
 
+nonisolated extension Mss_Bus_V1_KeyPurpose: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0KEY_PURPOSE_UNKNOWN\0\u{1}KEY_PURPOSE_BACKEND\0\u{1}KEY_PURPOSE_DEVICE\0\u{1}KEY_PURPOSE_CALLOUT\0")
+}
+
 nonisolated extension Mss_Bus_V1_Verdict: SwiftProtobuf._ProtoNameProviding {
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0VERDICT_UNKNOWN\0\u{1}VERDICT_VALID\0\u{1}VERDICT_INVALID\0")
 }
@@ -2658,137 +3224,175 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
   package static let protoMessageName: String = _protobuf_package + ".SessionCommand"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0")
 
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _body: Mss_Bus_V1_SessionCommand.OneOf_Body?
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _body = source._body
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try {
-        var v: Mss_Bus_V1_RenewLease?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .renewLease(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try {
+          var v: Mss_Bus_V1_RenewLease?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .renewLease(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .renewLease(v)
+          }
+        }()
+        case 3: try {
+          var v: Mss_Bus_V1_OpenSession?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .open(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .open(v)
+          }
+        }()
+        case 4: try {
+          var v: Mss_Bus_V1_CloseSession?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .close(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .close(v)
+          }
+        }()
+        case 5: try {
+          var v: Mss_Bus_V1_UpdateSession?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .update(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .update(v)
+          }
+        }()
+        case 6: try {
+          var v: Mss_Bus_V1_SweepHeads?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .sweep(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .sweep(v)
+          }
+        }()
+        case 7: try {
+          var v: Mss_Bus_V1_FinishReread?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .finishReread(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .finishReread(v)
+          }
+        }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .renewLease(v)
-        }
-      }()
-      case 3: try {
-        var v: Mss_Bus_V1_OpenSession?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .open(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .open(v)
-        }
-      }()
-      case 4: try {
-        var v: Mss_Bus_V1_CloseSession?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .close(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .close(v)
-        }
-      }()
-      case 5: try {
-        var v: Mss_Bus_V1_UpdateSession?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .update(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .update(v)
-        }
-      }()
-      case 6: try {
-        var v: Mss_Bus_V1_SweepHeads?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .sweep(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .sweep(v)
-        }
-      }()
-      case 7: try {
-        var v: Mss_Bus_V1_FinishReread?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .finishReread(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .finishReread(v)
-        }
-      }()
-      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.correlation != 0 {
-      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
-    }
-    switch self.body {
-    case .renewLease?: try {
-      guard case .renewLease(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    }()
-    case .open?: try {
-      guard case .open(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
-    case .close?: try {
-      guard case .close(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .update?: try {
-      guard case .update(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .sweep?: try {
-      guard case .sweep(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .finishReread?: try {
-      guard case .finishReread(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case nil: break
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      switch _storage._body {
+      case .renewLease?: try {
+        guard case .renewLease(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      }()
+      case .open?: try {
+        guard case .open(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .close?: try {
+        guard case .close(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .update?: try {
+        guard case .update(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .sweep?: try {
+        guard case .sweep(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .finishReread?: try {
+        guard case .finishReread(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case nil: break
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SessionCommand, rhs: Mss_Bus_V1_SessionCommand) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs.body != rhs.body {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._body != rhs_storage._body {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2866,7 +3470,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2887,6 +3491,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       case 11: try { try decoder.decodeSingularBoolField(value: &self.takesOwnership) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self.verdictValidMs) }()
       case 13: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
+      case 14: try { try decoder.decodeSingularBytesField(value: &self.sessionDigest) }()
+      case 15: try { try decoder.decodeSingularBytesField(value: &self.deviceSecretDigest) }()
+      case 16: try { try decoder.decodeSingularBoolField(value: &self.bindsDevice) }()
       default: break
       }
     }
@@ -2932,6 +3539,15 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     if !self.suspended.isEmpty {
       try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 13)
     }
+    if !self.sessionDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.sessionDigest, fieldNumber: 14)
+    }
+    if !self.deviceSecretDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.deviceSecretDigest, fieldNumber: 15)
+    }
+    if self.bindsDevice != false {
+      try visitor.visitSingularBoolField(value: self.bindsDevice, fieldNumber: 16)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2949,6 +3565,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     if lhs.takesOwnership != rhs.takesOwnership {return false}
     if lhs.verdictValidMs != rhs.verdictValidMs {return false}
     if lhs.suspended != rhs.suspended {return false}
+    if lhs.sessionDigest != rhs.sessionDigest {return false}
+    if lhs.deviceSecretDigest != rhs.deviceSecretDigest {return false}
+    if lhs.bindsDevice != rhs.bindsDevice {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2956,7 +3575,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2969,12 +3588,18 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 3: try { try decoder.decodeSingularBoolField(value: &self.leaseLost) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.owner) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.rereads) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self._revokedAgoMs) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.wrongDeviceSecret) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.connectionEpoch != 0 {
       try visitor.visitSingularInt64Field(value: self.connectionEpoch, fieldNumber: 1)
     }
@@ -2990,6 +3615,12 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if !self.rereads.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.rereads, fieldNumber: 5)
     }
+    try { if let v = self._revokedAgoMs {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 6)
+    } }()
+    if self.wrongDeviceSecret != false {
+      try visitor.visitSingularBoolField(value: self.wrongDeviceSecret, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2999,6 +3630,8 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.leaseLost != rhs.leaseLost {return false}
     if lhs.owner != rhs.owner {return false}
     if lhs.rereads != rhs.rereads {return false}
+    if lhs._revokedAgoMs != rhs._revokedAgoMs {return false}
+    if lhs.wrongDeviceSecret != rhs.wrongDeviceSecret {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3981,178 +4614,269 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{2}\u{6}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{2}\u{3}actor\0")
+
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _body: Mss_Bus_V1_ControlCommand.OneOf_Body?
+    var _actor: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _body = source._body
+      _actor = source._actor
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try {
-        var v: Mss_Bus_V1_SnapshotRequest?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .snapshot(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try {
+          var v: Mss_Bus_V1_SnapshotRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .snapshot(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .snapshot(v)
+          }
+        }()
+        case 3: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .putInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .putInstance(v)
+          }
+        }()
+        case 4: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .putConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .putConfiguration(v)
+          }
+        }()
+        case 5: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createConfiguration(v)
+          }
+        }()
+        case 6: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .modifyConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .modifyConfiguration(v)
+          }
+        }()
+        case 7: try {
+          var v: Mss_Bus_V1_ConfigurationSwitch?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .switchConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .switchConfiguration(v)
+          }
+        }()
+        case 8: try {
+          var v: Mss_Bus_V1_ConfigurationName?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deleteConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deleteConfiguration(v)
+          }
+        }()
+        case 9: try {
+          var v: Mss_Bus_V1_AwaitVersion?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .awaitVersion(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .awaitVersion(v)
+          }
+        }()
+        case 10: try {
+          var v: Mss_Bus_V1_CreateKey?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createKey(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createKey(v)
+          }
+        }()
+        case 11: try {
+          var v: Mss_Bus_V1_KeyName?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .revokeKey(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .revokeKey(v)
+          }
+        }()
+        case 12: try {
+          var v: Mss_Bus_V1_ResealKeys?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .resealKeys(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .resealKeys(v)
+          }
+        }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .snapshot(v)
-        }
-      }()
-      case 3: try {
-        var v: Mss_Bus_V1_Instance?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .putInstance(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .putInstance(v)
-        }
-      }()
-      case 4: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .putConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .putConfiguration(v)
-        }
-      }()
-      case 5: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .createConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .createConfiguration(v)
-        }
-      }()
-      case 6: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .modifyConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .modifyConfiguration(v)
-        }
-      }()
-      case 7: try {
-        var v: Mss_Bus_V1_ConfigurationSwitch?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .switchConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .switchConfiguration(v)
-        }
-      }()
-      case 8: try {
-        var v: Mss_Bus_V1_ConfigurationName?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .deleteConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .deleteConfiguration(v)
-        }
-      }()
-      case 9: try {
-        var v: Mss_Bus_V1_AwaitVersion?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .awaitVersion(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .awaitVersion(v)
-        }
-      }()
-      case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
-      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.correlation != 0 {
-      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
-    }
-    switch self.body {
-    case .snapshot?: try {
-      guard case .snapshot(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    }()
-    case .putInstance?: try {
-      guard case .putInstance(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
-    case .putConfiguration?: try {
-      guard case .putConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .createConfiguration?: try {
-      guard case .createConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .modifyConfiguration?: try {
-      guard case .modifyConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .switchConfiguration?: try {
-      guard case .switchConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case .deleteConfiguration?: try {
-      guard case .deleteConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    }()
-    case .awaitVersion?: try {
-      guard case .awaitVersion(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
-    case nil: break
-    }
-    if !self.actor.isEmpty {
-      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 15)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      switch _storage._body {
+      case .snapshot?: try {
+        guard case .snapshot(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      }()
+      case .putInstance?: try {
+        guard case .putInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .putConfiguration?: try {
+        guard case .putConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .createConfiguration?: try {
+        guard case .createConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .modifyConfiguration?: try {
+        guard case .modifyConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .switchConfiguration?: try {
+        guard case .switchConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case .deleteConfiguration?: try {
+        guard case .deleteConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      }()
+      case .awaitVersion?: try {
+        guard case .awaitVersion(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      }()
+      case .createKey?: try {
+        guard case .createKey(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      }()
+      case .revokeKey?: try {
+        guard case .revokeKey(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      }()
+      case .resealKeys?: try {
+        guard case .resealKeys(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      }()
+      case nil: break
+      }
+      if !_storage._actor.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ControlCommand, rhs: Mss_Bus_V1_ControlCommand) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs.body != rhs.body {return false}
-    if lhs.actor != rhs.actor {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._body != rhs_storage._body {return false}
+        if _storage._actor != rhs_storage._actor {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4262,6 +4986,198 @@ nonisolated extension Mss_Bus_V1_AwaitVersion: SwiftProtobuf.Message, SwiftProto
   }
 }
 
+nonisolated extension Mss_Bus_V1_CreateKey: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".CreateKey"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}purpose\0\u{1}secret\0\u{1}limits\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.purpose) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.secret) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if self.purpose != .unknown {
+      try visitor.visitSingularEnumField(value: self.purpose, fieldNumber: 2)
+    }
+    if !self.secret.isEmpty {
+      try visitor.visitSingularBytesField(value: self.secret, fieldNumber: 3)
+    }
+    try { if let v = self._limits {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_CreateKey, rhs: Mss_Bus_V1_CreateKey) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.purpose != rhs.purpose {return false}
+    if lhs.secret != rhs.secret {return false}
+    if lhs._limits != rhs._limits {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_KeyName: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".KeyName"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}key_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_KeyName, rhs: Mss_Bus_V1_KeyName) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ResealKeys: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ResealKeys"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ResealKeys, rhs: Mss_Bus_V1_ResealKeys) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_KeyLimits: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".KeyLimits"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}requests_per_second\0\u{3}pushes_per_day\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.requestsPerSecond) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.pushesPerDay) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.requestsPerSecond != 0 {
+      try visitor.visitSingularUInt32Field(value: self.requestsPerSecond, fieldNumber: 1)
+    }
+    if self.pushesPerDay != 0 {
+      try visitor.visitSingularUInt64Field(value: self.pushesPerDay, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_KeyLimits, rhs: Mss_Bus_V1_KeyLimits) -> Bool {
+    if lhs.requestsPerSecond != rhs.requestsPerSecond {return false}
+    if lhs.pushesPerDay != rhs.pushesPerDay {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_AppKey: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".AppKey"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}key_id\0\u{1}purpose\0\u{3}sealed_secret\0\u{1}limits\0\u{3}created_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.purpose) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.sealedSecret) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 1)
+    }
+    if self.purpose != .unknown {
+      try visitor.visitSingularEnumField(value: self.purpose, fieldNumber: 2)
+    }
+    if !self.sealedSecret.isEmpty {
+      try visitor.visitSingularBytesField(value: self.sealedSecret, fieldNumber: 3)
+    }
+    try { if let v = self._limits {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    if self.createdAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.createdAtMs, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_AppKey, rhs: Mss_Bus_V1_AppKey) -> Bool {
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.purpose != rhs.purpose {return false}
+    if lhs.sealedSecret != rhs.sealedSecret {return false}
+    if lhs._limits != rhs._limits {return false}
+    if lhs.createdAtMs != rhs.createdAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension Mss_Bus_V1_SnapshotRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SnapshotRequest"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}known_version\0")
@@ -4334,7 +5250,7 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4349,6 +5265,11 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.verdictLifetimeMs) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.retentionDays) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._mobileGateway) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.requiresSignature) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.bindsDevices) }()
+      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.sessionUnits) }()
+      case 11: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
+      case 12: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
       default: break
       }
     }
@@ -4380,6 +5301,21 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     try { if let v = self._mobileGateway {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     } }()
+    if self.requiresSignature != false {
+      try visitor.visitSingularBoolField(value: self.requiresSignature, fieldNumber: 8)
+    }
+    if self.bindsDevices != false {
+      try visitor.visitSingularBoolField(value: self.bindsDevices, fieldNumber: 9)
+    }
+    if self.sessionUnits != 0 {
+      try visitor.visitSingularUInt32Field(value: self.sessionUnits, fieldNumber: 10)
+    }
+    if !self.keys.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.keys, fieldNumber: 11)
+    }
+    try { if let v = self._limits {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4391,6 +5327,11 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.verdictLifetimeMs != rhs.verdictLifetimeMs {return false}
     if lhs.retentionDays != rhs.retentionDays {return false}
     if lhs._mobileGateway != rhs._mobileGateway {return false}
+    if lhs.requiresSignature != rhs.requiresSignature {return false}
+    if lhs.bindsDevices != rhs.bindsDevices {return false}
+    if lhs.sessionUnits != rhs.sessionUnits {return false}
+    if lhs.keys != rhs.keys {return false}
+    if lhs._limits != rhs._limits {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4438,7 +5379,7 @@ nonisolated extension Mss_Bus_V1_MobileGateway: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SyncConfiguration"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0\u{1}immediate\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0\u{1}immediate\0\u{3}verdict_lifetime_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4457,12 +5398,17 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 9: try { try decoder.decodeSingularBoolField(value: &self.online) }()
       case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
       case 11: try { try decoder.decodeSingularBoolField(value: &self.immediate) }()
+      case 12: try { try decoder.decodeSingularInt64Field(value: &self._verdictLifetimeMs) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.instanceID.isEmpty {
       try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
     }
@@ -4496,6 +5442,9 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if self.immediate != false {
       try visitor.visitSingularBoolField(value: self.immediate, fieldNumber: 11)
     }
+    try { if let v = self._verdictLifetimeMs {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 12)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4511,6 +5460,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if lhs.online != rhs.online {return false}
     if lhs.revision != rhs.revision {return false}
     if lhs.immediate != rhs.immediate {return false}
+    if lhs._verdictLifetimeMs != rhs._verdictLifetimeMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4518,7 +5468,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0\u{3}key_id\0\u{1}secret\0\u{1}resealed\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4529,6 +5479,9 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.version) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.refusal) }()
       case 3: try { try decoder.decodeRepeatedStringField(value: &self.gatewaysBehind) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.secret) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.resealed) }()
       default: break
       }
     }
@@ -4544,6 +5497,15 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if !self.gatewaysBehind.isEmpty {
       try visitor.visitRepeatedStringField(value: self.gatewaysBehind, fieldNumber: 3)
     }
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 4)
+    }
+    if !self.secret.isEmpty {
+      try visitor.visitSingularBytesField(value: self.secret, fieldNumber: 5)
+    }
+    if self.resealed != 0 {
+      try visitor.visitSingularUInt32Field(value: self.resealed, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4551,6 +5513,9 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if lhs.version != rhs.version {return false}
     if lhs.refusal != rhs.refusal {return false}
     if lhs.gatewaysBehind != rhs.gatewaysBehind {return false}
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.secret != rhs.secret {return false}
+    if lhs.resealed != rhs.resealed {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4628,7 +5593,7 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{2}\u{8}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{3}release_device\0\u{2}\u{6}actor\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -4744,6 +5709,32 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
             _storage._body = .replay(v)
           }
         }()
+        case 8: try {
+          var v: Mss_Bus_V1_RevokeSessions?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .revokeSessions(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .revokeSessions(v)
+          }
+        }()
+        case 9: try {
+          var v: Mss_Bus_V1_ReleaseDevice?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .releaseDevice(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .releaseDevice(v)
+          }
+        }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
         default: break
         }
@@ -4784,6 +5775,14 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       case .replay?: try {
         guard case .replay(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case .revokeSessions?: try {
+        guard case .revokeSessions(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      }()
+      case .releaseDevice?: try {
+        guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
       }()
       case nil: break
       }
@@ -5495,6 +6494,413 @@ nonisolated extension Mss_Bus_V1_ReplayReply: SwiftProtobuf.Message, SwiftProtob
   }
 }
 
+nonisolated extension Mss_Bus_V1_RevokeSessions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RevokeSessions"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_digest\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.sessionDigest) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.sessionDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.sessionDigest, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RevokeSessions, rhs: Mss_Bus_V1_RevokeSessions) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.sessionDigest != rhs.sessionDigest {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RevokeReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RevokeReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}uncertain\0\u{1}sessions\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.uncertain) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.sessions) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.uncertain != false {
+      try visitor.visitSingularBoolField(value: self.uncertain, fieldNumber: 1)
+    }
+    if self.sessions != 0 {
+      try visitor.visitSingularUInt32Field(value: self.sessions, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RevokeReply, rhs: Mss_Bus_V1_RevokeReply) -> Bool {
+    if lhs.uncertain != rhs.uncertain {return false}
+    if lhs.sessions != rhs.sessions {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReleaseDevice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReleaseDevice"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReleaseDevice, rhs: Mss_Bus_V1_ReleaseDevice) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReleaseReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReleaseReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}released\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.released) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.released != false {
+      try visitor.visitSingularBoolField(value: self.released, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReleaseReply, rhs: Mss_Bus_V1_ReleaseReply) -> Bool {
+    if lhs.released != rhs.released {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_AdmissionCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".AdmissionCommands"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.schema) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.schema != 0 {
+      try visitor.visitSingularUInt32Field(value: self.schema, fieldNumber: 1)
+    }
+    if !self.commands.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_AdmissionCommands, rhs: Mss_Bus_V1_AdmissionCommands) -> Bool {
+    if lhs.schema != rhs.schema {return false}
+    if lhs.commands != rhs.commands {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_AdmissionCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".AdmissionCommand"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}claim_nonce\0\u{3}take_quota\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try {
+        var v: Mss_Bus_V1_ClaimNonce?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .claimNonce(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .claimNonce(v)
+        }
+      }()
+      case 3: try {
+        var v: Mss_Bus_V1_TakeQuota?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .takeQuota(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .takeQuota(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    switch self.body {
+    case .claimNonce?: try {
+      guard case .claimNonce(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .takeQuota?: try {
+      guard case .takeQuota(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_AdmissionCommand, rhs: Mss_Bus_V1_AdmissionCommand) -> Bool {
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ClaimNonce: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ClaimNonce"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}key_id\0\u{1}nonce\0\u{1}claim\0\u{3}expires_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.nonce) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.claim) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.expiresAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 1)
+    }
+    if !self.nonce.isEmpty {
+      try visitor.visitSingularBytesField(value: self.nonce, fieldNumber: 2)
+    }
+    if !self.claim.isEmpty {
+      try visitor.visitSingularBytesField(value: self.claim, fieldNumber: 3)
+    }
+    if self.expiresAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.expiresAtMs, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ClaimNonce, rhs: Mss_Bus_V1_ClaimNonce) -> Bool {
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.nonce != rhs.nonce {return false}
+    if lhs.claim != rhs.claim {return false}
+    if lhs.expiresAtMs != rhs.expiresAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ClaimReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ClaimReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}fresh\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.fresh) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.fresh != false {
+      try visitor.visitSingularBoolField(value: self.fresh, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ClaimReply, rhs: Mss_Bus_V1_ClaimReply) -> Bool {
+    if lhs.fresh != rhs.fresh {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_TakeQuota: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".TakeQuota"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}key_id\0\u{1}pushes\0\u{3}pushes_per_day\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.pushes) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.pushesPerDay) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 2)
+    }
+    if self.pushes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.pushes, fieldNumber: 3)
+    }
+    if self.pushesPerDay != 0 {
+      try visitor.visitSingularUInt64Field(value: self.pushesPerDay, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_TakeQuota, rhs: Mss_Bus_V1_TakeQuota) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.pushes != rhs.pushes {return false}
+    if lhs.pushesPerDay != rhs.pushesPerDay {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_QuotaReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".QuotaReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}granted\0\u{1}remaining\0\u{3}resets_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.granted) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.remaining) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.resetsAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.granted != 0 {
+      try visitor.visitSingularUInt64Field(value: self.granted, fieldNumber: 1)
+    }
+    if self.remaining != 0 {
+      try visitor.visitSingularUInt64Field(value: self.remaining, fieldNumber: 2)
+    }
+    if self.resetsAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.resetsAtMs, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_QuotaReply, rhs: Mss_Bus_V1_QuotaReply) -> Bool {
+    if lhs.granted != rhs.granted {return false}
+    if lhs.remaining != rhs.remaining {return false}
+    if lhs.resetsAtMs != rhs.resetsAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension Mss_Bus_V1_ValidateCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ValidateCommands"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
@@ -5577,7 +6983,7 @@ nonisolated extension Mss_Bus_V1_ValidateCommand: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ValidateReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verdict\0\u{3}valid_for_ms\0\u{1}reason\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verdict\0\u{3}valid_for_ms\0\u{1}reason\0\u{3}age_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5588,6 +6994,7 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
       case 1: try { try decoder.decodeSingularEnumField(value: &self.verdict) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.validForMs) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.ageMs) }()
       default: break
       }
     }
@@ -5603,6 +7010,9 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
     if !self.reason.isEmpty {
       try visitor.visitSingularStringField(value: self.reason, fieldNumber: 3)
     }
+    if self.ageMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.ageMs, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5610,6 +7020,7 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
     if lhs.verdict != rhs.verdict {return false}
     if lhs.validForMs != rhs.validForMs {return false}
     if lhs.reason != rhs.reason {return false}
+    if lhs.ageMs != rhs.ageMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5652,7 +7063,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{1}release\0\u{1}claim\0\u{1}quota\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5895,6 +7306,58 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .summary(v)
         }
       }()
+      case 20: try {
+        var v: Mss_Bus_V1_RevokeReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .revoke(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .revoke(v)
+        }
+      }()
+      case 21: try {
+        var v: Mss_Bus_V1_ReleaseReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .release(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .release(v)
+        }
+      }()
+      case 22: try {
+        var v: Mss_Bus_V1_ClaimReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .claim(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .claim(v)
+        }
+      }()
+      case 23: try {
+        var v: Mss_Bus_V1_QuotaReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .quota(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .quota(v)
+        }
+      }()
       default: break
       }
     }
@@ -5980,6 +7443,22 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .summary?: try {
       guard case .summary(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+    }()
+    case .revoke?: try {
+      guard case .revoke(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .release?: try {
+      guard case .release(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
+    }()
+    case .claim?: try {
+      guard case .claim(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+    }()
+    case .quota?: try {
+      guard case .quota(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
     }()
     case nil: break
     }
@@ -6096,7 +7575,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotices: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".GatewayNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0\u{3}sessions_revoked\0\u{3}session_invalid\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6143,6 +7622,32 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
           self.body = .rereadWaiting(v)
         }
       }()
+      case 4: try {
+        var v: Mss_Bus_V1_SessionsRevoked?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .sessionsRevoked(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .sessionsRevoked(v)
+        }
+      }()
+      case 5: try {
+        var v: Mss_Bus_V1_SessionInvalid?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .sessionInvalid(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .sessionInvalid(v)
+        }
+      }()
       default: break
       }
     }
@@ -6166,6 +7671,14 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
       guard case .rereadWaiting(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     }()
+    case .sessionsRevoked?: try {
+      guard case .sessionsRevoked(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .sessionInvalid?: try {
+      guard case .sessionInvalid(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -6173,6 +7686,96 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
 
   package static func ==(lhs: Mss_Bus_V1_GatewayNotice, rhs: Mss_Bus_V1_GatewayNotice) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SessionsRevoked: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SessionsRevoked"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_digest\0\u{1}correlation\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.sessionDigest) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.sessionDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.sessionDigest, fieldNumber: 3)
+    }
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SessionsRevoked, rhs: Mss_Bus_V1_SessionsRevoked) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.sessionDigest != rhs.sessionDigest {return false}
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SessionInvalid: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SessionInvalid"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_id\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.sessionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionID, fieldNumber: 3)
+    }
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SessionInvalid, rhs: Mss_Bus_V1_SessionInvalid) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.sessionID != rhs.sessionID {return false}
+    if lhs.reason != rhs.reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

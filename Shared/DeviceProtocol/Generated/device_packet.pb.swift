@@ -346,53 +346,127 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
 }
 
 /// First frame of a connection, from the device.
-package nonisolated struct Mss_Device_V1_Connect: Sendable {
+package nonisolated struct Mss_Device_V1_Connect: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var protocolVersion: UInt32 = 0
+  package var protocolVersion: UInt32 {
+    get {_storage._protocolVersion}
+    set {_uniqueStorage()._protocolVersion = newValue}
+  }
 
-  package var instanceID: String = String()
+  package var instanceID: String {
+    get {_storage._instanceID}
+    set {_uniqueStorage()._instanceID = newValue}
+  }
 
-  package var deviceID: String = String()
+  package var deviceID: String {
+    get {_storage._deviceID}
+    set {_uniqueStorage()._deviceID = newValue}
+  }
 
-  package var storeID: String = String()
+  package var storeID: String {
+    get {_storage._storeID}
+    set {_uniqueStorage()._storeID = newValue}
+  }
 
-  package var osName: String = String()
+  package var osName: String {
+    get {_storage._osName}
+    set {_uniqueStorage()._osName = newValue}
+  }
 
-  package var osVersion: String = String()
+  package var osVersion: String {
+    get {_storage._osVersion}
+    set {_uniqueStorage()._osVersion = newValue}
+  }
 
-  package var appVersion: String = String()
+  package var appVersion: String {
+    get {_storage._appVersion}
+    set {_uniqueStorage()._appVersion = newValue}
+  }
 
-  package var sdkVersion: String = String()
+  package var sdkVersion: String {
+    get {_storage._sdkVersion}
+    set {_uniqueStorage()._sdkVersion = newValue}
+  }
 
-  package var background: Bool = false
+  package var background: Bool {
+    get {_storage._background}
+    set {_uniqueStorage()._background = newValue}
+  }
 
   /// Sync points of device-kind channels; those of a user travel in Bind.
-  package var syncPoints: [Mss_Device_V1_SyncPoint] = []
+  package var syncPoints: [Mss_Device_V1_SyncPoint] {
+    get {_storage._syncPoints}
+    set {_uniqueStorage()._syncPoints = newValue}
+  }
 
   /// A user to bind at once; absent: connect without one.
   package var bind: Mss_Device_V1_Bind {
-    get {_bind ?? Mss_Device_V1_Bind()}
-    set {_bind = newValue}
+    get {_storage._bind ?? Mss_Device_V1_Bind()}
+    set {_uniqueStorage()._bind = newValue}
   }
   /// Returns true if `bind` has been explicitly set.
-  package var hasBind: Bool {self._bind != nil}
+  package var hasBind: Bool {_storage._bind != nil}
   /// Clears the value of `bind`. Subsequent reads from it will return its default value.
-  package mutating func clearBind() {self._bind = nil}
+  package mutating func clearBind() {_uniqueStorage()._bind = nil}
 
   /// This device does not tell stored from confirmed: its StoredAck means both, and the gateway runs the resend ladder.
-  package var simple: Bool = false
+  package var simple: Bool {
+    get {_storage._simple}
+    set {_uniqueStorage()._simple = newValue}
+  }
 
   /// Business types whose data this device does not take now; see Subscriptions.
-  package var suspended: [String] = []
+  package var suspended: [String] {
+    get {_storage._suspended}
+    set {_uniqueStorage()._suspended = newValue}
+  }
+
+  /// By the app's key; wanted by instances whose signature switch is on.
+  package var signature: Mss_Device_V1_Signature {
+    get {_storage._signature ?? Mss_Device_V1_Signature()}
+    set {_uniqueStorage()._signature = newValue}
+  }
+  /// Returns true if `signature` has been explicitly set.
+  package var hasSignature: Bool {_storage._signature != nil}
+  /// Clears the value of `signature`. Subsequent reads from it will return its default value.
+  package mutating func clearSignature() {_uniqueStorage()._signature = nil}
+
+  /// 32 random bytes that the device made for its id; wanted by instances that bind devices.
+  package var deviceSecret: Data {
+    get {_storage._deviceSecret}
+    set {_uniqueStorage()._deviceSecret = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _bind: Mss_Device_V1_Bind? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Proves that the app holds a key of the instance; see DeviceProtocol.md, Signed connects.
+package nonisolated struct Mss_Device_V1_Signature: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var keyID: String = String()
+
+  /// Milliseconds since 1970.
+  package var timestampMs: Int64 = 0
+
+  /// 16 random bytes, for this connect alone.
+  package var nonce: Data = Data()
+
+  /// HMAC-SHA256.
+  package var mac: Data = Data()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 package nonisolated struct Mss_Device_V1_SyncPoint: Sendable {
@@ -732,6 +806,9 @@ package nonisolated struct Mss_Device_V1_Close: Sendable {
 
   /// Of the codes 3000 to 3999: where to connect, as host:port.
   package var address: String = String()
+
+  /// Of a Connect whose signature is too old or from the future: the service's clock, for the next attempt.
+  package var serverTimeMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1264,7 +1341,175 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0")
+
+  fileprivate class _StorageClass {
+    var _protocolVersion: UInt32 = 0
+    var _instanceID: String = String()
+    var _deviceID: String = String()
+    var _storeID: String = String()
+    var _osName: String = String()
+    var _osVersion: String = String()
+    var _appVersion: String = String()
+    var _sdkVersion: String = String()
+    var _background: Bool = false
+    var _syncPoints: [Mss_Device_V1_SyncPoint] = []
+    var _bind: Mss_Device_V1_Bind? = nil
+    var _simple: Bool = false
+    var _suspended: [String] = []
+    var _signature: Mss_Device_V1_Signature? = nil
+    var _deviceSecret: Data = Data()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _protocolVersion = source._protocolVersion
+      _instanceID = source._instanceID
+      _deviceID = source._deviceID
+      _storeID = source._storeID
+      _osName = source._osName
+      _osVersion = source._osVersion
+      _appVersion = source._appVersion
+      _sdkVersion = source._sdkVersion
+      _background = source._background
+      _syncPoints = source._syncPoints
+      _bind = source._bind
+      _simple = source._simple
+      _suspended = source._suspended
+      _signature = source._signature
+      _deviceSecret = source._deviceSecret
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt32Field(value: &_storage._protocolVersion) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._instanceID) }()
+        case 3: try { try decoder.decodeSingularStringField(value: &_storage._deviceID) }()
+        case 4: try { try decoder.decodeSingularStringField(value: &_storage._storeID) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._osName) }()
+        case 6: try { try decoder.decodeSingularStringField(value: &_storage._osVersion) }()
+        case 7: try { try decoder.decodeSingularStringField(value: &_storage._appVersion) }()
+        case 8: try { try decoder.decodeSingularStringField(value: &_storage._sdkVersion) }()
+        case 9: try { try decoder.decodeSingularBoolField(value: &_storage._background) }()
+        case 10: try { try decoder.decodeRepeatedMessageField(value: &_storage._syncPoints) }()
+        case 11: try { try decoder.decodeSingularMessageField(value: &_storage._bind) }()
+        case 12: try { try decoder.decodeSingularBoolField(value: &_storage._simple) }()
+        case 13: try { try decoder.decodeRepeatedStringField(value: &_storage._suspended) }()
+        case 14: try { try decoder.decodeSingularMessageField(value: &_storage._signature) }()
+        case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecret) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._protocolVersion != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._protocolVersion, fieldNumber: 1)
+      }
+      if !_storage._instanceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._instanceID, fieldNumber: 2)
+      }
+      if !_storage._deviceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._deviceID, fieldNumber: 3)
+      }
+      if !_storage._storeID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._storeID, fieldNumber: 4)
+      }
+      if !_storage._osName.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._osName, fieldNumber: 5)
+      }
+      if !_storage._osVersion.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._osVersion, fieldNumber: 6)
+      }
+      if !_storage._appVersion.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._appVersion, fieldNumber: 7)
+      }
+      if !_storage._sdkVersion.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._sdkVersion, fieldNumber: 8)
+      }
+      if _storage._background != false {
+        try visitor.visitSingularBoolField(value: _storage._background, fieldNumber: 9)
+      }
+      if !_storage._syncPoints.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._syncPoints, fieldNumber: 10)
+      }
+      try { if let v = _storage._bind {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      } }()
+      if _storage._simple != false {
+        try visitor.visitSingularBoolField(value: _storage._simple, fieldNumber: 12)
+      }
+      if !_storage._suspended.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._suspended, fieldNumber: 13)
+      }
+      try { if let v = _storage._signature {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+      } }()
+      if !_storage._deviceSecret.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._deviceSecret, fieldNumber: 15)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_Connect, rhs: Mss_Device_V1_Connect) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._protocolVersion != rhs_storage._protocolVersion {return false}
+        if _storage._instanceID != rhs_storage._instanceID {return false}
+        if _storage._deviceID != rhs_storage._deviceID {return false}
+        if _storage._storeID != rhs_storage._storeID {return false}
+        if _storage._osName != rhs_storage._osName {return false}
+        if _storage._osVersion != rhs_storage._osVersion {return false}
+        if _storage._appVersion != rhs_storage._appVersion {return false}
+        if _storage._sdkVersion != rhs_storage._sdkVersion {return false}
+        if _storage._background != rhs_storage._background {return false}
+        if _storage._syncPoints != rhs_storage._syncPoints {return false}
+        if _storage._bind != rhs_storage._bind {return false}
+        if _storage._simple != rhs_storage._simple {return false}
+        if _storage._suspended != rhs_storage._suspended {return false}
+        if _storage._signature != rhs_storage._signature {return false}
+        if _storage._deviceSecret != rhs_storage._deviceSecret {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_Signature: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Signature"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}key_id\0\u{3}timestamp_ms\0\u{1}nonce\0\u{1}mac\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1272,85 +1517,36 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.protocolVersion) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
-      case 4: try { try decoder.decodeSingularStringField(value: &self.storeID) }()
-      case 5: try { try decoder.decodeSingularStringField(value: &self.osName) }()
-      case 6: try { try decoder.decodeSingularStringField(value: &self.osVersion) }()
-      case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
-      case 8: try { try decoder.decodeSingularStringField(value: &self.sdkVersion) }()
-      case 9: try { try decoder.decodeSingularBoolField(value: &self.background) }()
-      case 10: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
-      case 11: try { try decoder.decodeSingularMessageField(value: &self._bind) }()
-      case 12: try { try decoder.decodeSingularBoolField(value: &self.simple) }()
-      case 13: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
+      case 1: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.timestampMs) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.nonce) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.mac) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.protocolVersion != 0 {
-      try visitor.visitSingularUInt32Field(value: self.protocolVersion, fieldNumber: 1)
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 1)
     }
-    if !self.instanceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 2)
+    if self.timestampMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.timestampMs, fieldNumber: 2)
     }
-    if !self.deviceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 3)
+    if !self.nonce.isEmpty {
+      try visitor.visitSingularBytesField(value: self.nonce, fieldNumber: 3)
     }
-    if !self.storeID.isEmpty {
-      try visitor.visitSingularStringField(value: self.storeID, fieldNumber: 4)
-    }
-    if !self.osName.isEmpty {
-      try visitor.visitSingularStringField(value: self.osName, fieldNumber: 5)
-    }
-    if !self.osVersion.isEmpty {
-      try visitor.visitSingularStringField(value: self.osVersion, fieldNumber: 6)
-    }
-    if !self.appVersion.isEmpty {
-      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 7)
-    }
-    if !self.sdkVersion.isEmpty {
-      try visitor.visitSingularStringField(value: self.sdkVersion, fieldNumber: 8)
-    }
-    if self.background != false {
-      try visitor.visitSingularBoolField(value: self.background, fieldNumber: 9)
-    }
-    if !self.syncPoints.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.syncPoints, fieldNumber: 10)
-    }
-    try { if let v = self._bind {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-    } }()
-    if self.simple != false {
-      try visitor.visitSingularBoolField(value: self.simple, fieldNumber: 12)
-    }
-    if !self.suspended.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 13)
+    if !self.mac.isEmpty {
+      try visitor.visitSingularBytesField(value: self.mac, fieldNumber: 4)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  package static func ==(lhs: Mss_Device_V1_Connect, rhs: Mss_Device_V1_Connect) -> Bool {
-    if lhs.protocolVersion != rhs.protocolVersion {return false}
-    if lhs.instanceID != rhs.instanceID {return false}
-    if lhs.deviceID != rhs.deviceID {return false}
-    if lhs.storeID != rhs.storeID {return false}
-    if lhs.osName != rhs.osName {return false}
-    if lhs.osVersion != rhs.osVersion {return false}
-    if lhs.appVersion != rhs.appVersion {return false}
-    if lhs.sdkVersion != rhs.sdkVersion {return false}
-    if lhs.background != rhs.background {return false}
-    if lhs.syncPoints != rhs.syncPoints {return false}
-    if lhs._bind != rhs._bind {return false}
-    if lhs.simple != rhs.simple {return false}
-    if lhs.suspended != rhs.suspended {return false}
+  package static func ==(lhs: Mss_Device_V1_Signature, rhs: Mss_Device_V1_Signature) -> Bool {
+    if lhs.keyID != rhs.keyID {return false}
+    if lhs.timestampMs != rhs.timestampMs {return false}
+    if lhs.nonce != rhs.nonce {return false}
+    if lhs.mac != rhs.mac {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2113,7 +2309,7 @@ nonisolated extension Mss_Device_V1_Pong: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Close"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}reason\0\u{3}retry_after_ms\0\u{1}address\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{1}reason\0\u{3}retry_after_ms\0\u{1}address\0\u{3}server_time_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2125,6 +2321,7 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
       case 2: try { try decoder.decodeSingularStringField(value: &self.reason) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.retryAfterMs) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.address) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.serverTimeMs) }()
       default: break
       }
     }
@@ -2143,6 +2340,9 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
     if !self.address.isEmpty {
       try visitor.visitSingularStringField(value: self.address, fieldNumber: 4)
     }
+    if self.serverTimeMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.serverTimeMs, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2151,6 +2351,7 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.reason != rhs.reason {return false}
     if lhs.retryAfterMs != rhs.retryAfterMs {return false}
     if lhs.address != rhs.address {return false}
+    if lhs.serverTimeMs != rhs.serverTimeMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -48,6 +48,12 @@ CREATE TABLE instance (
     gateway_wraps_body boolean,
     CHECK (num_nulls(gateway_app_id, gateway_workspace_id, gateway_wraps_body) IN (0, 3)),
     verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0),
+    requires_signature boolean NOT NULL DEFAULT false,
+    binds_devices boolean NOT NULL DEFAULT false,
+    session_units integer NOT NULL DEFAULT 100 CHECK (session_units BETWEEN 100 AND 4096),
+    -- Of calls without a key; null: no limit.
+    requests_per_second integer CHECK (requests_per_second > 0),
+    pushes_per_day bigint CHECK (pushes_per_day > 0),
     -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
     retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days')
 );
@@ -63,10 +69,61 @@ CREATE TABLE sync_configuration (
     checks_session boolean NOT NULL,
     is_online boolean NOT NULL,
     is_immediate boolean NOT NULL,
+    -- Null: the instance's; 0: a verdict is asked before every batch (spec V5).
+    verdict_lifetime_ms bigint CHECK (verdict_lifetime_ms >= 0),
     revision integer NOT NULL DEFAULT 1,
     -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
     data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (instance_id, biz_type)
+);
+
+-- Keys of instances. A secret is sealed with a master key, which the database never sees (reliability SEC16).
+CREATE TABLE app_key (
+    key_id text COLLATE "C" PRIMARY KEY,
+    instance_id text NOT NULL REFERENCES instance,
+    purpose smallint NOT NULL CHECK (purpose BETWEEN 1 AND 3),
+    sealed_secret bytea NOT NULL,
+    requests_per_second integer CHECK (requests_per_second > 0),
+    pushes_per_day bigint CHECK (pushes_per_day > 0),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX app_key_by_instance ON app_key (instance_id);
+
+-- Nonces of signed requests, until their timestamps are refused anyway: good once per key (spec H9).
+CREATE TABLE request_nonce (
+    key_id text COLLATE "C" NOT NULL,
+    nonce bytea NOT NULL,
+    claim bytea NOT NULL, -- of the request that used it: a repeated claim finds its own
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (key_id, nonce)
+);
+CREATE INDEX request_nonce_by_end ON request_nonce (expires_at);
+
+-- Pushes of a day that processes have taken, to spend them.
+CREATE TABLE push_quota (
+    instance_id text COLLATE "C" NOT NULL,
+    key_id text COLLATE "C" NOT NULL, -- empty: calls without a key
+    day date NOT NULL,
+    taken bigint NOT NULL,
+    PRIMARY KEY (instance_id, key_id, day)
+);
+
+-- A tenant has ended sessions: verdicts asked before do not count. Kept longer than any verdict lives.
+CREATE TABLE session_revocation (
+    instance_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    session_digest bytea NOT NULL, -- empty: every session of the user
+    revoked_at timestamptz NOT NULL,
+    PRIMARY KEY (instance_id, user_id, session_digest)
+);
+
+-- Device ids that belong to a secret (reliability SEC9).
+CREATE TABLE device_secret (
+    instance_id text COLLATE "C" NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    secret_digest bytea NOT NULL,
+    registered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (instance_id, device_id)
 );
 
 -- Who changed what in the control data; kept when the thing itself is deleted.

@@ -1,0 +1,69 @@
+import BusMessages
+import Credentials
+import Crypto
+import Foundation
+import PostgreSQL
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+// Keys of instances: made here, sealed before they are stored, shown once (spec H9, C8, reliability SEC16).
+extension ControlWork {
+    /// Bytes of a secret that is made here.
+    private static let secretBytes = 32
+    /// Bytes of a secret that a tenant gives.
+    private static let givenBytes = 8...256
+
+    /// Makes a key; the reply has its secret, this once.
+    func create(
+        _ request: Mss_Bus_V1_CreateKey, by actor: String, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        guard let purpose = AppKey.Purpose(bus: request.purpose) else {
+            return .with { $0.control.refusal = "this build does not know the purpose of the key" }
+        }
+        guard request.secret.isEmpty || (purpose == .callout && Self.givenBytes.contains(request.secret.count)) else {
+            return .with { $0.control.refusal = "a given secret has 8 to 256 bytes and is for callouts only" }
+        }
+        let instanceID = InstanceID(request.instanceID)
+        let keyID = "k" + HexText.of(RandomBytes.make(8))
+        let secret = request.secret.isEmpty ? RandomBytes.make(Self.secretBytes) : [UInt8](request.secret)
+        let address = KeyAddress(instanceID: instanceID, keyID: keyID, purpose: purpose)
+        guard let sealed = ring.seal(secret, of: address) else {
+            return .with { $0.control.refusal = "the oplog writers have no master key; set MSS_MASTER_KEYS" }
+        }
+        let key = AppKey(
+            id: keyID, purpose: purpose, sealedSecret: sealed, limits: KeyLimits(bus: request.limits),
+            createdAt: WallTime(milliseconds: 0))
+        let refusal = "there is no such instance, or it has \(Limits.liveKeys) keys of this purpose; revoke one first"
+        var reply = try make(KeyStore.create(key, of: instanceID, by: actor), on: connection, unless: refusal)
+        guard reply.control.refusal.isEmpty else { return reply }
+        reply.control.keyID = keyID
+        reply.control.secret = Data(secret)
+        return reply
+    }
+
+    /// Seals every secret that is under an older master key with the newest one.
+    func resealKeys(by actor: String, on connection: PostgresConnection) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        guard !ring.isEmpty else {
+            return .with { $0.control.refusal = "the oplog writers have no master key; set MSS_MASTER_KEYS" }
+        }
+        var version = try connection.run(ControlStore.version, within: .seconds(5))
+        var resealed: UInt32 = 0
+        for held in try connection.run(KeyStore.all, within: .seconds(5)) where !ring.isCurrent(held.key.sealedSecret) {
+            let address = KeyAddress(instanceID: held.instanceID, keyID: held.key.id, purpose: held.key.purpose)
+            guard let secret = ring.open(held.key.sealedSecret, of: address),
+                let sealed = ring.seal(secret.withUnsafeBytes { Array($0) }, of: address)
+            else {
+                return .with { $0.control.refusal = "key \(held.key.id) is sealed with a master key that is not here" }
+            }
+            let change = KeyStore.reseal(held.key.id, of: held.instanceID, as: sealed, by: actor)
+            let reply = try make(change, on: connection, unless: "")
+            version = max(version, reply.control.version)
+            resealed += 1
+        }
+        return .with {
+            $0.control.version = version
+            $0.control.resealed = resealed
+        }
+    }
+}

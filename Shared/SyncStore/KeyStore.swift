@@ -1,0 +1,63 @@
+import PostgreSQL
+package import SyncModel
+
+/// The keys of instances, their secrets sealed.
+package enum KeyStore {
+    /// A live key and whose it is.
+    package struct Held: Sendable {
+        package let instanceID: InstanceID
+        package let key: AppKey
+    }
+
+    /// Every live key, the older first.
+    package static let all = Query(
+        PostgresStatement(
+            """
+            SELECT instance_id, key_id, purpose, sealed_secret, coalesce(requests_per_second, 0),
+                coalesce(pushes_per_day, 0), floor(extract(epoch FROM created_at) * 1000)::bigint
+            FROM app_key ORDER BY created_at, key_id
+            """)
+    ) { rows in
+        rows.compactMap { row -> Held? in
+            guard let purpose = AppKey.Purpose(rawValue: row.int16(2)) else { return nil }
+            let key = AppKey(
+                id: row.text(1), purpose: purpose, sealedSecret: row.bytes(3),
+                limits: ControlStore.limits(requestsPerSecond: row.int32(4), pushesPerDay: row.int64(5)),
+                createdAt: WallTime(milliseconds: row.int64(6)))
+            return Held(instanceID: InstanceID(row.text(0)), key: key)
+        }
+    }
+
+    /// Adds a key; nil when the instance does not exist or has two live ones of the purpose (spec H9).
+    package static func create(_ key: AppKey, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
+        let sql = """
+            INSERT INTO app_key (instance_id, key_id, purpose, sealed_secret, requests_per_second, pushes_per_day)
+            SELECT $3, $6, $7, $8, nullif($9, 0), nullif($10, 0) FROM instance n
+            WHERE n.instance_id = $3 AND (
+                SELECT count(*) FROM app_key k WHERE k.instance_id = $3 AND k.purpose = $7) < $11
+            """
+        return ControlStore.change(
+            sql, "create key", by: actor, instanceID, detail: "\(key.id) \(key.purpose)",
+            [
+                .text(key.id), .int16(key.purpose.rawValue), .bytes(key.sealedSecret),
+                .int32(Int32(clamping: key.limits.requestsPerSecond ?? 0)),
+                .int64(Int64(key.limits.pushesPerDay ?? 0)), .int64(Int64(Limits.liveKeys)),
+            ])
+    }
+
+    /// Ends a key; nil when there is none.
+    package static func revoke(_ keyID: String, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
+        ControlStore.change(
+            "DELETE FROM app_key WHERE instance_id = $3 AND key_id = $6", "revoke key", by: actor, instanceID,
+            detail: keyID, [.text(keyID)])
+    }
+
+    /// Puts another sealing of the same secret in a key's place; nil when the key is gone.
+    package static func reseal(
+        _ keyID: String, of instanceID: InstanceID, as sealed: [UInt8], by actor: String
+    ) -> ControlStore.Change {
+        ControlStore.change(
+            "UPDATE app_key SET sealed_secret = $7 WHERE instance_id = $3 AND key_id = $6", "reseal key", by: actor,
+            instanceID, detail: keyID, [.text(keyID), .bytes(sealed)])
+    }
+}
