@@ -21,17 +21,31 @@ final class RawDevice: Sendable {
     /// What its WebSocket was closed with.
     private let closeCode: CloseCodeReader
 
-    /// Everything that came, in order.
+    /// Takes what comes as it comes, and says what is sent back.
+    typealias Answering = @Sendable (Mss_Device_V1_Packet) -> [Mss_Device_V1_Packet]
+
+    /// Everything that came, in order; or, for a device that answers by itself, nothing.
     private final class Frames: ChannelInboundHandler, Sendable {
         typealias InboundIn = Mss_Device_V1_Packet
         private let received = Mutex<[Mss_Device_V1_Packet]>([])
+        private let answering: Answering?
+
+        init(answering: Answering?) { self.answering = answering }
 
         var all: [Mss_Device_V1_Packet] { received.withLock { $0 } }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             let packet = Self.unwrapInboundIn(data)
-            received.withLock { $0.append(packet) }
+            guard let answering else {
+                received.withLock { $0.append(packet) }
+                return
+            }
+            var buffer = ByteBuffer()
+            for answer in answering(packet) { PacketEncoder.encode(answer, into: &buffer) }
+            if buffer.readableBytes > 0 { context.channel.writeAndFlush(buffer, promise: nil) }
         }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
     private init(transport: Transport, channel: any Channel, frames: Frames, closeCode: CloseCodeReader) {
@@ -72,12 +86,14 @@ final class RawDevice: Sendable {
     }
 
     /// Connects and says nothing.
-    static func open(_ stack: Stack, over transport: Transport, gateway: Int = 0) async throws -> RawDevice {
+    static func open(
+        _ stack: Stack, over transport: Transport, gateway: Int = 0, answering: Answering? = nil
+    ) async throws -> RawDevice {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .file(stack.certificateAuthority)
         configuration.applicationProtocols = [transport == .plain ? "mss/1" : "http/1.1"]
         let tls = try NIOSSLContext(configuration: configuration)
-        let (frames, closeCode) = (Frames(), CloseCodeReader())
+        let (frames, closeCode) = (Frames(answering: answering), CloseCodeReader())
         let addFrames: @Sendable (any Channel) throws -> Void = { channel in
             let pipeline = channel.pipeline.syncOperations
             if transport == .webSocket { try pipeline.addHandler(closeCode) }
@@ -99,6 +115,9 @@ final class RawDevice: Sendable {
         try await ready.get()
         return RawDevice(transport: transport, channel: channel, frames: frames, closeCode: closeCode)
     }
+
+    /// Whether it is still connected.
+    var isConnected: Bool { channel.isActive }
 
     /// Frames so far.
     var received: [Mss_Device_V1_Packet] { frames.all }

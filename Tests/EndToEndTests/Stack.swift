@@ -17,6 +17,8 @@ final class Stack: Sendable {
     let apis: [Int]
     let gateways: [Int]
     let certificateAuthority: String
+    /// Where the canary run's tenant listens.
+    let canaryTenantPort: Int
     let folder: URL
     private let plan: StackPlan
     let healthPorts: [Int]
@@ -27,6 +29,7 @@ final class Stack: Sendable {
         apis = plan.apis
         gateways = plan.gateways
         certificateAuthority = plan.certificateAuthority
+        canaryTenantPort = plan.canaryTenantPort
         healthPorts = plan.healthPorts
         self.folder = folder
         self.processes = processes

@@ -9,6 +9,8 @@ struct StackPlan: Sendable {
     let gateways: [Int]
     let healthPorts: [Int]
     let certificateAuthority: String
+    /// Where the canary run's tenant listens, which the validator may call.
+    let canaryTenantPort: Int
     private let root: URL
     private let folder: URL
     let postgresPort: Int
@@ -22,6 +24,7 @@ struct StackPlan: Sendable {
         rabbitPort = ports[0]
         postgresPort = ports[3]
         let tenantPort = ports[4]
+        canaryTenantPort = ports[23]
         let base = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
         let amqp = ["MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": "guest", "MSS_AMQP_PASSWORD": "guest"]
         let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
@@ -68,7 +71,9 @@ struct StackPlan: Sendable {
                     "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
                 ])
         }
-        add("validator", "mss-session-validator", ["MSS_VALIDATOR_ALLOWED_HOSTS": "127.0.0.1:\(tenantPort)"])
+        add(
+            "validator", "mss-session-validator",
+            ["MSS_VALIDATOR_ALLOWED_HOSTS": "127.0.0.1:\(tenantPort),127.0.0.1:\(ports[23])"])
         add("statistics", "mss-statistics", postgres)
         (self.services, self.healthPorts, self.apis, self.gateways) = (services, healthPorts, apis, gateways)
         certificateAuthority = folder.appending(path: "tls/ca.pem").path

@@ -1,0 +1,33 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    @Suite("Canaries")
+    struct CanaryTests {
+        let stack: Stack
+
+        init() throws { stack = try RunningSystem.stack }
+
+        @Test("I6, I7: users, sessions and connections change all the time; nothing comes to others, or too late")
+        func canaries() async throws {
+            let environment = ProcessInfo.processInfo.environment
+            let minutes = environment["MSS_TEST_CANARY_MINUTES"].flatMap(Int.init) ?? 0
+            let world = CanaryWorld(stack)
+            try await world.run(
+                devices: 40, binds: minutes > 0 ? 100_000 : 500,
+                atLeast: minutes > 0 ? .seconds(minutes * 60) : .seconds(25))
+            let tally = world.tally
+            print("canaries: \(tally); the tenant was asked \(world.tenant.questions) times")
+            #expect(world.faults == [])
+            // It has tried what it is about.
+            for bizType in CanaryWorld.userTypes + ["LOCK", "NEWS"] {
+                #expect(tally.received.entriesOfType[bizType, default: 0] > 0, "nothing of \(bizType) came")
+            }
+            #expect(tally.received.lines > 20)
+            #expect(tally.received.invalidStates > 0)
+            #expect(tally.revocations > 0)
+            #expect(tally.takeovers > 0)
+        }
+    }
+}
