@@ -117,8 +117,8 @@ let services: [Target] = [
     .executableTarget(
         name: "SessionValidator",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, asyncHTTPClient, crypto, nioCore,
-            logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, crypto, nioCore, nioHTTP1,
+            nioPosix, nioSSL, nioTLS, logging, metrics, lifecycle,
         ],
         path: "Services/SessionValidator", swiftSettings: strict),
     .executableTarget(

@@ -5,12 +5,15 @@ import Synchronization
 final class CommandBody: Sendable {
     let delivery: AMQPDelivery
     let replyTo: String
+    /// Whether it is still to be settled.
+    let isHeld: Bool
     private let open: Mutex<Int>
 
     /// - Parameter commands: at least one.
-    init(delivery: AMQPDelivery, replyTo: String, commands: Int) {
+    init(delivery: AMQPDelivery, replyTo: String, commands: Int, isHeld: Bool) {
         self.delivery = delivery
         self.replyTo = replyTo
+        self.isHeld = isHeld
         open = Mutex(commands)
     }
 

@@ -16,8 +16,7 @@ struct Main {
             let control = ControlConnection(context, consumptions: [commands])
             control.bus.onConnectionChange { health.set("amqp", isReady: $0) }
             let consumer = SessionCheckConsumer(
-                queue: queue, control: control, endpoint: SessionEndpoint(limit: settings[ValidatorSettings.timeout]),
-                allowedHosts: AllowedHosts(settings[ValidatorSettings.allowedHosts]),
+                queue: queue, control: control, endpoint: try SessionEndpoint(settings),
                 tenantConcurrency: settings[ValidatorSettings.tenantConcurrency], logger: context.logger)
             return [consumer, control.directory]
         }

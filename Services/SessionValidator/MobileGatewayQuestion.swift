@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import SyncModel
 
@@ -9,20 +10,32 @@ struct MobileGatewayQuestion {
     static let resultStatus = (name: "Result-Status", good: "1000")
 
     /// Header fields, in the gateway's own spelling.
-    let headers: [(name: String, value: String)]
+    let headers: [(String, String)]
     /// A JSON array with the question as its one element.
     let body: Data
 
     /// - Parameters:
     ///   - question: the JSON object of the three members.
+    ///   - secret: the app's at the gateway; nil where the gateway does not check signatures, as the vendor wants it.
     ///   - time: of the call; milliseconds since 1970.
-    init(_ question: Data, through gateway: ValidatorForm.MobileGateway, at time: WallTime) {
-        headers = [
-            ("Operation-Type", Self.operation), ("AppId", gateway.appID), ("WorkspaceId", gateway.workspaceID),
-            ("Version", "2"), ("Ts", Self.base64Number(UInt64(max(0, time.milliseconds)))),
-        ]
+    init(
+        _ question: Data, through gateway: ValidatorForm.MobileGateway, secret: String? = nil, at time: WallTime
+    ) {
         let opening = gateway.wrapsBody ? #"[{"_requestBody":"# : "["
-        body = Data(opening.utf8) + question + Data((gateway.wrapsBody ? "}]" : "]").utf8)
+        let body = Data(opening.utf8) + question + Data((gateway.wrapsBody ? "}]" : "]").utf8)
+        let stamp = Self.base64Number(UInt64(max(0, time.milliseconds)))
+        var headers = [
+            ("Operation-Type", Self.operation), ("AppId", gateway.appID), ("WorkspaceId", gateway.workspaceID),
+            ("Version", "2"), ("Ts", stamp),
+        ]
+        if let secret {
+            // The vendor's own scheme, whose signType 0 is MD5; what it protects is the gateway, not us.
+            let text =
+                "Operation-Type=\(Self.operation)&Request-Data=\(body.base64EncodedString())&Ts=\(stamp)" + secret
+            headers += [("signType", "0"), ("Sign", Insecure.MD5.hash(data: Data(text.utf8)).hexadecimal)]
+        }
+        self.headers = headers
+        self.body = body
     }
 
     private static let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/".utf8)

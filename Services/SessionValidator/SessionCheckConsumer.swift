@@ -22,16 +22,20 @@ final class SessionCheckConsumer: Service, Sendable {
         let reason: String
     }
 
-    /// Bodies in hand; more than tenants answer within the callers' time-out gain nothing.
+    /// Bodies that the broker hands us ahead of their settlement.
     static let prefetch: UInt16 = 256
+    /// Bodies that are settled only when they are answered, so that another validator gets them when this one dies.
+    /// Further ones are settled as they come: slow tenants must not keep the questions about others at the broker. If
+    /// this process dies then, their gateways ask again.
+    static let heldMax = Int(prefetch) / 2
 
     private let queue: WorkQueue<AMQPDelivery>
     private let bus: MessageBus
     private let directory: ControlDirectory
     private let endpoint: SessionEndpoint
-    private let allowedHosts: AllowedHosts
     private let logger: Logger
     private let calls: Mutex<Calls>
+    private let held = Mutex(0)
     /// Endpoints that an operator has been told about; as many as there are instances.
     private let refused = Mutex<Set<String>>([])
     private let callTime = Timer(label: "mss_validator_call")
@@ -39,14 +43,13 @@ final class SessionCheckConsumer: Service, Sendable {
 
     /// - Parameter queue: gets the deliveries of the validate queue, with `prefetch` of them in hand.
     init(
-        queue: WorkQueue<AMQPDelivery>, control: ControlConnection, endpoint: SessionEndpoint,
-        allowedHosts: AllowedHosts, tenantConcurrency: Int, logger: Logger
+        queue: WorkQueue<AMQPDelivery>, control: ControlConnection, endpoint: SessionEndpoint, tenantConcurrency: Int,
+        logger: Logger
     ) {
         self.queue = queue
         bus = control.bus
         directory = control.directory
         self.endpoint = endpoint
-        self.allowedHosts = allowedHosts
         self.logger = logger
         calls = Mutex(Calls(concurrency: tenantConcurrency, patience: CommandQueue.validate.timeout))
     }
@@ -64,7 +67,7 @@ final class SessionCheckConsumer: Service, Sendable {
                 for question in deliveries.flatMap(accept) { group.addTask { await self.call(question) } }
             }
         }
-        await endpoint.close()
+        endpoint.close()
     }
 
     /// Takes the commands of a body; returns the questions that go out now.
@@ -80,7 +83,12 @@ final class SessionCheckConsumer: Service, Sendable {
             bus.settle([delivery], as: .accepted)
             return []
         }
-        let body = CommandBody(delivery: delivery, replyTo: replyTo, commands: commands.count)
+        let isHeld = held.withLock { held in
+            if held < Self.heldMax { held += 1 } else { return false }
+            return true
+        }
+        if !isHeld { bus.settle([delivery], as: .accepted) }
+        let body = CommandBody(delivery: delivery, replyTo: replyTo, commands: commands.count, isHeld: isHeld)
         return commands.flatMap { accept($0, of: body) }
     }
 
@@ -148,7 +156,9 @@ final class SessionCheckConsumer: Service, Sendable {
         reply.validate = Mss_Bus_V1_ValidateReply(outcome, validFor: validFor)
         verdicts.count(outcome)
         bus.reply(reply, to: asker.body.replyTo)
-        if asker.body.answeredOne() { bus.settle([asker.body.delivery], as: .accepted) }
+        guard asker.body.answeredOne(), asker.body.isHeld else { return }
+        held.withLock { $0 -= 1 }
+        bus.settle([asker.body.delivery], as: .accepted)
     }
 
     /// The instance whose tenant may be asked. Looked at before a question counts for anything: a setting that is
@@ -157,11 +167,13 @@ final class SessionCheckConsumer: Service, Sendable {
         guard let instance = directory.instance(id), instance.isEnabled else {
             throw Refusal(reason: "the instance is not known or not enabled")
         }
-        guard allowedHosts.allows(instance.validatorURL) else {
+        do throws(CalloutRefusal) {
+            try endpoint.permit(instance.validatorURL)
+        } catch {
             if refused.withLock({ $0.insert("\(id) \(instance.validatorURL)").inserted }) {
                 logger.warning(
-                    "a tenant's endpoint is not allowed: add its host:port to MSS_VALIDATOR_ALLOWED_HOSTS",
-                    metadata: ["instanceId": "\(id)"])
+                    "a tenant's endpoint is not called: see Callouts in deploy/README.md",
+                    metadata: ["instanceId": "\(id)", "reason": "\(error)"])
             }
             throw Refusal(reason: "the tenant's endpoint is not allowed")
         }

@@ -1,11 +1,12 @@
-import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import ServiceKit
 import SyncModel
 
-/// Asks a tenant about one session over HTTP, directly or through a mobile gateway (spec V2).
+/// Asks a tenant about one session over HTTP, directly or through a mobile gateway (spec V2), and only where an
+/// operator allows it (spec V7).
 struct SessionEndpoint: Sendable {
     /// The members of the question, as tenants know them.
     private struct Question: Encodable {
@@ -14,76 +15,135 @@ struct SessionEndpoint: Sendable {
         let sessionId: String
     }
 
-    private static let connectLimit = TimeAmount.seconds(1)
-
-    private let client: HTTPClient
     private let limit: Duration
+    private let policy: CalloutPolicy
+    private let resolver: any HostResolving
+    private let connections: TenantConnections
 
-    /// - Parameter limit: for the whole call, from the name's lookup to the answer's last byte.
-    init(limit: Duration) {
-        var configuration = HTTPClient.Configuration()
-        configuration.redirectConfiguration = .disallow
-        configuration.decompression = .disabled
-        configuration.httpVersion = .http1Only
-        configuration.timeout.connect = Self.connectLimit
-        client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    /// - Parameters:
+    ///   - limit: for the whole call, from the name's lookup to the answer's last byte.
+    ///   - authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
+    /// - Throws: when the file cannot be read.
+    init(
+        limit: Duration, policy: CalloutPolicy, authorityFile: String? = nil,
+        resolver: any HostResolving = SystemResolver()
+    ) throws {
         self.limit = limit
+        self.policy = policy
+        self.resolver = resolver
+        connections = try TenantConnections(authorityFile: authorityFile)
     }
 
+    /// Whether the URL may be called as it is written; what its host resolves to is checked with each call.
+    func permit(_ url: String) throws(CalloutRefusal) { _ = try policy.url(url) }
+
     /// The tenant's answer, or why there is none; never longer than the limit.
+    ///
+    /// - Parameter secret: what the tenant knows our calls by; nil: they are not signed.
     func check(
-        _ url: String, as form: ValidatorForm = .http, instanceID: InstanceID, userID: UserID, sessionID: String
+        _ url: String, as form: ValidatorForm = .http, instanceID: InstanceID, userID: UserID, sessionID: String,
+        secret: String? = nil
     ) async -> CheckOutcome {
         let question = Question(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
         guard var body = try? JSONEncoder().encode(question) else { return .unknown("the question is no JSON") }
-        var request = HTTPClientRequest(url: url)
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.headers.add(name: "Accept", value: "application/json")
-        if case .mobileGateway(let gateway) = form {
-            let wrapped = MobileGatewayQuestion(body, through: gateway, at: .now)
-            for (name, value) in wrapped.headers { request.headers.add(name: name, value: value) }
-            body = wrapped.body
-        }
-        request.body = .bytes(ByteBuffer(bytes: body))
-        return await withTaskGroup(of: CheckOutcome.self) { [request] group in
-            group.addTask { await exchange(request, as: form, sessionID: sessionID) }
-            // The client's own deadline ends with the head of the answer; this one covers a body that drips in.
-            group.addTask {
-                try? await Task.sleep(for: limit)
-                return .unknown("no answer within \(limit.wholeMilliseconds) ms")
+        do {
+            let url = try policy.url(url)
+            var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: url.requestTarget)
+            head.headers = ["Host": url.hostField, "Content-Type": "application/json", "Accept": "application/json"]
+            switch form {
+            case .http:
+                if let secret {
+                    let signature = CalloutSignature(of: body, to: url.requestTarget, key: instanceID.text, at: .now)
+                    head.headers.add(contentsOf: HTTPHeaders(signature.headers(secret: secret)))
+                }
+            case .mobileGateway(let gateway):
+                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: secret, at: .now)
+                head.headers.add(contentsOf: HTTPHeaders(wrapped.headers))
+                body = wrapped.body
             }
-            defer { group.cancelAll() }
-            return await group.next() ?? .unknown("no answer")
+            head.headers.add(name: "Content-Length", value: "\(body.count)")
+            let deadline = NIODeadline.now() + .nanoseconds(limit.wholeMilliseconds * 1_000_000)
+            let answer = try await exchange(head, ByteBuffer(bytes: body), with: url, by: deadline)
+            return Self.outcome(of: answer, as: form, sessionID: sessionID)
+        } catch let refusal as CalloutRefusal {
+            return .unknown("not called: \(refusal)")
+        } catch {
+            // Errors of the connection name addresses and states, never headers or bodies.
+            return .unknown("the call failed: \(error)")
         }
     }
 
-    /// Ends the client; nothing may be asked afterwards.
-    func close() async { try? await client.shutdown() }
+    /// Ends the connections; nothing may be asked afterwards.
+    func close() { connections.close() }
+
+    /// Resolves once, checks every address, and asks at one of them.
+    private func exchange(
+        _ head: HTTPRequestHead, _ body: ByteBuffer, with url: CalloutURL, by deadline: NIODeadline
+    ) async throws -> TenantResponse {
+        let addresses = try await addresses(of: url, by: deadline)
+        try policy.check(addresses, port: url.port)
+        for address in addresses {
+            let key = TenantConnections.Key(url, at: address)
+            guard let waiting = connections.waiting(key) else { continue }
+            do {
+                return try await exchange(head, body, on: waiting, key, by: deadline)
+            } catch CalloutError.closed {
+                // It had been idle, and the tenant's server was about to close it: a new one decides.
+                break
+            }
+        }
+        var failure: any Error = CalloutError.notInTime
+        for address in addresses {
+            let key = TenantConnections.Key(url, at: address)
+            let channel: any Channel
+            do {
+                channel = try await connections.connect(key, by: deadline)
+            } catch {
+                failure = error
+                continue
+            }
+            return try await exchange(head, body, on: channel, key, by: deadline)
+        }
+        throw failure
+    }
 
     private func exchange(
-        _ request: HTTPClientRequest, as form: ValidatorForm, sessionID: String
-    ) async -> CheckOutcome {
-        do {
-            let response = try await client.execute(request, timeout: .nanoseconds(limit.wholeMilliseconds * 1_000_000))
-            guard response.status == .ok else {
-                return .unknown("the tenant answered with status \(response.status.code)")
-            }
-            if form != .http {
-                // The gateway answers 200 also when the tenant's service failed behind it.
-                let result = response.headers.first(name: MobileGatewayQuestion.resultStatus.name)
-                guard result == MobileGatewayQuestion.resultStatus.good else {
-                    return .unknown("the mobile gateway says that the call failed")
-                }
-            }
-            var body = try await response.body.collect(upTo: TenantAnswer.bytesMax)
-            let bytes = body.readBytes(length: body.readableBytes) ?? []
-            return TenantAnswer.outcome(of: bytes, sessionID: sessionID)
-        } catch is NIOTooManyBytesError {
-            return .unknown("the answer is longer than \(TenantAnswer.bytesMax) bytes")
-        } catch {
-            // The client's errors name hosts and states, never headers or bodies.
-            return .unknown("the call failed: \(error)")
+        _ head: HTTPRequestHead, _ body: ByteBuffer, on channel: any Channel, _ key: TenantConnections.Key,
+        by deadline: NIODeadline
+    ) async throws -> TenantResponse {
+        let answer = try await connections.exchange(head, body, on: channel, by: deadline)
+        if answer.keepsConnection, answer.status == .ok {
+            connections.keep(channel, for: key)
+        } else {
+            channel.close(promise: nil)
         }
+        return answer
+    }
+
+    private func addresses(of url: CalloutURL, by deadline: NIODeadline) async throws -> [IPAddress] {
+        switch url.host {
+        case .address(let address): return [address]
+        case .name(let name):
+            let loop = connections.loop
+            let found = loop.makePromise(of: [IPAddress].self)
+            let timer = loop.scheduleTask(deadline: deadline) { found.fail(CalloutError.notInTime) }
+            defer { timer.cancel() }
+            resolver.addresses(of: name, on: loop).cascade(to: found)
+            return try await found.futureResult.get()
+        }
+    }
+
+    private static func outcome(
+        of answer: TenantResponse, as form: ValidatorForm, sessionID: String
+    ) -> CheckOutcome {
+        guard answer.status == .ok else { return .unknown("the tenant answered with status \(answer.status.code)") }
+        if form != .http {
+            // The gateway answers 200 also when the tenant's service failed behind it.
+            let result = answer.headers.first(name: MobileGatewayQuestion.resultStatus.name)
+            guard result == MobileGatewayQuestion.resultStatus.good else {
+                return .unknown("the mobile gateway says that the call failed")
+            }
+        }
+        return TenantAnswer.outcome(of: answer.body, sessionID: sessionID)
     }
 }

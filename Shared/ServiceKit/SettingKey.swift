@@ -111,9 +111,14 @@ extension SettingKey where Value == Duration {
 
 extension SettingKey where Value == [String] {
     /// Comma-separated texts.
-    package static func list(_ name: String, _ form: String, example: String) -> Self {
+    ///
+    /// - Parameter isGood: whether an element has its form.
+    package static func list(
+        _ name: String, _ form: String, example: String, isGood: @escaping @Sendable (String) -> Bool = { _ in true }
+    ) -> Self {
         SettingKey(name, form: form, example: example, standard: []) { text in
-            text.split(separator: ",").map { String($0.drop { $0 == " " }) }
+            let elements = text.split(separator: ",").map { String($0.drop { $0 == " " }) }
+            return elements.allSatisfy(isGood) ? elements : nil
         }
     }
 }

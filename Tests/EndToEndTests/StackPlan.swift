@@ -73,7 +73,10 @@ struct StackPlan: Sendable {
         }
         add(
             "validator", "mss-session-validator",
-            ["MSS_VALIDATOR_ALLOWED_HOSTS": "127.0.0.1:\(tenantPort),127.0.0.1:\(ports[23])"])
+            [
+                "MSS_VALIDATOR_ALLOWED_HOSTS": "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(ports[23])",
+                "MSS_VALIDATOR_LOOPBACK": "development",
+            ])
         add("statistics", "mss-statistics", postgres)
         (self.services, self.healthPorts, self.apis, self.gateways) = (services, healthPorts, apis, gateways)
         certificateAuthority = folder.appending(path: "tls/ca.pem").path

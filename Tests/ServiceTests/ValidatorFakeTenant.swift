@@ -5,7 +5,9 @@ import TestSupport
 
 /// A tenant's endpoint for one call: takes a connection, reads a request, writes fixed bytes.
 final class FakeTenant: Sendable {
-    /// Where it listens, on the loopback address.
+    /// The whole answer that a session is valid.
+    static let valid = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + #"{"success":true,"result":{"valid":true}} "#
+    /// Where it listens, on a loopback address.
     let port: Int
     private let listener: Int32
     private let answer: [UInt8]
@@ -13,14 +15,17 @@ final class FakeTenant: Sendable {
     private let request = Mutex<[UInt8]>([])
     private let thread: Mutex<pthread_t>
 
-    /// - Parameter keepsOpen: the connection stays open after the answer until `stop`.
-    init(answer: String, keepsOpen: Bool) throws {
+    /// - Parameters:
+    ///   - keepsOpen: the connection stays open after the answer until `stop`.
+    ///   - port: 0 for any that is free.
+    init(answer: String, keepsOpen: Bool, address host: String = "127.0.0.1", port: Int = 0) throws {
         self.answer = Array(answer.utf8)
         self.keepsOpen = keepsOpen
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = inet_addr(host)
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let listener = listener
         let isListening = withUnsafeMutablePointer(to: &address) { pointer in
@@ -30,7 +35,7 @@ final class FakeTenant: Sendable {
             }
         }
         guard isListening else { throw Failure("the fake tenant cannot listen") }
-        port = Int(UInt16(bigEndian: address.sin_port))
+        self.port = Int(UInt16(bigEndian: address.sin_port))
         thread = Mutex(pthread_t())
         let context = Unmanaged.passRetained(self)
         var made = pthread_t()

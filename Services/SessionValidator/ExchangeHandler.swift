@@ -1,0 +1,76 @@
+import NIOCore
+import NIOHTTP1
+import NIOTLS
+
+/// Puts questions on one connection, one at a time, and gathers each answer.
+///
+/// Anything that comes unasked, and any error, ends the connection: what is left of one answer must not be taken for
+/// the next.
+final class ExchangeHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundIn = TenantRequest
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private var promise: EventLoopPromise<TenantResponse>?
+    private var head: HTTPResponseHead?
+    private var body: [UInt8] = []
+    /// Completed when the TLS handshake is over; nil once it is, and without TLS.
+    private var ready: EventLoopPromise<Void>?
+
+    /// - Parameter ready: succeeds when a TLS connection may be used; nil for plain connections.
+    init(ready: EventLoopPromise<Void>?) { self.ready = ready }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise written: EventLoopPromise<Void>?) {
+        let request = unwrapOutboundIn(data)
+        guard promise == nil, context.channel.isActive else { return request.promise.fail(CalloutError.closed) }
+        promise = request.promise
+        context.write(wrapOutboundOut(.head(request.head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(request.body))), promise: nil)
+        context.write(wrapOutboundOut(.end(nil)), promise: written)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            guard promise != nil, self.head == nil else { return fail(context, CalloutError.closed) }
+            self.head = head
+        case .body(let bytes):
+            guard body.count + bytes.readableBytes <= TenantAnswer.bytesMax else {
+                return fail(context, CalloutError.tooLong)
+            }
+            body += bytes.readableBytesView
+        case .end:
+            guard let promise, let head else { return fail(context, CalloutError.closed) }
+            let answer = TenantResponse(
+                status: head.status, headers: head.headers, body: body, keepsConnection: head.isKeepAlive)
+            (self.promise, self.head, body) = (nil, nil, [])
+            promise.succeed(answer)
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted:
+            ready?.succeed()
+            ready = nil
+        case is IdleStateHandler.IdleStateEvent: context.close(promise: nil)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { fail(context, error) }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        fail(context, CalloutError.closed)
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { ready?.fail(CalloutError.closed) }
+
+    private func fail(_ context: ChannelHandlerContext, _ error: any Error) {
+        ready?.fail(error)
+        promise?.fail(error)
+        (ready, promise) = (nil, nil)
+        context.close(promise: nil)
+    }
+}

@@ -1,0 +1,141 @@
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+/// Connections to tenants' endpoints, each to one address that was checked; kept for the next question of the same
+/// host at the same address.
+///
+/// The address is pinned: nothing here resolves a name. TLS and the Host field go by the URL's host.
+final class TenantConnections: Sendable {
+    /// What a connection is good for.
+    struct Key: Hashable, Sendable {
+        let isHTTPS: Bool
+        let host: CalloutURL.Host
+        let address: IPAddress
+        let port: Int
+
+        init(_ url: CalloutURL, at address: IPAddress) {
+            (isHTTPS, host, port) = (url.isHTTPS, url.host, url.port)
+            self.address = address
+        }
+    }
+
+    /// To connect and to shake hands.
+    private static let connectLimit = TimeAmount.seconds(1)
+    /// How long a connection waits for its next question; less than most servers wait for one.
+    private static let idleLimit = TimeAmount.seconds(15)
+    /// Connections that wait for questions, of all tenants; further ones are closed.
+    private static let idleMax = 1_000
+
+    private let group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    private let tls: NIOSSLContext
+    private let idle = Mutex<[Key: [any Channel]]>([:])
+
+    /// - Parameter authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
+    /// - Throws: when the file cannot be read.
+    init(authorityFile: String?) throws {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        if let authorityFile {
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorityFile))
+        }
+        tls = try NIOSSLContext(configuration: configuration)
+    }
+
+    /// Where callers put what waits for a future.
+    var loop: any EventLoop { group.any() }
+
+    /// A connection that waits for a question, the one used last.
+    func waiting(_ key: Key) -> (any Channel)? {
+        idle.withLock { idle in
+            while let channel = idle[key]?.popLast() { if channel.isActive { return channel } }
+            idle[key] = nil
+            return nil
+        }
+    }
+
+    /// Keeps a connection for the next question.
+    func keep(_ channel: any Channel, for key: Key) {
+        let isKept = idle.withLock { idle in
+            guard channel.isActive, idle.values.reduce(0, { $0 + $1.count }) < Self.idleMax else { return false }
+            idle[key, default: []].append(channel)
+            return true
+        }
+        if !isKept { channel.close(promise: nil) }
+    }
+
+    /// A new connection, its TLS handshake done.
+    func connect(_ key: Key, by deadline: NIODeadline) async throws -> any Channel {
+        let limit = min(deadline, .now() + Self.connectLimit)
+        guard limit > .now() else { throw CalloutError.notInTime }
+        let loop = group.next()
+        let ready = loop.makePromise(of: Void.self)
+        let timer = loop.scheduleTask(deadline: limit) { ready.fail(CalloutError.notInTime) }
+        defer { timer.cancel() }
+        if !key.isHTTPS { ready.succeed() }
+        let tls = key.isHTTPS ? tls : nil
+        do {
+            let channel = try await ClientBootstrap(group: loop)
+                .connectTimeout(limit - .now())
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let pipeline = channel.pipeline.syncOperations
+                        if let tls {
+                            let name = if case .name(let name) = key.host { name } else { String?.none }
+                            try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
+                        }
+                        try pipeline.addHandlers([
+                            AnswerCap(), HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),
+                            IdleStateHandler(allTimeout: Self.idleLimit),
+                            ExchangeHandler(ready: tls == nil ? nil : ready),
+                        ])
+                    }
+                }
+                .connect(to: try SocketAddress(ipAddress: "\(key.address)", port: key.port)).get()
+            channel.closeFuture.whenComplete { [weak self] _ in self?.forget(channel, key) }
+            do {
+                try await ready.futureResult.get()
+            } catch {
+                channel.close(promise: nil)
+                throw error
+            }
+            return channel
+        } catch {
+            ready.fail(error)
+            throw error
+        }
+    }
+
+    /// Puts a question on a connection; whatever fails ends the connection.
+    func exchange(
+        _ head: HTTPRequestHead, _ body: ByteBuffer, on channel: any Channel, by deadline: NIODeadline
+    ) async throws -> TenantResponse {
+        let promise = channel.eventLoop.makePromise(of: TenantResponse.self)
+        let timer = channel.eventLoop.scheduleTask(deadline: deadline) {
+            promise.fail(CalloutError.notInTime)
+            channel.close(promise: nil)
+        }
+        defer { timer.cancel() }
+        channel.writeAndFlush(TenantRequest(head: head, body: body, promise: promise), promise: nil)
+        return try await promise.futureResult.get()
+    }
+
+    /// Ends those that wait; nothing may be asked afterwards.
+    func close() {
+        let channels = idle.withLock { idle in
+            defer { idle = [:] }
+            return idle.values.joined()
+        }
+        for channel in channels { channel.close(promise: nil) }
+    }
+
+    private func forget(_ channel: any Channel, _ key: Key) {
+        idle.withLock { idle in
+            idle[key]?.removeAll { $0 === channel }
+            if idle[key]?.isEmpty == true { idle[key] = nil }
+        }
+    }
+}
