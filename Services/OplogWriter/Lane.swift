@@ -21,7 +21,7 @@ actor Lane<Work: LaneWork> {
         name: String, configuration: PostgresConfiguration, queue: WorkQueue<AMQPDelivery>, work: Work, logger: Logger
     ) {
         thread = ConnectionThread(name: name)
-        connection = SyncDatabase.connection(configuration, logger: logger)
+        connection = Work.connection(configuration, logger: logger)
         self.queue = queue
         self.work = work
         self.logger = logger
@@ -76,11 +76,17 @@ protocol LaneWork: Sendable {
     /// Reads a body; nil when it is none of this kind.
     static func commands(of body: [UInt8]) -> [Command]?
     var bus: MessageBus { get }
+    /// The connection that a lane works on.
+    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection
     /// Does everything that the commands ask for, answers them and settles their bodies.
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection)
 }
 
 extension LaneWork {
+    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
+        SyncDatabase.connection(configuration, logger: logger)
+    }
+
     /// Answers commands one after the other, each by itself, then settles their bodies.
     ///
     /// - Parameter answer: gives the reply without its correlation; nil: it is given later.

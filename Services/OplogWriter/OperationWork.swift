@@ -24,8 +24,14 @@ struct OperationWork: LaneWork {
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_OperationCommands.elements(of: body) }
 
+    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
+        SyncDatabase.operatorConnection(configuration, logger: logger)
+    }
+
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
         answerEach(tasks, \.correlation) { command, replyTo throws(PostgresError) in
+            // What people and backends ask is about one instance: no other's rows are there for it (SEC10).
+            try connection.run(SyncDatabase.bind(to: InstanceID(command.instanceID)), within: Self.limit)
             if case .recall(let name)? = command.body {
                 try recall(name, for: command, replyTo: replyTo, on: connection)
                 return nil
@@ -219,5 +225,20 @@ struct OperationWork: LaneWork {
                 })
         }
         return .with { $0.replay.rereadID = replay?.rereadID ?? 0 }
+    }
+}
+
+extension Mss_Bus_V1_OperationCommand {
+    /// The instance that the command is about; empty for one that this build does not know.
+    fileprivate var instanceID: String {
+        switch body {
+        case .trace(let request): request.oplog.instanceID
+        case .dryRun(let append): append.target.instanceID
+        case .recall(let name): name.instanceID
+        case .devices(let request): request.instanceID
+        case .deadLetters(let request): request.instanceID
+        case .replay(let request): request.oplog.instanceID
+        case nil: ""
+        }
     }
 }

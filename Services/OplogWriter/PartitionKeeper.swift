@@ -52,10 +52,12 @@ actor PartitionKeeper: Service {
     private func dropEnded() throws(PostgresError) {
         for partition in try connection.run(OplogStore.endedPartitions, within: .seconds(5)) {
             do throws(PostgresError) {
-                for step in partition.removal { try connection.execute(script: step, within: .seconds(60)) }
+                for step in partition.detaching { try connection.execute(script: step, within: .seconds(60)) }
+                try connection.run(partition.drop, within: .seconds(60))
                 logger.info("a partition of oplogs has ended", metadata: ["partition": "\(partition.name)"])
             } catch {
                 guard case .server = error.code else { throw error }
+                try connection.execute(script: "RESET ROLE", within: .seconds(5))
                 logger.warning(
                     "a partition was not dropped",
                     metadata: ["partition": "\(partition.name)", "error": "\(error.message)"])

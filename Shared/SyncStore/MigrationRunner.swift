@@ -10,8 +10,10 @@ package enum MigrationRunner {
 
     private static let limit = Duration.seconds(60)
 
-    /// Applies what is missing, each migration in its own transaction; of two runners at once one waits.
+    /// Applies what is missing, each migration in its own transaction and as `mss_owner`; of two runners at once one
+    /// waits.
     ///
+    /// - Parameter connection: of a role that owns the database and may create roles, or finds those of the tiers made.
     /// - Returns: the names of the migrations applied now.
     /// - Throws: `.misuse` when the history differs from this build's, `.server` when a migration fails: nothing of
     ///   that migration is applied then.
@@ -21,8 +23,11 @@ package enum MigrationRunner {
                 SET lock_timeout = '\(limit.components.seconds)s'; SET statement_timeout = '\(limit.components.seconds)s';
                 SELECT pg_advisory_lock(hashtext('mss migrations'));
                 RESET lock_timeout; RESET statement_timeout;
+                \(TierRoles.preparation)
+                SET ROLE mss_owner;
                 CREATE TABLE IF NOT EXISTS schema_migration (
                     name text PRIMARY KEY, checksum bigint NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
+                GRANT SELECT ON schema_migration TO mss_writer, mss_statistics;
                 """, within: limit)
         let missing = try pending(connection)
         for migration in missing {
@@ -34,7 +39,8 @@ package enum MigrationRunner {
                     COMMIT;
                     """, within: limit)
         }
-        try connection.execute(script: "SELECT pg_advisory_unlock(hashtext('mss migrations'))", within: limit)
+        try connection.execute(
+            script: "RESET ROLE; SELECT pg_advisory_unlock(hashtext('mss migrations'))", within: limit)
         return missing.map(\.name)
     }
 

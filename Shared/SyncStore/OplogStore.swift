@@ -211,10 +211,17 @@ package enum OplogStore {
         /// Detaching has begun and was interrupted.
         package var isDetaching: Bool
 
-        /// The statements that remove it, each to be run by itself: detaching concurrently takes no transaction.
-        package var removal: [String] {
-            let detach = "ALTER TABLE oplog DETACH PARTITION \(name) \(isDetaching ? "FINALIZE" : "CONCURRENTLY")"
-            return (isAttached ? [detach] : []) + ["DROP TABLE \(name)"]
+        /// The statements that detach it, each to be run by itself: detaching concurrently takes no transaction. It also
+        /// takes the table's owner, who is nobody but for these statements.
+        package var detaching: [String] {
+            guard isAttached else { return [] }
+            let form = isDetaching ? "FINALIZE" : "CONCURRENTLY"
+            return ["SET ROLE mss_oplog_keeper", "ALTER TABLE oplog DETACH PARTITION \(name) \(form)", "RESET ROLE"]
+        }
+
+        /// Drops it once it is detached.
+        package var drop: Query<Void> {
+            Query(PostgresStatement("SELECT drop_ended_oplog_partition($1)", [.text(name)])) { _ in }
         }
     }
 

@@ -1,13 +1,30 @@
 package import Logging
 package import PostgreSQL
+package import SyncModel
 
 /// Opens connections to the service's database and refuses one that cannot keep the promise.
 package enum SyncDatabase {
-    /// A connection that checks the server each time it connects, then runs `onReady`.
+    /// A connection that checks the server each time it connects.
     package static func connection(
         _ configuration: PostgresConfiguration, logger: Logger
     ) -> PostgresConnection {
         PostgresConnection(configuration: configuration, logger: logger, onConnect: prepare)
+    }
+
+    /// A connection of the oplog writer that works for one instance at a time: it meets no rows before `bind`.
+    package static func operatorConnection(
+        _ configuration: PostgresConfiguration, logger: Logger
+    ) -> PostgresConnection {
+        PostgresConnection(configuration: configuration, logger: logger) { connection throws(PostgresError) in
+            try prepare(connection)
+            try connection.execute(script: "SET ROLE mss_operator", within: limit)
+        }
+    }
+
+    /// From now on an operator's connection meets rows of this instance alone, whatever a statement asks for: the
+    /// second belt behind the statements' own conditions (SEC10).
+    package static func bind(to instanceID: InstanceID) -> Query<Void> {
+        Query(PostgresStatement("SELECT set_config('mss.instance', $1, false)", [.text(instanceID.text)])) { _ in }
     }
 
     private static let limit = Duration.seconds(5)

@@ -59,7 +59,7 @@ struct StackPlan: Sendable {
         }
         let (apis, gateways) = ([port(), port()], [port(), port()])
         for number in 0..<2 {
-            add("writer-\(number)", "mss-oplog-writer", postgres)
+            add("writer-\(number)", "mss-oplog-writer", postgres.merging(["MSS_POSTGRES_USER": "writer"]) { $1 })
             add("ingest-\(number)", "mss-ingest", ["MSS_INGEST_PORT": "\(apis[number])"])
             add(
                 "gateway-\(number)", "mss-gateway",
@@ -77,7 +77,7 @@ struct StackPlan: Sendable {
                 "MSS_VALIDATOR_ALLOWED_HOSTS": "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(ports[23])",
                 "MSS_VALIDATOR_LOOPBACK": "development",
             ])
-        add("statistics", "mss-statistics", postgres)
+        add("statistics", "mss-statistics", postgres.merging(["MSS_POSTGRES_USER": "statistics"]) { $1 })
         (self.services, self.healthPorts, self.apis, self.gateways) = (services, healthPorts, apis, gateways)
         certificateAuthority = folder.appending(path: "tls/ca.pem").path
         self.tenantPort = tenantPort
@@ -115,6 +115,8 @@ struct StackPlan: Sendable {
         try await run(
             scripts("postgres.sh"), ["create-database", folder.appending(path: "postgres").path, "mss"])
         try await run(Self.binaries.appending(path: "mssctl"), ["migrate"])
+        let owner = ["PGHOST": "127.0.0.1", "PGPORT": "\(postgresPort)", "PGUSER": "mss", "PGDATABASE": "mss"]
+        try await run(scripts("postgres-logins.sh"), [], adding: owner)
     }
 
     /// The demo's control data, with the tenant where this stack has it.
@@ -174,8 +176,9 @@ struct StackPlan: Sendable {
 
     private func scripts(_ name: String) -> URL { root.appending(path: "deploy/scripts").appending(path: name) }
 
-    private func run(_ executable: URL, _ arguments: [String]) async throws {
-        let outcome = try await Command.run(executable, arguments, environment: toolEnvironment)
+    private func run(_ executable: URL, _ arguments: [String], adding more: [String: String] = [:]) async throws {
+        let environment = toolEnvironment.merging(more) { $1 }
+        let outcome = try await Command.run(executable, arguments, environment: environment)
         guard outcome.status == 0 else {
             throw Failure("\(executable.lastPathComponent) \(arguments): \(outcome.output)")
         }

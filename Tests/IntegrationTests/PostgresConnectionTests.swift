@@ -5,7 +5,7 @@ import Testing
 @Suite("PostgreSQL driver", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct PostgresConnectionTests {
     @Test("every type survives the way to the server and back, empty and null included") func types() async throws {
-        try await TestDatabase.with(connections: 1) { databases in
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
             let statement = PostgresStatement(
                 "SELECT $1::text, $2::bytea, $3::bigint, $4::bool, $5::smallint, $6::text, $7::text[]::text",
                 [
@@ -25,7 +25,7 @@ struct PostgresConnectionTests {
 
     @Test("statements of one round trip are transactions of their own: one that fails leaves the others")
     func pipeline() async throws {
-        try await TestDatabase.with(connections: 1) { databases in
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
             let insert = "INSERT INTO presence_probe VALUES ($1)"
             try await databases[0].execute("CREATE TABLE presence_probe (id bigint PRIMARY KEY)")
             let results = try await databases[0].run([1, 1, 2].map { PostgresStatement(insert, [.int64($0)]) })
@@ -38,7 +38,7 @@ struct PostgresConnectionTests {
 
     @Test("a result that came with a warning counts as unknown, and the next one does not")
     func warnings() async throws {
-        try await TestDatabase.with(connections: 1) { databases in
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
             try await databases[0].execute(
                 """
                 CREATE FUNCTION warn() RETURNS bigint LANGUAGE plpgsql AS
@@ -58,7 +58,7 @@ struct PostgresConnectionTests {
 
     @Test("a call ends at its limit with an unknown outcome, and the next call has a new connection")
     func deadlines() async throws {
-        try await TestDatabase.with(connections: 1) { databases in
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
             let error = await refusal {
                 try await databases[0].run([PostgresStatement("SELECT pg_sleep(5)")], within: .milliseconds(100))
             }
@@ -70,7 +70,7 @@ struct PostgresConnectionTests {
 
     @Test("a connection that the server ended while nobody looked is made anew without an error")
     func staleness() async throws {
-        try await TestDatabase.with(connections: 2) { databases in
+        try await TestDatabase.with(connections: 2, isMigrated: false) { databases in
             let pid = try await databases[0].rows("SELECT pg_backend_pid()::text", columns: 1)[0][0] ?? ""
             let ended = "SELECT pg_terminate_backend(\(pid), 5000)::text"
             #expect(try await databases[1].rows(ended, columns: 1) == [["true"]])

@@ -19,7 +19,7 @@ extension TestDatabase {
     /// Rows of oplogs that a statement reads, as PostgreSQL counts them: those that a filter drops included.
     func oplogsRead(by statement: PostgresStatement) throws -> Int {
         // As every process of the service plans.
-        try execute("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        try executeAsWriter("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
         let explain = PostgresStatement("EXPLAIN (ANALYZE, TIMING OFF) " + statement.sql, statement.parameters)
         let plan = try run([explain])[0].get().map { $0.text(0) }
         #expect(plan.contains { $0.contains("Scan") && $0.contains(" on oplog") })

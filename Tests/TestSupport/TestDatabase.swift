@@ -5,30 +5,49 @@ package import PostgreSQL
 import SyncModel
 package import SyncStore
 
-/// A connection to the test server, on a thread of its own.
+/// Connections to a database of the test server, on one thread: that of the owner to look and to arrange, and those of
+/// the tiers, with their rights, for what the tiers do.
 package actor TestDatabase {
     /// The server's port, `MSS_TEST_POSTGRES_PORT`; without it there is no server to test with.
     package static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
 
+    /// The database's name.
+    package nonisolated let database: String
     private let thread = ConnectionThread(name: "test")
-    private let connection: PostgresConnection
+    private let owner: PostgresConnection
+    private let writer: PostgresConnection
+    private let statistics: PostgresConnection
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// - Parameter database: one of the server's databases; it is not checked.
-    package init(_ database: String, port: Int? = port) {
-        let configuration = PostgresConfiguration(host: "127.0.0.1", port: port ?? 0, database: database, user: "mss")
-        connection = PostgresConnection(configuration: configuration, logger: Logger(label: "test"))
+    /// - Parameters:
+    ///   - database: one of the server's databases; it is not checked.
+    ///   - user: who logs in, instead of the owner.
+    ///   - hasTiers: false: everything is done by the one who logs in.
+    package init(_ database: String, port: Int? = port, user: String = "mss", hasTiers: Bool = false) {
+        self.database = database
+        func connection(as role: String?) -> PostgresConnection {
+            let configuration = PostgresConfiguration(
+                host: "127.0.0.1", port: port ?? 0, database: database, user: user)
+            return PostgresConnection(configuration: configuration, logger: Logger(label: "test")) {
+                connection throws(PostgresError) in
+                if let role { try connection.execute(script: "SET ROLE \(role)", within: .seconds(5)) }
+            }
+        }
+        owner = connection(as: nil)
+        writer = hasTiers ? connection(as: "mss_writer") : owner
+        statistics = hasTiers ? connection(as: "mss_statistics") : owner
     }
 
-    /// Runs the body with a database of its own and `count` connections to it.
+    /// Runs the body with a database of its own and `count` connections to it; in one that is not migrated there are no
+    /// tiers.
     package static func with(
         connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         let server = TestDatabase("postgres")
         try await server.execute("CREATE DATABASE \(name)")
-        let databases = (0..<count).map { _ in TestDatabase(name) }
+        let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated) }
         if isMigrated { _ = try await databases[0].migrate() }
         let result = await Result { try await body(databases) }
         for database in databases { await database.close() }
@@ -37,21 +56,34 @@ package actor TestDatabase {
         try result.get()
     }
 
-    package func execute(_ script: String) throws { try connection.execute(script: script, within: .seconds(30)) }
-
-    /// Returns the names of the migrations applied.
-    package func migrate() throws -> [String] { try MigrationRunner.migrate(connection) }
-
-    package func fold(_ batch: StatisticsBatch) throws(PostgresError) { try run(StatisticsStore.fold(batch)) }
-
-    package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
-        try connection.run(query, within: .seconds(10))
+    /// As the owner.
+    package func execute(_ script: String) throws(PostgresError) {
+        try owner.execute(script: script, within: .seconds(30))
     }
 
+    /// As the oplog writer.
+    package func executeAsWriter(_ script: String) throws(PostgresError) {
+        try writer.execute(script: script, within: .seconds(30))
+    }
+
+    /// Returns the names of the migrations applied.
+    package func migrate() throws -> [String] { try MigrationRunner.migrate(owner) }
+
+    /// As the statistics aggregator.
+    package func fold(_ batch: StatisticsBatch) throws(PostgresError) {
+        try statistics.run(StatisticsStore.fold(batch), within: .seconds(10))
+    }
+
+    /// As the oplog writer.
+    package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try writer.run(query, within: .seconds(10))
+    }
+
+    /// As the oplog writer.
     package func run(
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
     ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
-        try connection.run(statements, within: limit)
+        try writer.run(statements, within: limit)
     }
 
     /// Stores pushes that all have a configuration.
@@ -70,17 +102,17 @@ package actor TestDatabase {
         _ = try run(ControlStore.put(configuration, by: "test"))
     }
 
-    package func verify() throws { try MigrationRunner.verify(connection) }
+    package func verify() throws { try MigrationRunner.verify(writer) }
 
-    /// The rows of a query whose columns are all text.
+    /// The rows of a query whose columns are all text, as the owner.
     package func rows(_ sql: String, columns: Int) throws -> [[String?]] {
-        try connection.run(PostgresStatement(sql), within: .seconds(10)).map { row in
+        try owner.run(PostgresStatement(sql), within: .seconds(10)).map { row in
             (0..<columns).map { row.isNull($0) ? nil : row.text($0) }
         }
     }
 
     package func close() {
-        connection.close()
+        for connection in [owner, writer, statistics] { connection.close() }
         thread.stop()
     }
 }

@@ -12,6 +12,7 @@ load() { .build/release/mssctl load --rate 1000 --seconds 15 2>&1 | grep -E "POS
 echo "filling four weeks of the past with 250,000 oplogs each"
 psql -v bytes="$bytes" <<'SQL' > /dev/null
 SELECT set_config('bench.bytes', :'bytes', false);
+SET ROLE mss_owner;
 DO $$
 DECLARE monday timestamptz; name text;
 BEGIN
@@ -26,6 +27,7 @@ BEGIN
             current_setting('bench.bytes'), monday + interval '1 day', week);
     END LOOP;
 END $$;
+RESET ROLE;
 CHECKPOINT;
 SQL
 echo "a million oplogs of $bytes bytes take $(psql -c "

@@ -1,4 +1,8 @@
 -- The oplog's tables: channels, oplogs, sync points, sessions, leases, and the control data.
+--
+-- What a tier changes in more than one table, or must not change otherwise, it changes through functions: they run with
+-- the rights of mss_owner (SECURITY DEFINER) and a fixed search_path, and the tier may execute them and no more. The
+-- rights of each tier stand at the end of this file (SEC10).
 
 -- ---- incarnation: which history of the database this is (design §4, ids) -------------------------------------------
 
@@ -15,7 +19,8 @@ CREATE TABLE incarnation (
 INSERT INTO incarnation (timeline, epoch) VALUES (current_timeline(), 0);
 
 -- Called by every writer when it connects: a promoted standby starts a new epoch, an old primary is refused.
-CREATE FUNCTION enter_incarnation() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION enter_incarnation() RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     server_timeline bigint := current_timeline();
     entered incarnation;
@@ -174,7 +179,8 @@ CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
 CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
 
 -- Makes the partitions from last week to `weeks_ahead` weeks from now.
-CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     monday timestamptz;
 BEGIN
@@ -191,12 +197,22 @@ END $$;
 SELECT ensure_oplog_partitions(3);
 
 -- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
--- They are detached concurrently, which no push waits for, and then dropped.
+-- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner and no
+-- function can do it: mss_oplog_keeper owns this one table for that, its partitions belong to mss_owner like the rest.
 CREATE VIEW ended_oplog_partition AS
     SELECT c.relname AS name, i.inhrelid IS NOT NULL AS is_attached, coalesce(i.inhdetachpending, false) AS is_detaching
     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
     WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname ~ '^oplog_\d{8}$'
         AND to_date(substr(c.relname, 7), 'YYYYMMDD') + 7 < now() AT TIME ZONE 'UTC' - interval '31 days';
+
+-- Drops a partition that has ended and is detached; anything else stays.
+CREATE FUNCTION drop_ended_oplog_partition(in_name text) RETURNS void LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM ended_oplog_partition e WHERE e.name = in_name AND NOT e.is_attached) THEN
+        EXECUTE format('DROP TABLE %I', in_name);
+    END IF;
+END $$;
 
 -- Appends a batch and answers every row, in one transaction and one round trip.
 --
@@ -215,7 +231,8 @@ CREATE FUNCTION append_oplogs(
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
     checks_session boolean, is_immediate boolean
-) LANGUAGE plpgsql VOLATILE AS $$
+) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     first_id bigint;
     written_at timestamptz;
@@ -299,7 +316,8 @@ CREATE FUNCTION recall_oplog(
 ) RETURNS TABLE (
     channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint, minimum_version text,
     maximum_version text, valid_until_ms bigint, created_at_ms bigint
-) LANGUAGE plpgsql VOLATILE AS $$
+) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     found_channel channel;
@@ -413,8 +431,8 @@ CREATE TABLE owner (
 -- the lease before are gone with it.
 CREATE FUNCTION renew_lease(
     in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint
-) RETURNS bigint
-LANGUAGE plpgsql VOLATILE AS $$
+) RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     new_epoch bigint;
 BEGIN
@@ -439,7 +457,8 @@ CREATE FUNCTION register_session(
     in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
     in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[]
 ) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     new_epoch bigint := in_connection_epoch;
@@ -482,3 +501,45 @@ BEGIN
         SELECT FROM owner w
         WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device);
 END $$;
+
+-- ---- rights of the tiers -------------------------------------------------------------------------------------------
+
+-- A new owner needs CREATE on the schema at the moment when it becomes one (PostgreSQL manual, ALTER TABLE).
+GRANT CREATE ON SCHEMA public TO mss_oplog_keeper;
+ALTER TABLE oplog OWNER TO mss_oplog_keeper;
+REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
+
+GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics;
+GRANT EXECUTE ON FUNCTION append_oplogs, recall_oplog, renew_lease, register_session, ensure_oplog_partitions,
+    drop_ended_oplog_partition TO mss_writer;
+GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
+    device_session, sync_point, reread TO mss_writer;
+GRANT INSERT, UPDATE ON instance TO mss_writer;
+GRANT INSERT, UPDATE, DELETE ON sync_configuration TO mss_writer;
+GRANT UPDATE (version) ON control_version TO mss_writer;
+GRANT INSERT ON control_record TO mss_writer;
+GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
+GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
+GRANT INSERT, UPDATE (done_at) ON reread TO mss_writer;
+
+GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
+GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
+    TO mss_operator;
+GRANT INSERT ON reread TO mss_operator;
+
+-- ---- the second belt -----------------------------------------------------------------------------------------------
+
+-- mss_operator answers questions about one instance: its connection names that (mss.instance) and then meets no other's
+-- rows, even where a statement forgets its condition; before it has named one it meets none. What is keyed by channel
+-- has no instance of its own: its key is found through `channel`. The owner's functions and the writer work for many
+-- instances in one statement. For them it is the constant true, which the planner drops: a condition that it has to
+-- guess at makes it join in another order, on the way of every push.
+CREATE FUNCTION belt(in_table regclass) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', in_table);
+    EXECUTE format('CREATE POLICY every_instance ON %s TO mss_owner, mss_writer USING (true)', in_table);
+    EXECUTE format(
+        'CREATE POLICY one_instance ON %s TO mss_operator
+            USING (instance_id = current_setting(''mss.instance'', true))', in_table);
+END $$;
+SELECT belt(t) FROM unnest('{instance,sync_configuration,control_record,channel,device_session,owner}'::regclass[]) t;

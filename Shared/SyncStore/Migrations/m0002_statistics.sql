@@ -84,7 +84,7 @@ CREATE FUNCTION fold_statistics(
     in_delivery_confirmed_ms bigint[], in_dead_ms bigint[], in_dead_user text[],
     in_discarded_channel bigint[], in_discarded_device text[], in_discarded_after bigint[],
     in_discarded_upto bigint[], in_discarded_ms bigint[]
-) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+) RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO statistics_channel (channel_id, instance_id, kind, target, biz_type)
     SELECT i.*
@@ -188,3 +188,9 @@ BEGIN
     ON CONFLICT (instance_id, biz_type, day) DO UPDATE
         SET pushes = t.pushes + excluded.pushes, arrivals = t.arrivals + excluded.arrivals;
 END $$;
+
+-- ---- rights of the tiers, and the second belt (see m0001_oplog) ----------------------------------------------------
+
+GRANT EXECUTE ON FUNCTION fold_statistics TO mss_statistics;
+GRANT SELECT ON statistics_delivery, statistics_discarded TO mss_writer, mss_operator;
+SELECT belt(t) FROM unnest('{statistics_channel,statistics_day}'::regclass[]) t;

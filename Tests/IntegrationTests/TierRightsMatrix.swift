@@ -1,0 +1,51 @@
+/// What each tier may do with each object of the schema (SEC10); everything that does not stand here is refused. A new
+/// table, view, sequence or function takes a row here, an empty one where no tier has business with it.
+enum TierRightsMatrix {
+    /// The tiers, in the order of a row's columns.
+    static let roles = ["mss_writer", "mss_statistics", "mss_operator", "mss_oplog_keeper"]
+
+    private static let everything = "SELECT INSERT UPDATE DELETE TRUNCATE"
+
+    /// Rights by object, for each role in the order of `roles`; roles at the end of a row may be left out.
+    /// `UPDATE(a,b)`: of these columns alone, by name.
+    static let rights: [String: [String]] = [
+        // Control data.
+        "schema_migration": ["SELECT", "SELECT"],
+        "belt": [],
+        "control_version": ["SELECT UPDATE(version)"],
+        "instance": ["SELECT INSERT UPDATE", "", "SELECT"],
+        "sync_configuration": ["SELECT INSERT UPDATE DELETE", "", "SELECT"],
+        "control_record": ["INSERT"],
+        // Channels and oplogs: written by functions alone.
+        "incarnation": [],
+        "current_timeline": [],
+        "enter_incarnation": ["EXECUTE", "EXECUTE"],
+        "channel": ["SELECT", "", "SELECT"],
+        "channel_channel_id_seq": [],
+        "oplog": ["SELECT", "", "SELECT", everything],
+        "oplog_WEEK": [],
+        "ended_oplog_partition": ["SELECT"],
+        "append_oplogs": ["EXECUTE"],
+        "recall_oplog": ["EXECUTE", "", "EXECUTE"],
+        "ensure_oplog_partitions": ["EXECUTE"],
+        "drop_ended_oplog_partition": ["EXECUTE"],
+        // Receivers.
+        "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "SELECT"],
+        "reread": ["SELECT INSERT UPDATE(done_at)", "", "SELECT INSERT"],
+        "reread_reread_id_seq": [],
+        "gateway": ["SELECT", "", "SELECT"],
+        "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "SELECT"],
+        "owner": ["SELECT", "", "SELECT"],
+        "presence_epoch": [],
+        "renew_lease": ["EXECUTE"],
+        "register_session": ["EXECUTE"],
+        // Statistics: folded by a function alone; the writer reads what became of an oplog.
+        "statistics_channel": [],
+        "statistics_oplog": [],
+        "statistics_stored": [],
+        "statistics_delivery": ["SELECT", "", "SELECT"],
+        "statistics_discarded": ["SELECT", "", "SELECT"],
+        "statistics_day": [],
+        "fold_statistics": ["", "EXECUTE"],
+    ]
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Makes the logins of the tiers that open the database, after `mssctl migrate` has made the roles with their rights, or
+# gives them new passwords. Connects as libpq's variables say (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE).
+#   postgres-logins.sh [FOLDER]   FOLDER has the passwords, postgres_writer and postgres_statistics; without: none
+set -euo pipefail
+for tier in writer statistics; do
+    psql -qX -v ON_ERROR_STOP=1 -v tier="$tier" -v role="mss_$tier" <<'SQL'
+SELECT format('CREATE ROLE %I LOGIN IN ROLE %I', :'tier', :'role') WHERE to_regrole(:'tier') IS NULL
+\gexec
+SQL
+    [ -n "${1:-}" ] || continue
+    # The password travels on standard input: arguments can be seen by everybody.
+    psql -qX -v ON_ERROR_STOP=1 -v tier="$tier" <<SQL
+\set password \`cat '$1/postgres_$tier'\`
+ALTER ROLE :"tier" PASSWORD :'password';
+SQL
+done
