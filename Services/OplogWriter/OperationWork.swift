@@ -238,6 +238,8 @@ extension Mss_Bus_V1_OperationCommand {
         case .devices(let request): request.instanceID
         case .deadLetters(let request): request.instanceID
         case .replay(let request): request.oplog.instanceID
+        case .revokeSessions(let request): request.instanceID
+        case .releaseDevice(let request): request.instanceID
         case nil: ""
         }
     }

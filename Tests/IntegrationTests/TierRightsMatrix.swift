@@ -16,6 +16,12 @@ enum TierRightsMatrix {
         "instance": ["SELECT INSERT UPDATE", "", "SELECT"],
         "sync_configuration": ["SELECT INSERT UPDATE DELETE", "", "SELECT"],
         "control_record": ["INSERT"],
+        "app_key": ["SELECT INSERT UPDATE(sealed_secret) DELETE"],
+        // What all processes must count together.
+        "request_nonce": ["SELECT INSERT DELETE"],
+        "push_quota": ["SELECT INSERT UPDATE(taken) DELETE"],
+        "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revoked_at)"],
+        "device_secret": ["", "", "SELECT DELETE"],
         // Channels and oplogs: written by functions alone.
         "incarnation": [],
         "current_timeline": [],

@@ -197,8 +197,8 @@ END $$;
 SELECT ensure_oplog_partitions(3);
 
 -- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
--- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner and no
--- function can do it: mss_oplog_keeper owns this one table for that, its partitions belong to mss_owner like the rest.
+-- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner, and
+-- no function can: mss_oplog_keeper owns this one table for that, its partitions belong to mss_owner like the rest.
 CREATE VIEW ended_oplog_partition AS
     SELECT c.relname AS name, i.inhrelid IS NOT NULL AS is_attached, coalesce(i.inhdetachpending, false) AS is_detaching
     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
@@ -521,11 +521,17 @@ GRANT INSERT ON control_record TO mss_writer;
 GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
 GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
 GRANT INSERT, UPDATE (done_at) ON reread TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (sealed_secret), DELETE ON app_key TO mss_writer;
+GRANT SELECT, INSERT, DELETE ON request_nonce TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (taken), DELETE ON push_quota TO mss_writer;
+GRANT SELECT, DELETE ON session_revocation TO mss_writer;
 
 GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
 GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
     TO mss_operator;
 GRANT INSERT ON reread TO mss_operator;
+GRANT SELECT, INSERT, UPDATE (revoked_at) ON session_revocation TO mss_operator;
+GRANT SELECT, DELETE ON device_secret TO mss_operator;
 
 -- ---- the second belt -----------------------------------------------------------------------------------------------
 
@@ -542,4 +548,6 @@ BEGIN
         'CREATE POLICY one_instance ON %s TO mss_operator
             USING (instance_id = current_setting(''mss.instance'', true))', in_table);
 END $$;
-SELECT belt(t) FROM unnest('{instance,sync_configuration,control_record,channel,device_session,owner}'::regclass[]) t;
+SELECT belt(t) FROM unnest(
+    '{instance,sync_configuration,control_record,app_key,push_quota,session_revocation,device_secret,channel,
+        device_session,owner}'::regclass[]) t;
