@@ -61,6 +61,9 @@ let formatsAndDrivers: [Target] = [
         name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/AMQP",
         swiftSettings: strict),
     .target(
+        name: "ServerTLS", dependencies: [nioCore, nioSSL, nioTLS, logging, metrics, lifecycle],
+        path: "Shared/ServerTLS", swiftSettings: strict),
+    .target(
         name: "PostgreSQL", dependencies: ["CLibPQ", "ConnectionThread", logging], path: "Shared/PostgreSQL",
         swiftSettings: strict),
 ]
@@ -73,9 +76,8 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, configuration, coreMetrics, hummingbird, lifecycle, logging,
-            metrics,
-            unixSignals, nioCore,
+            "BusMessages", "AMQP", "CEventFD", "SyncModel", "Credentials", protobuf, configuration, coreMetrics,
+            hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
@@ -96,8 +98,8 @@ let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
         dependencies: [
-            "ServiceKit", "BusMessages", "Credentials", "SyncModel", protobuf, hummingbird, nioCore, nioHTTP1, logging, metrics,
-            lifecycle,
+            "ServiceKit", "ServerTLS", "BusMessages", "SyncModel", "Credentials", protobuf, hummingbird, nioCore,
+            nioHTTP1, nioSSL, logging, metrics, lifecycle,
         ],
         path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(
@@ -110,8 +112,8 @@ let services: [Target] = [
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", protobuf, crypto, nioCore,
-            nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
+            "ServiceKit", "ServerTLS", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", "Credentials", protobuf,
+            nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle, crypto,
         ],
         path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
@@ -157,7 +159,8 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel", "AMQP",
+            "ServiceKit", "ServerTLS", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel",
+            "AMQP", "Credentials",
             "PostgreSQL", "SyncStore", "TestSupport",
             protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
             nioWebSocket,

@@ -1,0 +1,16 @@
+package import NIOCore
+package import NIOSSL
+
+extension ChannelPipeline.SynchronousOperations {
+    /// Puts TLS before everything that is there, with a bounded handshake.
+    package func beginWithTLS(_ tls: NIOSSLContext, handshakeLimit: TimeAmount) throws {
+        try addHandler(HandshakeWatch(limit: handshakeLimit), position: .first)
+        try addHandler(NIOSSLServerHandler(context: tls), position: .first)
+    }
+
+    /// Ends the connection at once. Closing through TLS would first wait for the other side's farewell.
+    package func closePastTLS() {
+        guard let tls = try? context(handlerType: NIOSSLServerHandler.self) else { return }
+        tls.close(promise: nil)
+    }
+}
