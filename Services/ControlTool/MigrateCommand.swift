@@ -9,7 +9,7 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Brings the database to this build's schema.",
-        discussion: "Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER and _PASSWORD.")
+        discussion: "Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT.")
 
     @Flag(help: "Only name what would be applied.")
     var dryRun = false
@@ -20,8 +20,9 @@ struct MigrateCommand: AsyncParsableCommand {
         let configuration = PostgresConfiguration(
             host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
             database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
-            password: password.isEmpty ? nil : password, applicationName: "mssctl", statementTimeout: .seconds(60),
-            lockTimeout: .seconds(30))
+            password: password.isEmpty ? nil : password,
+            security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: "mssctl",
+            statementTimeout: .seconds(60), lockTimeout: .seconds(30))
         let connection = PostgresConnection(configuration: configuration, logger: ToolSettings.logger())
         if dryRun {
             let pending = try MigrationRunner.pending(connection)

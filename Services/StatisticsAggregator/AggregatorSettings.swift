@@ -13,6 +13,7 @@ extension PostgresConfiguration {
         self.init(
             host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
             database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
-            password: password.isEmpty ? nil : password, applicationName: applicationName)
+            password: password.isEmpty ? nil : password,
+            security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: applicationName)
     }
 }

@@ -5,6 +5,8 @@ package struct AMQPConfiguration: Sendable {
     package var user: String
     package var password: String
     package var virtualHost: String
+    /// How the broker is believed; nil for a connection in the clear.
+    package var security: AMQPSecurity?
     /// Shown by the broker's own tools.
     package var connectionName: String
     /// Both sides give up on a silent peer after twice this; whole seconds.
@@ -21,7 +23,8 @@ package struct AMQPConfiguration: Sendable {
 
     package init(
         host: String, port: Int, user: String, password: String, virtualHost: String = "/",
-        connectionName: String = "mss", heartbeat: Duration = .seconds(10), callLimit: Duration = .seconds(5),
+        security: AMQPSecurity? = nil, connectionName: String = "mss", heartbeat: Duration = .seconds(10),
+        callLimit: Duration = .seconds(5),
         waitingBytesMax: Int = 16 << 20, packedBodyBytes: Int = 60_000, drainLimit: Duration = .seconds(5)
     ) {
         self.host = host
@@ -29,6 +32,7 @@ package struct AMQPConfiguration: Sendable {
         self.user = user
         self.password = password
         self.virtualHost = virtualHost
+        self.security = security
         self.connectionName = connectionName
         self.heartbeat = heartbeat
         self.callLimit = callLimit

@@ -27,14 +27,19 @@ final class AMQPConnection {
 
     /// Connects and logs in.
     init(_ configuration: AMQPConfiguration, generation: UInt64, watchdog: Watchdog) throws(AMQPError) {
-        guard let state = amqp_new_connection(), let socket = amqp_tcp_socket_new(state) else {
+        guard let state = amqp_new_connection() else {
             throw AMQPError(code: .connection, message: "out of memory")
         }
         var limit = timeval(configuration.callLimit)
-        let status = amqp_socket_open_noblock(socket, configuration.host, Int32(configuration.port), &limit)
-        guard status == AMQP_STATUS_OK.rawValue else {
+        do throws(AMQPError) {
+            let socket = try Self.socket(state, configuration.security)
+            let status = amqp_socket_open_noblock(socket, configuration.host, Int32(configuration.port), &limit)
+            guard status == AMQP_STATUS_OK.rawValue else {
+                throw AMQPError(code: .connection, message: "the broker is not reached: \(Self.text(status))")
+            }
+        } catch {
             amqp_destroy_connection(state)
-            throw AMQPError(code: .connection, message: "the broker is not reached: \(Self.text(status))")
+            throw error
         }
         self.state = state
         self.generation = generation
@@ -52,6 +57,36 @@ final class AMQPConnection {
         watchdog.detach()
         for route in routes.values { route.free() }
         amqp_destroy_connection(state)
+    }
+
+    /// A socket of this connection, which frees it.
+    private static func socket(_ state: OpaquePointer, _ security: AMQPSecurity?) throws(AMQPError) -> OpaquePointer {
+        guard let security else {
+            guard let socket = amqp_tcp_socket_new(state) else {
+                throw AMQPError(code: .connection, message: "out of memory")
+            }
+            return socket
+        }
+        guard let socket = amqp_ssl_socket_new(state) else {
+            throw AMQPError(code: .connection, message: "out of memory")
+        }
+        func check(_ status: Int32, _ what: String) throws(AMQPError) {
+            guard status == AMQP_STATUS_OK.rawValue else {
+                throw AMQPError(code: .connection, message: "TLS: \(what) cannot be used: \(text(status))")
+            }
+        }
+        amqp_ssl_socket_set_verify_peer(socket, 1)
+        amqp_ssl_socket_set_verify_hostname(socket, 1)
+        try check(
+            amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST), "TLS 1.2 as the oldest version")
+        try check(
+            amqp_ssl_socket_set_cacert(socket, security.authorityFile), "the authority file \(security.authorityFile)")
+        if !security.certificateFile.isEmpty {
+            try check(
+                amqp_ssl_socket_set_key(socket, security.certificateFile, security.privateKeyFile),
+                "the certificate \(security.certificateFile) with its key \(security.privateKeyFile)")
+        }
+        return socket
     }
 
     private func logIn(_ configuration: AMQPConfiguration) throws(AMQPError) {
@@ -263,6 +298,9 @@ final class AMQPConnection {
     }
 
     /// Whether the library holds bytes that it has not given out; the socket would not show them.
+    ///
+    /// TLS holds back none: a read takes a whole record, as the library's buffer (131,072 bytes) is larger than any
+    /// (16,384), and OpenSSL reads from the socket no further than the record that it decrypts.
     var hasBufferedInput: Bool { amqp_frames_enqueued(state) != 0 || amqp_data_in_buffer(state) != 0 }
 
     /// Says goodbye; the broker then requeues nothing by surprise.

@@ -6,6 +6,8 @@ package struct PostgresConfiguration: Sendable {
     package var user: String
     /// Nil where the server asks for none.
     package var password: String?
+    /// How the server is believed; nil for a connection in the clear.
+    package var security: PostgresSecurity?
     /// Shown by the server's own views.
     package var applicationName: String
     package var connectTimeout: Duration
@@ -18,7 +20,7 @@ package struct PostgresConfiguration: Sendable {
 
     package init(
         host: String, port: Int, database: String, user: String, password: String? = nil,
-        applicationName: String = "mss", connectTimeout: Duration = .seconds(5),
+        security: PostgresSecurity? = nil, applicationName: String = "mss", connectTimeout: Duration = .seconds(5),
         statementTimeout: Duration = .seconds(5), lockTimeout: Duration = .seconds(1),
         idleInTransactionTimeout: Duration = .seconds(2)
     ) {
@@ -27,6 +29,7 @@ package struct PostgresConfiguration: Sendable {
         self.database = database
         self.user = user
         self.password = password
+        self.security = security
         self.applicationName = applicationName
         self.connectTimeout = connectTimeout
         self.statementTimeout = statementTimeout
@@ -51,6 +54,6 @@ package struct PostgresConfiguration: Sendable {
             ("options", options.map { "-c \($0)" }.joined(separator: " ")),
         ]
         if let password { parameters.append(("password", password)) }
-        return parameters
+        return parameters + (security?.parameters ?? [("sslmode", "disable")])
     }
 }

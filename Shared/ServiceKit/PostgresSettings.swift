@@ -9,7 +9,29 @@ package enum PostgresSettings {
         "MSS_POSTGRES_USER", "the database's user", example: "mss", default: "mss")
     package static let password = SettingKey<String>.secret(
         "MSS_POSTGRES_PASSWORD", "the database's password", default: "")
+    static let tls = SettingKey<String>.choice("MSS_POSTGRES_TLS", of: ["on", "off"], default: "off")
+    static let authorityFile = SettingKey<String>.text(
+        "MSS_POSTGRES_AUTHORITY_FILE", "a PEM file with the authorities of the database's certificate",
+        example: "ca.pem", default: "")
+    static let certificateFile = SettingKey<String>.text(
+        "MSS_POSTGRES_CERTIFICATE_FILE", "a PEM file with this process's certificate, for a database that asks for one",
+        example: "client.pem", default: "")
+    static let privateKeyFile = SettingKey<String>.text(
+        "MSS_POSTGRES_PRIVATE_KEY_FILE", "a PEM file with that certificate's key", example: "client.key", default: "")
 
     /// All of them, for a process's list.
-    package static let keys = [host.erased, port.erased, database.erased, user.erased, password.erased]
+    package static let keys = [
+        host.erased, port.erased, database.erased, user.erased, password.erased, tls.erased, authorityFile.erased,
+        certificateFile.erased, privateKeyFile.erased,
+    ]
+
+    /// The TLS of the database's connections as the driver has it, which this module does not know; nil without TLS.
+    ///
+    /// - Parameter make: given the authority's, the certificate's and the key's file; the last two may be empty.
+    package static func security<Security>(
+        _ settings: Settings, _ make: (String, String, String) -> Security
+    ) -> Security? {
+        guard settings[tls] == "on" else { return nil }
+        return make(settings[authorityFile], settings[certificateFile], settings[privateKeyFile])
+    }
 }

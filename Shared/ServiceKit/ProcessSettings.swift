@@ -16,11 +16,28 @@ package enum ProcessSettings {
     static let amqpVirtualHost = SettingKey<String>.text(
         "MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
 
+    static let amqpTLS = SettingKey<String>.choice("MSS_AMQP_TLS", of: ["on", "off"], default: "off")
+    static let amqpAuthorityFile = SettingKey<String>.text(
+        "MSS_AMQP_AUTHORITY_FILE", "a PEM file with the authorities of the broker's certificate", example: "ca.pem",
+        default: "")
+    static let amqpCertificateFile = SettingKey<String>.text(
+        "MSS_AMQP_CERTIFICATE_FILE", "a PEM file with this process's certificate, for a broker that asks for one",
+        example: "client.pem", default: "")
+    static let amqpPrivateKeyFile = SettingKey<String>.text(
+        "MSS_AMQP_PRIVATE_KEY_FILE", "a PEM file with that certificate's key", example: "client.key", default: "")
+    /// Outside development a process does not start with what only development may have.
+    package static let environment = SettingKey<String>.choice(
+        "MSS_ENVIRONMENT", of: [production, development], default: production)
+    private static let production = "production"
+    package static let development = "development"
+
     /// All of them, for a process's list.
-    package static let keys = amqpKeys + [logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased]
+    package static let keys =
+        amqpKeys + [logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased, environment.erased]
     /// Those of the broker alone, for tools.
     package static let amqpKeys = [
         amqpHost.erased, amqpPort.erased, amqpUser.erased, amqpPassword.erased, amqpVirtualHost.erased,
+        amqpTLS.erased, amqpAuthorityFile.erased, amqpCertificateFile.erased, amqpPrivateKeyFile.erased,
     ]
 }
 
@@ -30,6 +47,13 @@ extension AMQPConfiguration {
         self.init(
             host: settings[ProcessSettings.amqpHost], port: settings[ProcessSettings.amqpPort],
             user: settings[ProcessSettings.amqpUser], password: settings[ProcessSettings.amqpPassword],
-            virtualHost: settings[ProcessSettings.amqpVirtualHost], connectionName: connectionName)
+            virtualHost: settings[ProcessSettings.amqpVirtualHost],
+            security: settings[ProcessSettings.amqpTLS] == "off"
+                ? nil
+                : AMQPSecurity(
+                    authorityFile: settings[ProcessSettings.amqpAuthorityFile],
+                    certificateFile: settings[ProcessSettings.amqpCertificateFile],
+                    privateKeyFile: settings[ProcessSettings.amqpPrivateKeyFile]),
+            connectionName: connectionName)
     }
 }

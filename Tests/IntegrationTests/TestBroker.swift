@@ -49,13 +49,15 @@ final class TestBroker: Sendable {
 
     /// Runs the body with a connected client, and shuts the client down.
     func serving(
-        waitingBytesMax: Int = 16 << 20, drainLimit: Duration = .seconds(5),
+        waitingBytesMax: Int = 16 << 20, drainLimit: Duration = .seconds(5), at server: AMQPConfiguration? = nil,
         _ body: (AMQPClient) async throws -> Void
     ) async throws {
+        var configuration =
+            server
+            ?? AMQPConfiguration(host: "127.0.0.1", port: Self.port ?? 0, user: "guest", password: "guest")
+        (configuration.waitingBytesMax, configuration.drainLimit) = (waitingBytesMax, drainLimit)
         let client = AMQPClient(
-            configuration: AMQPConfiguration(
-                host: "127.0.0.1", port: Self.port ?? 0, user: "guest", password: "guest",
-                waitingBytesMax: waitingBytesMax, drainLimit: drainLimit),
+            configuration: configuration,
             topology: AMQPTopology(queues: [
                 AMQPQueue(
                     name: queue, durable: true, exclusive: false, autoDelete: false, maxLength: nil, messageTTL: nil,

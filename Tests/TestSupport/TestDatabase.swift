@@ -25,11 +25,18 @@ package actor TestDatabase {
     ///   - user: who logs in, instead of the owner.
     ///   - hasTiers: false: everything is done by the one who logs in.
     package init(_ database: String, port: Int? = port, user: String = "mss", hasTiers: Bool = false) {
-        self.database = database
+        self.init(
+            PostgresConfiguration(host: "127.0.0.1", port: port ?? 0, database: database, user: user),
+            hasTiers: hasTiers)
+    }
+
+    /// - Parameters:
+    ///   - configuration: of any server.
+    ///   - hasTiers: false: everything is done by the one who logs in.
+    package init(_ configuration: PostgresConfiguration, hasTiers: Bool = false) {
+        database = configuration.database
         func connection(as role: String?) -> PostgresConnection {
-            let configuration = PostgresConfiguration(
-                host: "127.0.0.1", port: port ?? 0, database: database, user: user)
-            return PostgresConnection(configuration: configuration, logger: Logger(label: "test")) {
+            PostgresConnection(configuration: configuration, logger: Logger(label: "test")) {
                 connection throws(PostgresError) in
                 if let role { try connection.execute(script: "SET ROLE \(role)", within: .seconds(5)) }
             }

@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
-# A development certificate authority and a server certificate for this machine, in DIR: ca.pem, server.pem, server.key.
-#   certificates.sh DIR      does nothing when they are there
+# A development certificate authority and its server certificates for this machine, in DIR: ca.pem, and a pair NAME.pem,
+# NAME.key each for server (devices and HTTPS), rabbitmq and postgres. For development only: the authority's key lies
+# beside them.
+#   certificates.sh DIR      makes those that are not there
 set -euo pipefail
 dir=${1:?DIR is missing}
-[ -f "$dir/server.pem" ] && exit 0
 mkdir -p "$dir"
 cd "$dir"
 umask 077
-openssl ecparam -name prime256v1 -genkey -noout -out ca.key
-openssl req -x509 -new -key ca.key -days 3650 -subj "/CN=MSS development CA" -out ca.pem
-openssl ecparam -name prime256v1 -genkey -noout -out server.key
-openssl req -new -key server.key -subj "/CN=localhost" -out server.csr
-printf 'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1\nextendedKeyUsage=serverAuth\n' > server.ext
-openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 -extfile server.ext \
-    -out server.pem 2> openssl.log || { cat openssl.log >&2; exit 70; }
-rm -f server.csr server.ext openssl.log
-chmod 644 ca.pem server.pem
+trap 'rm -f ./*.csr ./*.ext' EXIT
+if [ ! -f ca.pem ]; then
+    openssl ecparam -name prime256v1 -genkey -noout -out ca.key
+    openssl req -x509 -new -key ca.key -days 3650 -subj "/CN=MSS development CA" -out ca.pem
+fi
+for name in server rabbitmq postgres; do
+    [ ! -f "$name.pem" ] || continue
+    openssl ecparam -name prime256v1 -genkey -noout -out "$name.key"
+    openssl req -new -key "$name.key" -subj "/CN=$name" -out "$name.csr"
+    # The second name is the container's.
+    printf 'subjectAltName=DNS:localhost,DNS:%s,IP:127.0.0.1,IP:::1\nextendedKeyUsage=serverAuth\n' "$name" \
+        > "$name.ext"
+    openssl x509 -req -in "$name.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 -extfile "$name.ext" \
+        -out "$name.pem" 2> openssl.log || { cat openssl.log >&2; exit 70; }
+    rm -f openssl.log
+done
+chmod 644 ./*.pem

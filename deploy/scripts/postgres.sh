@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A private PostgreSQL server in a folder, for the local stack and for tests; loopback only.
 #   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss gives it, without all are trusted
+#   postgres.sh tls DIR TLS                from now on it takes TLS alone, with TLS/postgres.pem and its key
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there
@@ -50,6 +51,19 @@ fsync = on
 synchronous_commit = on
 log_line_prefix = '%m [%p] %q%a '
 CONF
+    ;;
+tls)
+    tls=$(realpath "${3:?TLS is missing}")
+    cd "$dir/data"
+    owner=$(stat -c %U:%G PG_VERSION)
+    # The server's user cannot read the originals, and takes no key that others may read.
+    install -m 600 "$tls/postgres.key" server.key
+    install -m 644 "$tls/postgres.pem" server.crt
+    [ "$(id -u)" != 0 ] || chown "$owner" server.key server.crt
+    sed -i 's/^host /hostssl /' pg_hba.conf
+    grep -q '^ssl = on' postgresql.conf || echo 'ssl = on' >> postgresql.conf
+    pid=$(head -n 1 postmaster.pid 2> /dev/null || true)
+    [ -z "$pid" ] || kill -HUP "$pid" 2> /dev/null || true
     ;;
 run)
     cd "$dir"

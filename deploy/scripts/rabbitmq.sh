@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
 #   rabbitmq.sh init DIR PORT [PASSWORD]   write its configuration; the user is mss with the password, or guest
+#   rabbitmq.sh tls DIR TLS                from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
 # The distribution port is PORT+1, epmd's is PORT+2.
@@ -42,6 +43,21 @@ CONF
     [ -n "$password" ] || sed -i '/^default_/d' "$dir/rabbitmq.conf"
     echo "$port" > "$dir/port"
     ;;
+tls)
+    tls=$(realpath "${3:?TLS is missing}")
+    sed -i '/^listeners\./d; /^ssl_options\./d' "$dir/rabbitmq.conf"
+    cat >> "$dir/rabbitmq.conf" <<CONF
+listeners.tcp = none
+listeners.ssl.1 = 127.0.0.1:$(cat "$dir/port")
+ssl_options.cacertfile = $tls/ca.pem
+ssl_options.certfile = $tls/rabbitmq.pem
+ssl_options.keyfile = $tls/rabbitmq.key
+ssl_options.versions.1 = tlsv1.3
+ssl_options.versions.2 = tlsv1.2
+ssl_options.verify = verify_none
+ssl_options.fail_if_no_peer_cert = false
+CONF
+    ;;
 run)
     environment
     cd "$dir"
@@ -51,6 +67,12 @@ run)
 ready)
     # The broker answers a wrong protocol header with its own.
     port=$(cat "$dir/port")
+    if grep -q '^listeners.ssl' "$dir/rabbitmq.conf"; then
+        # It listens last; a client certificate, should it ask for one, is not needed to see that.
+        timeout 5 openssl s_client -brief -connect "127.0.0.1:$port" < /dev/null 2>&1 |
+            grep -q 'CONNECTION ESTABLISHED'
+        exit
+    fi
     exec 3<>"/dev/tcp/127.0.0.1/$port" || exit 1
     printf 'AMQP\x00\x00\x00\x00' >&3
     read -r -t 2 -N 4 answer <&3

@@ -1,0 +1,116 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite("AMQP driver over TLS", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
+struct AMQPSecurityTests {
+    private func configuration(
+        _ port: Int, host: String = "localhost", _ security: AMQPSecurity?
+    ) -> AMQPConfiguration {
+        AMQPConfiguration(host: host, port: port, user: "mss", password: SecureServer.password, security: security)
+    }
+
+    /// Why the connection is not made; nil when it is.
+    private func refusal(_ configuration: AMQPConfiguration) -> String? {
+        do throws(AMQPError) {
+            _ = try AMQPConnection(configuration, generation: 1, watchdog: Watchdog())
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("SEC1: a broker is believed only with a valid certificate of the authority for its name, and TLS 1.2")
+    func counterparts() async throws {
+        try await TestCertificates.with { certificates in
+            let security = AMQPSecurity(authorityFile: certificates.authorityFile)
+            let cases: [(TestCertificates.Name, [String], String)] = [
+                (.foreign, [], "SSL peer cert verification failed"),
+                (.expired, [], "SSL peer cert verification failed"),
+                (.misnamed, [], "SSL hostname verification failed"),
+                (.server, OpenSSLProcess.onlyTLS11, "SSL handshake failed"),
+            ]
+            for (name, arguments, words) in cases {
+                try await OpenSSLProcess.withServer(certificates, name, arguments) { port in
+                    let reason = refusal(configuration(port, security))
+                    #expect(reason?.contains(words) == true, "\(name): \(reason ?? "connected")")
+                }
+            }
+            try await OpenSSLProcess.withServer(certificates, .server, OpenSSLProcess.onlyTLS11) { port in
+                try await OpenSSLProcess.withClient(port, OpenSSLProcess.onlyTLS11 + ["-state"]) { client in
+                    try await eventually("the counterpart speaks TLS 1.1", within: .seconds(5)) {
+                        client.output.contains("TLS read finished")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("SEC1: a broker over TLS refuses plaintext and TLS 1.1; over TLS everything arrives, whatever its size")
+    func broker() async throws {
+        try await SecureServer.with(.rabbitmq) { server in
+            let security = AMQPSecurity(authorityFile: server.certificates.authorityFile)
+            #expect(refusal(configuration(server.port, nil)) != nil, "plaintext")
+            let foreign = AMQPSecurity(authorityFile: server.certificates.otherAuthorityFile)
+            #expect(refusal(configuration(server.port, foreign))?.contains("peer cert verification") == true)
+            #expect(refusal(configuration(server.port, host: "127.0.0.1", security))?.contains("hostname") == true)
+            try await OpenSSLProcess.withClient(server.port, OpenSSLProcess.onlyTLS11) { client in
+                try await eventually("the broker refuses TLS 1.1", within: .seconds(5)) { client.hasEnded }
+                #expect(client.output.contains("alert protocol version"))
+            }
+            let broker = TestBroker("tls")
+            let confirmed = Atomic<Int>(0)
+            // More than one turn takes, in records of every length, then silence: nothing may stay in the library.
+            let bodies = (0..<3_000).map { "\($0):" + String(repeating: "x", count: $0 * 37 % 70_001) + ";" }
+            try await broker.serving(waitingBytesMax: 1 << 30, at: configuration(server.port, security)) { client in
+                for body in bodies {
+                    try client.send(Array(body.utf8), on: broker.route) { isThere in
+                        if isThere { confirmed.add(1, ordering: .relaxed) }
+                    }
+                }
+                try await eventually("every confirmation", within: .seconds(60)) {
+                    confirmed.load(ordering: .relaxed) == bodies.count
+                }
+                try await eventually("every body", within: .seconds(60)) {
+                    broker.received.reduce(0) { $0 + $1.utf8.count } == bodies.reduce(0) { $0 + $1.utf8.count }
+                }
+            }
+            #expect(broker.received.joined() == bodies.joined())
+        }
+    }
+
+    @Test("SEC1: a broker that asks for a certificate takes that of its authority alone, from the files of the moment")
+    func mutual() async throws {
+        try await SecureServer.with(
+            .rabbitmq,
+            configure: { server in
+                let lines = "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true"
+                let file = server.folder.appending(path: "rabbitmq.conf")
+                let text = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+                    .filter { !$0.hasPrefix("ssl_options.verify") && !$0.hasPrefix("ssl_options.fail") }
+                try Data((text.joined(separator: "\n") + "\n").utf8).write(to: file)
+                try server.append(lines, to: "rabbitmq.conf")
+            }
+        ) { server in
+            let certificates = server.certificates
+            func security(_ name: TestCertificates.Name) -> AMQPSecurity {
+                AMQPSecurity(
+                    authorityFile: certificates.authorityFile, certificateFile: certificates.certificateFile(name),
+                    privateKeyFile: certificates.privateKeyFile(name))
+            }
+            let none = AMQPSecurity(authorityFile: certificates.authorityFile)
+            #expect(refusal(configuration(server.port, none)) != nil, "no certificate")
+            #expect(refusal(configuration(server.port, security(.foreignClient))) != nil, "another authority's")
+            #expect(refusal(configuration(server.port, security(.client))) == nil)
+            // Renewed in place: the files are read at each connect; a broken one is named.
+            try certificates.install(.client, over: .foreignClient)
+            #expect(refusal(configuration(server.port, security(.foreignClient))) == nil)
+            try Data("-----BEGIN".utf8).write(to: URL(fileURLWithPath: certificates.certificateFile(.client)))
+            let broken = refusal(configuration(server.port, security(.client)))
+            #expect(broken?.contains(certificates.certificateFile(.client)) == true)
+        }
+    }
+}

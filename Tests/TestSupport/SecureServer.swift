@@ -1,0 +1,75 @@
+package import Foundation
+
+/// A RabbitMQ or PostgreSQL of one test that takes TLS alone, made as the local stack makes it; user mss, with a
+/// password.
+package struct SecureServer: Sendable {
+    package enum Kind: String, Sendable {
+        case rabbitmq
+        case postgres
+    }
+
+    package static let password = "of-this-test"
+
+    package let port: Int
+    package let certificates: TestCertificates
+    /// The server's own folder, with its configuration.
+    package let folder: URL
+    private let kind: Kind
+
+    /// Runs the body with a server that shows the right certificate.
+    ///
+    /// - Parameter configure: changes the configuration before the start.
+    package static func with(
+        _ kind: Kind, configure: (SecureServer) throws -> Void = { _ in }, _ body: (SecureServer) async throws -> Void
+    ) async throws {
+        try await TestCertificates.with { certificates in
+            // RabbitMQ takes the two ports after its own.
+            let server = SecureServer(
+                port: try FreePorts.take(3)[0], certificates: certificates,
+                folder: certificates.folder.appending(path: kind.rawValue), kind: kind)
+            try await server.script(["init", server.folder.path, "\(server.port)", password])
+            try await server.show(.server)
+            try configure(server)
+            let process = Process()
+            process.executableURL = server.scriptFile
+            process.arguments = ["run", server.folder.path]
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.runWithOpenSignals()
+            defer {
+                process.terminate()
+                process.waitUntilExit()
+            }
+            try await eventually("\(kind.rawValue) answers", within: .seconds(60)) {
+                (try? await server.script(["ready", server.folder.path])) != nil
+            }
+            try await body(server)
+        }
+    }
+
+    /// Gives the server a certificate; PostgreSQL shows it to new connections a moment later, RabbitMQ once started.
+    package func show(_ name: TestCertificates.Name) async throws {
+        for ending in ["pem", "key"] {
+            let data = try Data(contentsOf: certificates.folder.appending(path: "\(name.rawValue).\(ending)"))
+            try data.write(to: certificates.folder.appending(path: "\(kind.rawValue).\(ending)"))
+        }
+        try await script(["tls", folder.path, certificates.folder.path])
+    }
+
+    /// Adds lines to one of the server's files.
+    package func append(_ lines: String, to file: String) throws {
+        let url = folder.appending(path: file)
+        try Data((try String(contentsOf: url, encoding: .utf8) + lines + "\n").utf8).write(to: url)
+    }
+
+    private var scriptFile: URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "deploy/scripts/\(kind.rawValue).sh")
+    }
+
+    private func script(_ arguments: [String]) async throws {
+        let outcome = try await Command.run(
+            scriptFile, arguments, environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""])
+        guard outcome.status == 0 else { throw Failure("\(kind.rawValue).sh \(arguments): \(outcome.output)") }
+    }
+}
