@@ -9,8 +9,8 @@ enum ToolSettings {
     private static let localFile = ".local/mssctl.json"
 
     static let amqpHint = """
-        Reads MSS_AMQP_HOST, _PORT, _USER, _PASSWORD (or _PASSWORD_FILE) and _VHOST; without them, the local stack of \
-        this folder.
+        Reads MSS_AMQP_HOST, _PORT, _USER, _PASSWORD (or _PASSWORD_FILE), _VHOST, _TLS and its files, and \
+        MSS_ENVIRONMENT; without them, the local stack of this folder.
         """
 
     /// Reads only the keys asked for: environment and file may hold settings of any process. What the environment
@@ -27,12 +27,15 @@ enum ToolSettings {
                 throw ValidationError("\(file) is not a readable JSON object of texts")
             }
         }
+        let keys = keys + [ProcessSettings.environment.erased]
         let names = Set(keys.map(\.name))
-        return try Settings(
+        let settings = try Settings(
             keys,
             environment: environment.filter { name, _ in
                 names.contains(name) || (name.hasSuffix("_FILE") && names.contains(String(name.dropLast(5))))
             })
+        try StartRules.check(settings)
+        return settings
     }
 
     /// Logs to standard error, warnings and above: standard output is the command's own.

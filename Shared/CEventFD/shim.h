@@ -1,4 +1,4 @@
-// What the Glibc overlay does not show: eventfd with its constants, and the name of a thread.
+// What the Glibc overlay does not show: eventfd with its constants, and prctl, which takes any number of arguments.
 #pragma once
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -7,3 +7,7 @@ static inline int mss_eventfd_make(void) { return eventfd(0, EFD_NONBLOCK | EFD_
 
 // Names the calling thread; cut to 15 bytes by the kernel.
 static inline void mss_name_this_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// Whether the system may write this process's memory to disk, and others of its user look into it.
+static inline int mss_set_dumpable(int is_dumpable) { return prctl(PR_SET_DUMPABLE, is_dumpable, 0, 0, 0); }
+static inline int mss_get_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }

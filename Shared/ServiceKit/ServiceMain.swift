@@ -30,12 +30,15 @@ package enum ServiceMain {
     ///
     /// - Parameters:
     ///   - keys: the process's own settings; the common ones are added.
+    ///   - problems: what the process itself finds wrong in its settings, each with what to do.
     ///   - build: makes the services, in the order in which they start; they stop in the reverse order.
     package static func run(
-        _ name: String, settings keys: [AnySettingKey],
+        _ name: String, settings keys: [AnySettingKey], problems: (Settings) -> [String] = { _ in [] },
         build: (ServiceContext) async throws -> [any Service]
     ) async -> Never {
-        let settings = read(name, keys + ProcessSettings.keys)
+        // Before a secret is in memory.
+        CoreDumps.switchOff()
+        let settings = read(name, keys + ProcessSettings.keys, problems)
         let registry = MetricsRegistry(service: name, version: version)
         MetricsSystem.bootstrap(registry)
         let format = settings[ProcessSettings.logFormat]
@@ -64,7 +67,9 @@ package enum ServiceMain {
         }
     }
 
-    private static func read(_ name: String, _ keys: [AnySettingKey]) -> Settings {
+    private static func read(
+        _ name: String, _ keys: [AnySettingKey], _ problems: (Settings) -> [String]
+    ) -> Settings {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments {
         case ["--version"]: finish("\(name) \(version)", 0)
@@ -76,6 +81,7 @@ package enum ServiceMain {
         }
         do throws(Settings.Problems) {
             let settings = try Settings(keys, environment: ProcessInfo.processInfo.environment)
+            try StartRules.check(settings, own: problems(settings))
             if arguments == ["config", "check"] { finish("the configuration is complete", 0) }
             if arguments == ["config", "print"] { finish(settings.listing, 0) }
             return settings

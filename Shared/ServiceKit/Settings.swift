@@ -58,6 +58,9 @@ package struct Settings: Sendable {
         return value
     }
 
+    /// Whether this process has such a setting.
+    func has<Value>(_ key: SettingKey<Value>) -> Bool { values[key.name] != nil }
+
     /// The settings in force, one a line, secrets hidden.
     package var listing: String {
         keys.map { key in

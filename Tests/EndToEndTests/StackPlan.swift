@@ -25,7 +25,11 @@ struct StackPlan: Sendable {
         postgresPort = ports[3]
         let tenantPort = ports[4]
         canaryTenantPort = ports[23]
-        let base = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
+        // The servers are the default ones, without passwords and TLS.
+        let base = [
+            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
+            "MSS_ENVIRONMENT": "development",
+        ]
         let amqp = ["MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": "guest", "MSS_AMQP_PASSWORD": "guest"]
         let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
         toolEnvironment = base.merging(amqp) { $1 }.merging(postgres) { $1 }

@@ -1,0 +1,57 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the binaries do before they serve; no servers are needed.
+@Suite("Starting up")
+struct StartUpTests {
+    private static let services = [
+        "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics",
+    ]
+
+    private func run(
+        _ binary: String, _ arguments: [String] = [], _ settings: [String: String]
+    ) async throws -> (status: Int32, output: String) {
+        try await Command.run(StackPlan.binaries.appending(path: binary), arguments, environment: settings)
+    }
+
+    @Test("SEC16: with defaults every process ends with 78 and names what to set", arguments: services)
+    func defaults(binary: String) async throws {
+        try await TestCertificates.with { certificates in
+            var settings = ["MSS_HEALTH_PORT": "1"]
+            if binary == "mss-gateway" {
+                settings["MSS_GATEWAY_ID"] = "g"
+                settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
+                settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
+            }
+            let outcome = try await run(binary, [], settings)
+            #expect(outcome.status == 78)
+            #expect(outcome.output.contains("MSS_AMQP_PASSWORD_FILE"))
+            let hasDatabase = ["mss-oplog-writer", "mss-statistics"].contains(binary)
+            #expect(outcome.output.contains("MSS_POSTGRES_PASSWORD_FILE") == hasDatabase)
+            settings["MSS_AMQP_USER"] = "guest"
+            #expect(try await run(binary, [], settings).output.contains("MSS_AMQP_USER: guest"))
+            settings["MSS_ENVIRONMENT"] = "development"
+            #expect(try await run(binary, ["config", "check"], settings).status == 0)
+        }
+    }
+
+    @Test("SEC1: a gateway does not start with a certificate that has ended") func expired() async throws {
+        try await TestCertificates.with { certificates in
+            let outcome = try await run(
+                "mss-gateway", ["config", "check"],
+                [
+                    "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "g", "MSS_ENVIRONMENT": "development",
+                    "MSS_GATEWAY_CERTIFICATE_FILE": certificates.certificateFile(.expired),
+                    "MSS_GATEWAY_PRIVATE_KEY_FILE": certificates.privateKeyFile(.expired),
+                ])
+            #expect(outcome.status == 78 && outcome.output.contains("renew it"))
+        }
+    }
+
+    @Test("SEC1: the tool sends no password over the network in the clear") func tool() async throws {
+        let outcome = try await run(
+            "mssctl", ["migrate"], ["MSS_POSTGRES_HOST": "db.example", "MSS_POSTGRES_PASSWORD": "7d793037a0760186"])
+        #expect(outcome.status != 0 && outcome.output.contains("MSS_POSTGRES_TLS"))
+    }
+}
