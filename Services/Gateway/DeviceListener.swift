@@ -2,7 +2,7 @@ import DeviceProtocol
 import Logging
 import NIOCore
 import NIOPosix
-import NIOSSL
+import ServerTLS
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
@@ -11,8 +11,7 @@ import Synchronization
 struct DeviceListener: Service {
     let host: String
     let port: Int
-    let certificateFile: String
-    let privateKeyFile: String
+    let certificates: ServerCertificates
     /// Whether browsers get files.
     let servesFiles: Bool
     let core: GatewayCore
@@ -21,20 +20,30 @@ struct DeviceListener: Service {
     /// How long devices are given to read why they are closed.
     private static let drainLimit = Duration.seconds(2)
 
+    /// As the settings have it.
+    ///
+    /// - Throws: the certificate's files are not usable.
+    init(_ context: ServiceContext, core: GatewayCore) throws(ServerTLSError) {
+        let settings = context.settings
+        host = settings[GatewaySettings.host]
+        port = settings[GatewaySettings.port]
+        certificates = try ServerCertificates(
+            GatewaySettings.files(settings),
+            applicationProtocols: [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName],
+            port: "devices", logger: context.logger)
+        servesFiles = settings[GatewaySettings.web] == "on"
+        self.core = core
+        health = context.health
+    }
+
     func run() async throws {
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: try NIOSSLCertificate.fromPEMFile(certificateFile).map { .certificate($0) },
-            privateKey: .privateKey(try NIOSSLPrivateKey(file: privateKeyFile, format: .pem)))
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName]
-        let tls = try NIOSSLContext(configuration: configuration)
         // Before the control data is here every instance is unknown, and a device that hears that stays away for good.
         while !core.isLoaded {
             try await cancelWhenGracefulShutdown { try await Task.sleep(for: .milliseconds(20)) }
             if Task.isShuttingDownGracefully { return }
         }
         let group = MultiThreadedEventLoopGroup.singleton
-        let (core, servesFiles) = (core, servesFiles)
+        let (core, servesFiles, certificates) = (core, servesFiles, certificates)
         let numbers = SessionNumbers()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4_096)
@@ -44,7 +53,7 @@ struct DeviceListener: Service {
                 channel.eventLoop.makeCompletedFuture {
                     let arrival = Arrival(
                         core: core, number: numbers.next(), acceptedAt: .now, servesFiles: servesFiles)
-                    try arrival.begin(channel, tls: tls)
+                    try arrival.begin(channel, tls: certificates.context)
                 }
             }
             .bind(host: host, port: port).get()

@@ -1,3 +1,4 @@
+import ServerTLS
 import ServiceKit
 
 /// Settings of the gateway.
@@ -11,6 +12,11 @@ enum GatewaySettings {
         "MSS_GATEWAY_CERTIFICATE_FILE", "a PEM file with the certificate chain", example: "server.pem", default: nil)
     static let privateKeyFile = SettingKey<String>.text(
         "MSS_GATEWAY_PRIVATE_KEY_FILE", "a PEM file with the private key", example: "server.key", default: nil)
+    /// With it, only devices whose certificate comes from this authority get through the handshake.
+    static let clientAuthorityFile = SettingKey<String>.text(
+        "MSS_GATEWAY_CLIENT_AUTHORITY_FILE",
+        "a PEM file with the authorities that devices' certificates must come from",
+        example: "devices-ca.pem", default: "")
     /// Whether the port gives browsers the demo page and the client library; the WebSocket is there in any case.
     static let web = SettingKey<String>.choice("MSS_GATEWAY_WEB", of: ["on", "off"], default: "on")
     /// How often devices are to ping, until they name another interval; a device silent for two and a half times the
@@ -26,7 +32,25 @@ enum GatewaySettings {
         "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 2_000)
 
     static let keys = [
-        id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, web.erased,
-        heartbeat.erased, maxHeartbeat.erased, firstResend.erased, globalPace.erased,
+        id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,
+        clientAuthorityFile.erased, web.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
+        globalPace.erased,
     ]
+
+    /// The files of the port's TLS.
+    static func files(_ settings: Settings) -> CertificateFiles {
+        CertificateFiles(
+            certificateFile: settings[certificateFile], privateKeyFile: settings[privateKeyFile],
+            clientAuthorityFile: settings[clientAuthorityFile])
+    }
+
+    /// What is wrong beyond each setting's form.
+    static func problems(_ settings: Settings) -> [String] {
+        do throws(ServerTLSError) {
+            try files(settings).check()
+            return []
+        } catch {
+            return ["MSS_GATEWAY_CERTIFICATE_FILE, _PRIVATE_KEY_FILE, _CLIENT_AUTHORITY_FILE: \(error)"]
+        }
+    }
 }

@@ -6,7 +6,8 @@ import ServiceKit
 @main
 struct Main {
     static func main() async {
-        await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys) { context in
+        await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys, problems: GatewaySettings.problems) {
+            context in
             context.health.set("listener", isReady: false)
             let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
             let link = CoreLink()
@@ -24,15 +25,11 @@ struct Main {
             control.bus.onConnectionChange { isConnected in
                 if isConnected { core.announceAll() }
             }
-            let listener = DeviceListener(
-                host: settings[GatewaySettings.host], port: settings[GatewaySettings.port],
-                certificateFile: settings[GatewaySettings.certificateFile],
-                privateKeyFile: settings[GatewaySettings.privateKeyFile],
-                servesFiles: settings[GatewaySettings.web] == "on", core: core, health: context.health)
+            let listener = try DeviceListener(context, core: core)
             return [
                 control.bus, control.directory, core.makeLease(), core.reporter,
                 core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]), GatewayRhythm(core: core),
-                listener,
+                listener.certificates, listener,
             ]
         }
     }

@@ -2,6 +2,8 @@ import NIOCore
 
 /// How long a caller's connection may stay in each state, and how much of a head it may send.
 struct ConnectionLimits: Hashable, Sendable {
+    /// From the connection to the end of the TLS handshake (reliability SEC2).
+    var handshake = TimeAmount.seconds(5)
     /// From the first byte of a head to its end (reliability SEC3).
     var head = TimeAmount.seconds(5)
     /// From the end of a head to the end of the body (reliability SEC3).

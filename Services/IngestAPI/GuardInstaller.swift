@@ -1,7 +1,10 @@
 import NIOCore
 import NIOHTTP1
+import NIOSSL
+import ServerTLS
 
-/// Puts the guard where Hummingbird offers no place: behind the decoder, with a look at the bytes before it.
+/// Puts the guard where Hummingbird offers no place: behind the decoder, with a look at the bytes before it, and TLS
+/// before all.
 ///
 /// It adds NIO's pipeline handler too. Without it a request that follows one whose answer closes would still be served.
 final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
@@ -9,9 +12,14 @@ final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
 
     private let pipelineHandler = HTTPServerPipelineHandler()
     private let requestGuard: RequestGuard
+    private let tls: NIOSSLContext?
+    private let handshakeLimit: TimeAmount
     private var guardContext: ChannelHandlerContext?
 
-    init(limits: ConnectionLimits, metrics: IngestMetrics) {
+    /// - Parameter tls: nil for plain HTTP.
+    init(limits: ConnectionLimits, metrics: IngestMetrics, tls: NIOSSLContext? = nil) {
+        self.tls = tls
+        handshakeLimit = limits.handshake
         requestGuard = RequestGuard(limits: limits, metrics: metrics, behind: pipelineHandler)
     }
 
@@ -22,6 +30,7 @@ final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
             try pipeline.addHandler(pipelineHandler, position: .after(decoder))
             try pipeline.addHandler(requestGuard, position: .after(pipelineHandler))
             try pipeline.addHandler(FirstByteWatch(requestGuard), position: .first)
+            if let tls { try pipeline.beginWithTLS(tls, handshakeLimit: handshakeLimit) }
             guardContext = try pipeline.context(handler: requestGuard)
         } catch {
             // Without its guard a connection must not exist.

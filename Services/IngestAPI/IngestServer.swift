@@ -1,6 +1,7 @@
 import Hummingbird
 import Logging
 import NIOCore
+import ServerTLS
 import ServiceKit
 import ServiceLifecycle
 
@@ -9,17 +10,21 @@ struct IngestServer: Service {
     let host: String
     let port: Int
     let responder: IngestResponder
+    /// Nil: plain HTTP.
+    var certificates: ServerCertificates?
     var limits = ConnectionLimits()
     /// Told the port once it listens.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
-        let (limits, metrics, logger) = (limits, responder.metrics, responder.logger)
+        let (limits, metrics, logger, certificates) = (limits, responder.metrics, responder.logger, certificates)
         let application = Application(
             responder: responder,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [GuardInstaller(limits: limits, metrics: metrics)], idleTimeout: nil,
+                    additionalChannelHandlers: [
+                        GuardInstaller(limits: limits, metrics: metrics, tls: certificates?.context)
+                    ], idleTimeout: nil,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,
                         maxHeaderFieldCount: limits.headerFields))),

@@ -1,3 +1,4 @@
+import ServerTLS
 import ServiceKit
 
 /// The settings of the ingest API beside the common ones.
@@ -7,9 +8,62 @@ enum IngestSettings {
         "MSS_INGEST_HOST", "an address of this host to listen on", example: "0.0.0.0", default: "127.0.0.1")
     /// Port of the API.
     static let port = SettingKey<Int>.port("MSS_INGEST_PORT", default: 7_080)
+    /// With certificate and key the port is HTTPS, without both plain HTTP.
+    static let certificateFile = SettingKey<String>.text(
+        "MSS_INGEST_CERTIFICATE_FILE", "a PEM file with the certificate chain, for HTTPS", example: "server.pem",
+        default: "")
+    static let privateKeyFile = SettingKey<String>.text(
+        "MSS_INGEST_PRIVATE_KEY_FILE", "a PEM file with the private key, for HTTPS", example: "server.key", default: "")
+    /// With it, only backends whose certificate comes from this authority get through the handshake.
+    static let clientAuthorityFile = SettingKey<String>.text(
+        "MSS_INGEST_CLIENT_AUTHORITY_FILE",
+        "a PEM file with the authorities that backends' certificates must come from",
+        example: "backends-ca.pem", default: "")
+    /// Whether something in front, such as a balancer, ends the callers' TLS: then plain HTTP may leave this machine.
+    static let tlsInFront = SettingKey<String>.choice("MSS_INGEST_TLS_IN_FRONT", of: ["on", "off"], default: "off")
     /// Pushes that may wait for the store at one time; more are answered 503.
     static let inFlightMaximum = SettingKey<Int>.integer("MSS_INGEST_IN_FLIGHT_MAX", in: 1...1_000_000, default: 4_096)
 
     /// For the process's list.
-    static let keys = [host.erased, port.erased, inFlightMaximum.erased]
+    static let keys = [
+        host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
+        tlsInFront.erased, inFlightMaximum.erased,
+    ]
+
+    /// The files of the port's TLS; nil for plain HTTP.
+    static func files(_ settings: Settings) -> CertificateFiles? {
+        let files = CertificateFiles(
+            certificateFile: settings[certificateFile], privateKeyFile: settings[privateKeyFile],
+            clientAuthorityFile: settings[clientAuthorityFile])
+        let isPlain = files.certificateFile.isEmpty && files.privateKeyFile.isEmpty
+        return isPlain && files.clientAuthorityFile.isEmpty ? nil : files
+    }
+
+    /// What is wrong beyond each setting's form.
+    static func problems(_ settings: Settings) -> [String] {
+        guard let files = files(settings) else {
+            let mayBePlain =
+                StartRules.isLoopback(settings[host]) || settings[tlsInFront] == "on"
+                || settings[ProcessSettings.environment] == ProcessSettings.development
+            return mayBePlain
+                ? []
+                : [
+                    "MSS_INGEST_HOST: plain HTTP on \(settings[host]) would show every payload to the network; set "
+                        + "MSS_INGEST_CERTIFICATE_FILE and MSS_INGEST_PRIVATE_KEY_FILE, "
+                        + "or MSS_INGEST_TLS_IN_FRONT=on where a balancer in front ends TLS"
+                ]
+        }
+        guard !files.certificateFile.isEmpty, !files.privateKeyFile.isEmpty else {
+            return [
+                "MSS_INGEST_CERTIFICATE_FILE, MSS_INGEST_PRIVATE_KEY_FILE: HTTPS needs both; set both, "
+                    + "or neither of them and no MSS_INGEST_CLIENT_AUTHORITY_FILE for plain HTTP"
+            ]
+        }
+        do throws(ServerTLSError) {
+            try files.check()
+            return []
+        } catch {
+            return ["MSS_INGEST_CERTIFICATE_FILE, _PRIVATE_KEY_FILE, _CLIENT_AUTHORITY_FILE: \(error)"]
+        }
+    }
 }

@@ -1,11 +1,14 @@
+import ServerTLS
 import ServiceKit
+import ServiceLifecycle
 import SyncModel
 
 /// The ingest API: takes pushes over HTTP and answers when they are stored. Any number of them run side by side.
 @main
 struct Main {
     static func main() async {
-        await ServiceMain.run("mss-ingest", settings: IngestSettings.keys) { context in
+        await ServiceMain.run("mss-ingest", settings: IngestSettings.keys, problems: IngestSettings.problems) {
+            context in
             let (settings, health) = (context.settings, context.health)
             let control = ControlConnection(context)
             let metrics = IngestMetrics()
@@ -15,9 +18,15 @@ struct Main {
                 inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
             let responder = IngestResponder(
                 intake: intake, operations: operations, health: health, metrics: metrics, logger: context.logger)
+            let certificates = try IngestSettings.files(settings).map { files in
+                try ServerCertificates(
+                    files, applicationProtocols: ["http/1.1"], port: "api", logger: context.logger)
+            }
             let server = IngestServer(
-                host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder)
-            return [control.bus, control.directory, server]
+                host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,
+                certificates: certificates)
+            let keepers: [any Service] = certificates.map { [$0] } ?? []
+            return [control.bus, control.directory] + keepers + [server]
         }
     }
 }

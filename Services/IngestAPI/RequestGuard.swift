@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import ServerTLS
 
 /// Watches one connection's time and order: answers what is too slow, too large or broken, and closes politely.
 ///
@@ -193,18 +194,26 @@ final class RequestGuard: ChannelDuplexHandler {
 
     private func checkTime(_ context: ChannelHandlerContext) {
         guard context.channel.isActive else { return }
-        guard NIODeadline.now() < stallDeadline else {
-            context.close(promise: nil)
+        guard NIODeadline.now() < stallDeadline, NIODeadline.now() < deadline || !isClosing else {
+            cut(context)
             return
         }
-        if NIODeadline.now() >= deadline {
-            if isClosing || reading == .nothing {
-                context.close(promise: nil)
-                return
+        guard NIODeadline.now() < deadline else {
+            if reading == .nothing {
+                isClosing = true
+                linger(context)
+            } else {
+                refuse(context, .requestTimeout, "The request took too long to arrive; send it at once.")
             }
-            refuse(context, .requestTimeout, "The request took too long to arrive; send it at once.")
+            return
         }
         setAlarm(context)
+    }
+
+    /// Ends the connection of a caller who has had the time to read; its farewell is not waited for.
+    private func cut(_ context: ChannelHandlerContext) {
+        context.pipeline.syncOperations.closePastTLS()
+        context.close(promise: nil)
     }
 
     /// Ends the output and leaves the caller time to read it: closing with unread input would discard the answer.

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import ServerTLS
 import ServiceKit
 import Testing
 
@@ -11,7 +12,7 @@ enum IngestServerFixture {
     static func serve(
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
-        _ body: @Sendable (Int) async throws -> Void
+        certificates: ServerCertificates? = nil, _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
@@ -19,7 +20,8 @@ enum IngestServerFixture {
             health: health, metrics: IngestMetrics(), logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(
-            host: "127.0.0.1", port: 0, responder: responder, limits: limits, onListening: { listening.yield($0) })
+            host: "127.0.0.1", port: 0, responder: responder, certificates: certificates, limits: limits,
+            onListening: { listening.yield($0) })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.run() }
             var iterator = ports.makeAsyncIterator()
