@@ -25,8 +25,17 @@ struct Arrival: Sendable {
         return limits
     }
 
+    /// Begins with a connection, unless its source or all together have used up what they may: it is closed then, by
+    /// the error, before anything is spent on TLS (reliability SEC2).
+    static func accept(
+        _ channel: any Channel, core: GatewayCore, servesFiles: Bool, tls: NIOSSLContext
+    ) throws {
+        guard let number = core.admission.admit(channel) else { throw ChannelError.inputClosed }
+        try Arrival(core: core, number: number, acceptedAt: .now, servesFiles: servesFiles).begin(channel, tls: tls)
+    }
+
     /// Begins with TLS; the rest follows once the transport is known.
-    func begin(_ channel: any Channel, tls: NIOSSLContext) throws {
+    private func begin(_ channel: any Channel, tls: NIOSSLContext) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(NIOSSLServerHandler(context: tls))
         try pipeline.addHandler(
@@ -43,15 +52,25 @@ struct Arrival: Sendable {
     private func closeUnlessDevice(_ channel: any Channel) {
         let patience = TimeAmount(core.limits.connectDeadline)
         _ = channel.eventLoop.assumeIsolated().scheduleTask(in: patience) {
-            let pipeline = channel.pipeline.syncOperations
-            guard (try? pipeline.context(handlerType: DeviceHandler.self)) == nil else { return }
-            // Past TLS, which would wait for the other side's farewell.
-            try? pipeline.context(handlerType: NIOSSLServerHandler.self).close(promise: nil)
+            guard (try? channel.pipeline.syncOperations.context(handlerType: DeviceHandler.self)) == nil else { return }
+            Self.cut(channel)
         }
+    }
+
+    /// Ends a connection that is no device's yet; on its event loop.
+    static func cut(_ channel: any Channel) {
+        // Past TLS, which would wait for the other side's farewell.
+        guard let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
+            channel.close(promise: nil)
+            return
+        }
+        tls.close(promise: nil)
     }
 
     private func addDevice(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
+        try pipeline.addHandler(
+            ReadPace(admission: core.admission, isInstance: { [core] in core.hasInstance($0) }))
         try pipeline.addHandler(DeviceHandler(gateway: core, number: number, acceptedAt: acceptedAt))
     }
 

@@ -53,15 +53,16 @@ final class DeviceHandler: ChannelInboundHandler {
         self.context = nil
     }
 
-    /// A device that sends and does not read is not read from either: what it asks for would pile up here.
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        context.channel.setOption(.autoRead, value: context.channel.isWritable).assumeIsolated().whenComplete { _ in }
-        context.fireChannelWritabilityChanged()
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let packet = unwrapInboundIn(data)
+        let isFirst = machine.phase == .awaitingConnect
         handle { $0.received(packet, in: $1) }
+        if isFirst, machine.phase == .opening { gateway.admission.connected(number) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let refusal = event as? RateRefusal { handle { machine, _ in machine.refused(refusal) } }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -186,7 +187,7 @@ final class DeviceHandler: ChannelInboundHandler {
                 $0.close.code = code.rawValue
                 $0.close.reason = reason
                 if CloseCode.Group(code: code.rawValue) == .reconnectLater {
-                    $0.close.retryAfterMs = UInt32.random(in: 200...2_000)
+                    $0.close.retryAfterMs = UInt32.random(in: code.retryAfterMilliseconds)
                 }
             }, into: &buffer)
         context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil)

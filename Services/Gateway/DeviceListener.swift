@@ -5,7 +5,6 @@ import NIOPosix
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
-import Synchronization
 
 /// Accepts connections over TLS, of devices and of browsers.
 struct DeviceListener: Service {
@@ -44,16 +43,13 @@ struct DeviceListener: Service {
         }
         let group = MultiThreadedEventLoopGroup.singleton
         let (core, servesFiles, certificates) = (core, servesFiles, certificates)
-        let numbers = SessionNumbers()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let arrival = Arrival(
-                        core: core, number: numbers.next(), acceptedAt: .now, servesFiles: servesFiles)
-                    try arrival.begin(channel, tls: certificates.context)
+                    try Arrival.accept(channel, core: core, servesFiles: servesFiles, tls: certificates.context)
                 }
             }
             .bind(host: host, port: port).get()
@@ -64,10 +60,4 @@ struct DeviceListener: Service {
         let deadline = ContinuousClock.now + Self.drainLimit
         while core.registry.count > 0, .now < deadline { try await Task.sleep(for: .milliseconds(20)) }
     }
-}
-
-/// Numbers sessions of this process.
-private final class SessionNumbers: Sendable {
-    private let last = Atomic<UInt64>(0)
-    func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
 }

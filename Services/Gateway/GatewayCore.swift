@@ -14,6 +14,7 @@ final class GatewayCore: Sendable {
     let gatewayID: String
     let limits: SessionLimits
     let registry = SessionRegistry()
+    let admission: AdmissionDesk
     let reporter: Reporter
     let logger: Logger
     private let bus: MessageBus
@@ -22,9 +23,13 @@ final class GatewayCore: Sendable {
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
 
-    init(gatewayID: String, limits: SessionLimits, control: ControlConnection, logger: Logger) {
+    init(
+        gatewayID: String, limits: SessionLimits, admission: AdmissionLimits, control: ControlConnection,
+        logger: Logger
+    ) {
         self.gatewayID = gatewayID
         self.limits = limits
+        self.admission = AdmissionDesk(limits: admission)
         self.logger = logger
         bus = control.bus
         directory = control.directory
@@ -69,6 +74,9 @@ final class GatewayCore: Sendable {
 
     /// Whether instances and configurations are known.
     var isLoaded: Bool { directory.isLoaded }
+
+    /// Whether there is such an app, enabled or not.
+    func hasInstance(_ id: InstanceID) -> Bool { directory.instance(id) != nil }
 
     private var currentLease: GatewayLease? { lease.withLock { $0 } }
 

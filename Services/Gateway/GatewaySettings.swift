@@ -37,6 +37,12 @@ enum GatewaySettings {
         globalPace.erased,
     ]
 
+    /// The times and sizes of sessions that the settings say.
+    static func limits(_ settings: Settings) -> SessionLimits {
+        SessionLimits(
+            heartbeat: settings[heartbeat], maxHeartbeat: settings[maxHeartbeat], firstResend: settings[firstResend])
+    }
+
     /// The files of the port's TLS.
     static func files(_ settings: Settings) -> CertificateFiles {
         CertificateFiles(

@@ -6,8 +6,9 @@ import ServiceKit
 @main
 struct Main {
     static func main() async {
-        await ServiceMain.run("mss-gateway", settings: GatewaySettings.keys, problems: GatewaySettings.problems) {
-            context in
+        await ServiceMain.run(
+            "mss-gateway", settings: GatewaySettings.keys + AdmissionSettings.keys, problems: GatewaySettings.problems
+        ) { context in
             context.health.set("listener", isReady: false)
             let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
             let link = CoreLink()
@@ -17,10 +18,9 @@ struct Main {
             let control = ControlConnection(
                 context, extra: .notices(gatewayID: gatewayID), consumptions: [notices]
             ) { link.core?.surroundingsChanged() }
-            let limits = SessionLimits(
-                heartbeat: settings[GatewaySettings.heartbeat], maxHeartbeat: settings[GatewaySettings.maxHeartbeat],
-                firstResend: settings[GatewaySettings.firstResend])
-            let core = GatewayCore(gatewayID: gatewayID, limits: limits, control: control, logger: context.logger)
+            let core = GatewayCore(
+                gatewayID: gatewayID, limits: GatewaySettings.limits(settings),
+                admission: AdmissionSettings.limits(settings), control: control, logger: context.logger)
             link.set(core)
             control.bus.onConnectionChange { isConnected in
                 if isConnected { core.announceAll() }

@@ -165,9 +165,9 @@ struct SessionStateMachine {
         return register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
     }
 
-    private func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
+    private mutating func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
         let reason = "user_id and session_id take at most \(Limits.sessionUnits) characters, without NUL in user_id"
-        return [.send(.bindResult(bind.bindNumber, refusedBecause: reason)), .close(.protocolViolation, reason)]
+        return [.send(.bindResult(bind.bindNumber, refusedBecause: reason))] + close(.protocolViolation, reason)
     }
 
     private mutating func received(foreground: Bool, in world: SessionSurroundings) -> [SessionAction] {
@@ -571,7 +571,8 @@ struct SessionStateMachine {
     /// The connection is gone.
     mutating func disconnected() { phase = .closed }
 
-    private mutating func close(_ code: CloseCode, _ reason: String) -> [SessionAction] {
+    /// Ends the session with a reason.
+    mutating func close(_ code: CloseCode, _ reason: String) -> [SessionAction] {
         phase = .closed
         return [.close(code, reason)]
     }

@@ -1,4 +1,5 @@
 import NIOHTTP1
+import ServiceKit
 
 /// What the gateway says to a request over HTTP; pure (DeviceProtocol.md, Transport).
 enum WebAnswer: Sendable {
@@ -22,6 +23,8 @@ enum WebAnswer: Sendable {
             || head.headers["Content-Length"].contains(where: { $0 != "0" })
         {
             self = .refusal(.badRequest, "A request here has no body.")
+        } else if head.headers["Host"].count != 1 || !head.headers["Host"].allSatisfy(HostField.isValid) {
+            self = .refusal(.badRequest, "Send Host once: a name or an address, with or without a port.")
         } else if path == Self.webSocketPath {
             self = Self.toHandshake(head)
         } else if servesFiles, let file = WebFile[path] {

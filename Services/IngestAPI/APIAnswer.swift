@@ -36,6 +36,14 @@ struct APIAnswer: Hashable, Sendable {
             status: .serviceUnavailable, code: .systemError, detail: detail, retryAfterSeconds: Int.random(in: 1...3))
     }
 
+    /// Nothing was attempted because this app has sent too much lately.
+    static var tooManyPushes: APIAnswer {
+        var answer = unavailable(
+            "This app sends more pushes than it may; repeat the call after the time in Retry-After, and send slower.")
+        answer.status = .tooManyRequests
+        return answer
+    }
+
     /// The headers beside length, date and connection.
     func headers(requestID: String) -> [(name: String, value: String)] {
         var headers = [("Content-Type", "application/json;charset=UTF-8"), ("X-Request-Id", requestID)]

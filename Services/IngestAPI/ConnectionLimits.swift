@@ -22,4 +22,6 @@ struct ConnectionLimits: Hashable, Sendable {
     var headerFields = 100
     /// Connections at one time; more wait in the backlog.
     var connections = 8_192
+    /// Connections of one source at one time; more are answered 503 (reliability SEC3).
+    var sourceConnections = 1_024
 }

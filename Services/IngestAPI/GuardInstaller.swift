@@ -10,27 +10,31 @@ import ServerTLS
 final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
-    private let pipelineHandler = HTTPServerPipelineHandler()
-    private let requestGuard: RequestGuard
+    private let limits: ConnectionLimits
+    private let metrics: IngestMetrics
+    private let sources: SourceConnections
     private let tls: NIOSSLContext?
-    private let handshakeLimit: TimeAmount
     private var guardContext: ChannelHandlerContext?
 
     /// - Parameter tls: nil for plain HTTP.
-    init(limits: ConnectionLimits, metrics: IngestMetrics, tls: NIOSSLContext? = nil) {
+    init(limits: ConnectionLimits, metrics: IngestMetrics, sources: SourceConnections, tls: NIOSSLContext? = nil) {
+        self.limits = limits
+        self.metrics = metrics
+        self.sources = sources
         self.tls = tls
-        handshakeLimit = limits.handshake
-        requestGuard = RequestGuard(limits: limits, metrics: metrics, behind: pipelineHandler)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         do {
             let pipeline = context.pipeline.syncOperations
+            let pipelineHandler = HTTPServerPipelineHandler()
+            let requestGuard = RequestGuard(
+                limits: limits, metrics: metrics, isWithinLimit: sources.take(context.channel), behind: pipelineHandler)
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(pipelineHandler, position: .after(decoder))
             try pipeline.addHandler(requestGuard, position: .after(pipelineHandler))
             try pipeline.addHandler(FirstByteWatch(requestGuard), position: .first)
-            if let tls { try pipeline.beginWithTLS(tls, handshakeLimit: handshakeLimit) }
+            if let tls { try pipeline.beginWithTLS(tls, handshakeLimit: limits.handshake) }
             guardContext = try pipeline.context(handler: requestGuard)
         } catch {
             // Without its guard a connection must not exist.
@@ -46,6 +50,7 @@ final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
             context.fireErrorCaught(error)
             return
         }
+        guard let requestGuard = guardContext.handler as? RequestGuard else { return }
         requestGuard.refuse(guardContext, .badRequest, "The request is not valid HTTP/1.1; correct its form.")
     }
 }

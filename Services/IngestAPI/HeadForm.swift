@@ -1,4 +1,5 @@
 import NIOHTTP1
+import ServiceKit
 
 /// What the decoder lets pass of a head and a proxy before us might read differently (reliability SEC5); pure.
 enum HeadForm {
@@ -9,7 +10,8 @@ enum HeadForm {
             return "Transfer-Encoding is wrong; send chunked in HTTP/1.1, or Content-Length alone."
         }
         let hosts = head.headers["Host"]
-        guard hosts.count == 1 || (hosts.isEmpty && head.version == .http1_0), hosts.allSatisfy(isHost) else {
+        guard hosts.count == 1 || (hosts.isEmpty && head.version == .http1_0), hosts.allSatisfy(HostField.isValid)
+        else {
             return "Host is wrong; send it once, a name or an address with or without a port."
         }
         guard !head.uri.utf8.contains(UInt8(ascii: "#")), isOfHost(head.uri, hosts.first) else {
@@ -22,17 +24,6 @@ enum HeadForm {
     static func asksForUpgrade(_ head: HTTPRequestHead) -> Bool {
         head.headers.contains(name: "Upgrade")
             && head.headers[canonicalForm: "Connection"].contains { $0.lowercased() == "upgrade" }
-    }
-
-    private static func isHost(_ text: String) -> Bool {
-        text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "-._~:[]%".utf8.contains(byte)
-            }
-        }
     }
 
     /// An absolute target must name the host that the Host field names: what routes by one must not differ from us.

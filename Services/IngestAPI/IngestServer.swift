@@ -18,12 +18,13 @@ struct IngestServer: Service {
 
     func run() async throws {
         let (limits, metrics, logger, certificates) = (limits, responder.metrics, responder.logger, certificates)
+        let sources = SourceConnections(maximum: limits.sourceConnections)
         let application = Application(
             responder: responder,
             server: .http1(
                 configuration: .init(
                     additionalChannelHandlers: [
-                        GuardInstaller(limits: limits, metrics: metrics, tls: certificates?.context)
+                        GuardInstaller(limits: limits, metrics: metrics, sources: sources, tls: certificates?.context)
                     ], idleTimeout: nil,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,

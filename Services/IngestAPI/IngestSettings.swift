@@ -24,11 +24,30 @@ enum IngestSettings {
     /// Pushes that may wait for the store at one time; more are answered 503.
     static let inFlightMaximum = SettingKey<Int>.integer("MSS_INGEST_IN_FLIGHT_MAX", in: 1...1_000_000, default: 4_096)
 
+    /// Connections at one time; more wait until one ends.
+    static let connections = SettingKey<Int>.integer(
+        "MSS_INGEST_CONNECTIONS_MAX", in: 1...1_000_000, default: ConnectionLimits().connections)
+    /// Connections of one source address at one time; more are answered 503. Behind a balancer all callers have its
+    /// address: set it to as many as there may be at all.
+    static let sourceConnections = SettingKey<Int>.integer(
+        "MSS_INGEST_SOURCE_CONNECTIONS_MAX", in: 1...1_000_000, default: ConnectionLimits().sourceConnections)
+    /// Pushes of one app in a second; more are answered 429. Four seconds' worth may come at once.
+    static let appPushes = SettingKey<Int>.integer(
+        "MSS_INGEST_APP_PUSHES_PER_SECOND", in: 1...1_000_000, default: 10_000)
+
     /// For the process's list.
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
-        tlsInFront.erased, inFlightMaximum.erased,
+        tlsInFront.erased, inFlightMaximum.erased, connections.erased, sourceConnections.erased, appPushes.erased,
     ]
+
+    /// What one process takes at a time.
+    static func limits(_ settings: Settings) -> ConnectionLimits {
+        var limits = ConnectionLimits()
+        limits.connections = settings[connections]
+        limits.sourceConnections = settings[sourceConnections]
+        return limits
+    }
 
     /// The files of the port's TLS; nil for plain HTTP.
     static func files(_ settings: Settings) -> CertificateFiles? {

@@ -15,7 +15,9 @@ struct Main {
             let operations = OperationIntake(directory: control.directory, bus: control.bus)
             let intake = PushIntake(
                 directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
-                inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum],
+                rates: AppRates(perSecond: settings[IngestSettings.appPushes]), metrics: metrics,
+                now: { WallTime.now })
             let responder = IngestResponder(
                 intake: intake, operations: operations, health: health, metrics: metrics, logger: context.logger)
             let certificates = try IngestSettings.files(settings).map { files in
@@ -24,7 +26,7 @@ struct Main {
             }
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,
-                certificates: certificates)
+                certificates: certificates, limits: IngestSettings.limits(settings))
             let keepers: [any Service] = certificates.map { [$0] } ?? []
             return [control.bus, control.directory] + keepers + [server]
         }

@@ -8,20 +8,23 @@ final class PushIntake: Sendable {
     private let operations: OperationIntake
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
+    private let rates: AppRates
     private let metrics: IngestMetrics
     private let now: @Sendable () -> WallTime
 
     /// - Parameters:
     ///   - inFlightMaximum: submissions at one time; more are answered 503 at once.
+    ///   - rates: pushes of each app; more are answered 429 at once.
     ///   - now: the civil time that validity is compared with.
     init(
         directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
-        inFlightMaximum: Int, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
+        inFlightMaximum: Int, rates: AppRates, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
     ) {
         self.directory = directory
         self.submission = submission
         self.operations = operations
         self.inFlightMaximum = inFlightMaximum
+        self.rates = rates
         self.metrics = metrics
         self.now = now
     }
@@ -152,6 +155,9 @@ final class PushIntake: Sendable {
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
     private func submit(_ pushes: [PushRequest], _ configuration: SyncConfiguration) async -> [APIAnswer] {
+        guard rates.take(pushes.count, of: pushes[0].instanceID, at: .now) else {
+            return Array(repeating: .tooManyPushes, count: pushes.count)
+        }
         let count = inFlight.add(pushes.count, ordering: .relaxed).newValue
         defer { metrics.inFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
         guard count <= inFlightMaximum else {

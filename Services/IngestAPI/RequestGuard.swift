@@ -22,6 +22,8 @@ final class RequestGuard: ChannelDuplexHandler {
 
     private let limits: ConnectionLimits
     private let metrics: IngestMetrics
+    /// Whether its source may have another connection.
+    private let isWithinLimit: Bool
     private var reading = Reading.nothing
     /// Whether the line of the current head that holds the URI is complete.
     private var hasRequestLine = false
@@ -45,9 +47,13 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Of the handler before this one: where this one's own answers go.
     private let pipelineHandler: HTTPServerPipelineHandler
 
-    init(limits: ConnectionLimits, metrics: IngestMetrics, behind pipelineHandler: HTTPServerPipelineHandler) {
+    init(
+        limits: ConnectionLimits, metrics: IngestMetrics, isWithinLimit: Bool,
+        behind pipelineHandler: HTTPServerPipelineHandler
+    ) {
         self.limits = limits
         self.metrics = metrics
+        self.isWithinLimit = isWithinLimit
         self.pipelineHandler = pipelineHandler
     }
 
@@ -105,7 +111,7 @@ final class RequestGuard: ChannelDuplexHandler {
         case .body(let part): bodyBytes += part.readableBytes
         case .end:
             reading = .nothing
-            deadline = .now() + limits.answer
+            deadline = .now() + (isRequestOpen ? limits.answer : limits.idle)
         }
         context.fireChannelRead(data)
     }
@@ -125,7 +131,8 @@ final class RequestGuard: ChannelDuplexHandler {
         case .end:
             isAnswerBegun = false
             isRequestOpen = false
-            deadline = .now() + limits.idle
+            // An answer that comes before the end of the body gives the rest of it no more time.
+            if reading != .body { deadline = .now() + limits.idle }
             // Before the write: with it comes the next request.
             isClosing = closesAfterAnswer
             context.write(data, promise: watched(promise, context))
@@ -157,17 +164,20 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// Answers what was being read when nothing else is in work, and closes in any case.
     func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ detail: String) {
+        refuse(context, .refusal(status, detail))
+    }
+
+    private func refuse(_ context: ChannelHandlerContext, _ answer: APIAnswer) {
         guard !isClosing else { return }
         let isAnswerable = !isAnswerBegun && isRequestOpen == (reading == .body)
         if isAnswerable, let context = try? context.pipeline.syncOperations.context(handler: pipelineHandler) {
-            let answer = APIAnswer.refusal(status, detail)
             metrics.answered(answer)
             let requestID = RequestName.make()
             let body = ByteBuffer(string: answer.body(requestID: requestID))
             var headers = HTTPHeaders(answer.headers(requestID: requestID))
             headers.add(name: "Content-Length", value: String(body.readableBytes))
             headers.add(name: "Connection", value: "close")
-            let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+            let head = HTTPResponseHead(version: .http1_1, status: answer.status, headers: headers)
             context.write(Self.wrapOutboundOut(.head(head)), promise: nil)
             context.write(Self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
             context.write(Self.wrapOutboundOut(.end(nil)), promise: nil)
@@ -182,6 +192,10 @@ final class RequestGuard: ChannelDuplexHandler {
         guard alarm == nil else { return }
         deadline = .now() + limits.idle
         setAlarm(context)
+        guard !isWithinLimit else { return }
+        refuse(
+            context,
+            .unavailable("This address has \(limits.sourceConnections) connections open; use those, or close some."))
     }
 
     /// One alarm at a time, no later than the shortest limit, so that a request costs no rescheduling.

@@ -7,8 +7,10 @@ package enum CloseCode: UInt32, Sendable, CaseIterable {
     case idle = 1001
     /// This gateway shuts down.
     case draining = 2000
-    /// This gateway has as many devices as it takes.
+    /// More connections or binds came than this gateway takes from the app or the user.
     case overloaded = 2001
+    /// The device sent more, or more often, than it may.
+    case tooManyFrames = 2002
     /// A frame was larger than allowed, malformed, or out of order.
     case protocolViolation = 5000
     /// There is no such instance, or it is disabled.

@@ -88,7 +88,8 @@ package final class ControlDirectory: Service, Sendable {
         }
     }
 
-    private func take(_ snapshot: Mss_Bus_V1_Snapshot) {
+    /// Takes a snapshot over.
+    func take(_ snapshot: Mss_Bus_V1_Snapshot) {
         var new = State(version: snapshot.version)
         for message in snapshot.instances {
             let instance = Instance(bus: message)

@@ -27,7 +27,7 @@ struct IngestAPITableTests {
         return detail.count > 10 && detail.hasSuffix(".")
     }
 
-    @Test("H2: at the edge of what is allowed a push is stored as given", arguments: IngestTableRow.all)
+    @Test("H2, SEC8: at the edge of what is allowed a push is stored as given", arguments: IngestTableRow.all)
     func allowed(row: IngestTableRow) async throws {
         for scope in row.scopes {
             var request = IngestTableRequest(scope)
@@ -38,14 +38,14 @@ struct IngestAPITableTests {
         }
     }
 
-    @Test("H2: a fault has its code and a detail", arguments: IngestTableFault.all, scopes)
+    @Test("H2, SEC8: a fault has its code and a detail", arguments: IngestTableFault.all, scopes)
     func fault(fault: IngestTableFault, scope: PushScope) async {
         var request = IngestTableRequest(scope)
         fault.apply(&request)
         #expect(await flaw(request, fault.check(in: scope)) == nil)
     }
 
-    @Test("H3: of any two faults the earlier check answers", arguments: IngestTableFault.all, scopes)
+    @Test("H3, SEC8: of any two faults the earlier check answers", arguments: IngestTableFault.all, scopes)
     func pairs(fault: IngestTableFault, scope: PushScope) async {
         var flaws: [String] = []
         for partner in IngestTableFault.partners(of: fault) {

@@ -83,11 +83,11 @@ extension PushIntake {
     /// An intake over stubs, at a fixed time.
     static func stub(
         _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
-        inFlightMaximum: Int = 100
+        inFlightMaximum: Int = 100, pushesPerSecond: Int = 1_000_000
     ) -> PushIntake {
         PushIntake(
             directory: directory, submission: submission, operations: .stub(directory: directory),
-            inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
+            inFlightMaximum: inFlightMaximum, rates: AppRates(perSecond: pushesPerSecond), metrics: IngestMetrics(),
             now: { WallTime(milliseconds: 1_700_000_000_000) })
     }
 }

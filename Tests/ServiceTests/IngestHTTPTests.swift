@@ -53,7 +53,7 @@ struct IngestHTTPTests {
         #expect(refusal(head(.get))?.allow == "POST")
     }
 
-    @Test("Content-Encoding is accepted only where it is no compression")
+    @Test("SEC4, SEC8: Content-Encoding is accepted only where it is no compression")
     func encodings() {
         func status(_ encoding: String) -> UInt? {
             refusal(

@@ -5,6 +5,7 @@ import Testing
 final class IngestRawConnection {
     private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     private(set) var received: [UInt8] = []
+    private var isEnded = false
 
     /// - Parameter bufferBytes: of the kernel's buffers, so that a caller who does not read is soon noticed.
     init(port: Int, bufferBytes: Int32? = nil) throws {
@@ -15,14 +16,11 @@ final class IngestRawConnection {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bufferBytes, socklen_t(MemoryLayout<Int32>.size))
             setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bufferBytes, socklen_t(MemoryLayout<Int32>.size))
         }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = UInt16(port).bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        // A sockaddr_in by its bytes: which module its fields belong to depends on what else is imported.
+        let family = withUnsafeBytes(of: sa_family_t(AF_INET)) { Array($0) }
+        let address = family + [UInt8(port >> 8), UInt8(port & 0xff), 127, 0, 0, 1] + [UInt8](repeating: 0, count: 8)
+        let connected = address.withUnsafeBytes { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { connect(descriptor, $0.baseAddress, socklen_t(bytes.count)) }
         }
         try #require(connected == 0)
     }
@@ -48,12 +46,17 @@ final class IngestRawConnection {
 
     /// Takes what comes until the server closes; false when it has not after 5 s without a byte.
     func readToEnd() -> Bool {
+        while readSome() {}
+        return isEnded
+    }
+
+    /// Takes what is there; false when the server has closed, or sent nothing for 5 s.
+    func readSome() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            guard count > 0 else { return count == 0 || isReset }
-            received += buffer[..<count]
-        }
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        isEnded = count == 0 || (count < 0 && isReset)
+        received += buffer[..<max(0, count)]
+        return count > 0
     }
 
     /// Whether there is something to read, or the end, within a time.

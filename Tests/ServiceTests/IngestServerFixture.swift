@@ -12,11 +12,14 @@ enum IngestServerFixture {
     static func serve(
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
-        certificates: ServerCertificates? = nil, _ body: @Sendable (Int) async throws -> Void
+        certificates: ServerCertificates? = nil, pushesPerSecond: Int = 1_000_000,
+        _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
-            intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum), operations: .stub(),
+            intake: .stub(
+                submission, directory: directory, inFlightMaximum: inFlightMaximum, pushesPerSecond: pushesPerSecond),
+            operations: .stub(),
             health: health, metrics: IngestMetrics(), logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(

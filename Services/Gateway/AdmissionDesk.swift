@@ -1,0 +1,83 @@
+import Metrics
+import NIOCore
+import ServiceKit
+import SyncModel
+import Synchronization
+
+/// Asks the rules of admission for all event loops, closes who has to give way, and counts.
+final class AdmissionDesk: Sendable {
+    private struct Arrivals {
+        var admission: Admission
+        var last: UInt64 = 0
+    }
+
+    let limits: AdmissionLimits
+    private let arrivals: Mutex<Arrivals>
+    private let rates: Mutex<SharedRates>
+    /// Those without a `Connect`.
+    private let channels = Mutex<[UInt64: any Channel]>([:])
+    private let counters: [AdmissionRefusal: Counter]
+
+    init(limits: AdmissionLimits) {
+        self.limits = limits
+        arrivals = Mutex(Arrivals(admission: Admission(limits: limits, now: .now)))
+        rates = Mutex(SharedRates(limits: limits))
+        counters = Dictionary(
+            uniqueKeysWithValues: AdmissionRefusal.allCases.map {
+                ($0, Counter(label: "mss_gateway_refused_connections", dimensions: [("reason", $0.rawValue)]))
+            })
+    }
+
+    /// Takes a connection that was just accepted and numbers it, uniquely in this process; nil: it is to be closed at
+    /// once.
+    func admit(_ channel: any Channel) -> UInt64? {
+        let source = SourceAddress(channel.remoteAddress)
+        let (number, decision) = arrivals.withLock { arrivals in
+            arrivals.last += 1
+            return (arrivals.last, arrivals.admission.arrived(arrivals.last, from: source, at: .now))
+        }
+        switch decision {
+        case .refuse(let reason):
+            count(reason)
+            return nil
+        case .admit(let displaced):
+            channels.withLock { $0[number] = channel }
+            if let displaced, let other = channels.withLock({ $0.removeValue(forKey: displaced) }) {
+                count(.displaced)
+                other.eventLoop.execute { Arrival.cut(other) }
+            }
+            channel.closeFuture.whenComplete { [self] _ in
+                arrivals.withLock { $0.admission.ended(number, at: .now) }
+                channels.withLock { $0[number] = nil }
+            }
+            return number
+        }
+    }
+
+    /// Connections without a `Connect`.
+    var unconnectedCount: Int { arrivals.withLock { $0.admission.unconnectedCount } }
+
+    /// It has sent a `Connect` that was taken.
+    func connected(_ number: UInt64) {
+        arrivals.withLock { $0.admission.connected(number, at: .now) }
+        channels.withLock { $0[number] = nil }
+    }
+
+    /// A device of the app connects; false: too often.
+    func connects(_ instanceID: InstanceID, at now: ContinuousClock.Instant) -> Bool {
+        rates.withLock { $0.connects(instanceID, at: now) }
+    }
+
+    /// A device binds the user; false: too often.
+    func binds(_ userID: UserID, of instanceID: InstanceID, at now: ContinuousClock.Instant) -> Bool {
+        rates.withLock { $0.binds(userID, of: instanceID, at: now) }
+    }
+
+    /// A device of the app has asked for something; how long it is to wait before it asks again.
+    func requests(_ instanceID: InstanceID, at now: ContinuousClock.Instant) -> Duration {
+        rates.withLock { $0.requests(instanceID, at: now) }
+    }
+
+    /// Counts a connection that was refused or ended.
+    func count(_ reason: AdmissionRefusal) { counters[reason]?.increment() }
+}

@@ -1,0 +1,35 @@
+import ServiceKit
+
+/// Settings of how much the gateway takes from whom; `AdmissionLimits` says what each is for.
+enum AdmissionSettings {
+    private static let standard = AdmissionLimits()
+
+    private static func rate(_ name: String, _ standard: Int) -> SettingKey<Int> {
+        .integer("MSS_GATEWAY_\(name)_PER_SECOND", in: 1...1_000_000, default: standard)
+    }
+
+    static let sourceConnections = rate("SOURCE_CONNECTIONS", standard.sourceConnections)
+    static let handshakes = rate("HANDSHAKES", standard.handshakes)
+    static let unconnected = SettingKey<Int>.integer(
+        "MSS_GATEWAY_UNCONNECTED_MAX", in: 1...1_000_000, default: standard.unconnected)
+    static let appConnects = rate("APP_CONNECTS", standard.appConnects)
+    static let appRequests = rate("APP_REQUESTS", standard.appRequests)
+    static let userBinds = rate("USER_BINDS", standard.userBinds)
+    static let deviceFrames = rate("DEVICE_FRAMES", standard.deviceFrames)
+    static let deviceRequests = rate("DEVICE_REQUESTS", standard.deviceRequests)
+    static let deviceChanges = rate("DEVICE_CHANGES", standard.deviceChanges)
+
+    static let keys = [
+        sourceConnections, handshakes, unconnected, appConnects, appRequests, userBinds, deviceFrames, deviceRequests,
+        deviceChanges,
+    ].map(\.erased)
+
+    /// The limits that the settings say.
+    static func limits(_ settings: Settings) -> AdmissionLimits {
+        AdmissionLimits(
+            sourceConnections: settings[sourceConnections], handshakes: settings[handshakes],
+            unconnected: settings[unconnected], appConnects: settings[appConnects],
+            appRequests: settings[appRequests], userBinds: settings[userBinds], deviceFrames: settings[deviceFrames],
+            deviceRequests: settings[deviceRequests], deviceChanges: settings[deviceChanges])
+    }
+}

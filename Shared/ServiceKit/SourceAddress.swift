@@ -1,0 +1,31 @@
+package import NIOCore
+
+/// Where a connection comes from, as far as limits per source tell sources apart (reliability SEC2).
+///
+/// Of IPv6 the first 64 bits count: one host has all the addresses of such a network. An IPv4 address that is written
+/// as an IPv6 one is the IPv4 address.
+package struct SourceAddress: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    /// - Parameter bytes: 4 of IPv4 or 16 of IPv6; anything else is one source.
+    package init(bytes: [UInt8]) {
+        switch bytes.count {
+        case 4: self.bytes = bytes
+        case 16 where bytes.prefix(12) == Self.mapped[...]: self.bytes = Array(bytes[12...])
+        case 16: self.bytes = Array(bytes[..<8])
+        default: self.bytes = []
+        }
+    }
+
+    /// The other side of a connection; an address that cannot be told counts as one source with all such.
+    package init(_ address: SocketAddress?) {
+        switch address {
+        // Where sockaddr_in and sockaddr_in6 have the address; which module their fields belong to varies.
+        case .v4(let address): self.init(bytes: withUnsafeBytes(of: address.address) { Array($0[4..<8]) })
+        case .v6(let address): self.init(bytes: withUnsafeBytes(of: address.address) { Array($0[8..<24]) })
+        case .unixDomainSocket, nil: self.init(bytes: [])
+        }
+    }
+
+    private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xff, 0xff]
+}

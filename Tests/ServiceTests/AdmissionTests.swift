@@ -1,0 +1,178 @@
+import NIOCore
+import ServiceKit
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite("Which connections the gateway takes")
+struct AdmissionTests {
+    private let start = ContinuousClock.now
+
+    private static func source(_ number: Int) -> SourceAddress {
+        SourceAddress(bytes: [10, UInt8(number >> 16), UInt8(number >> 8 & 0xff), UInt8(number & 0xff)])
+    }
+
+    private static func limits(_ change: (inout AdmissionLimits) -> Void = { _ in }) -> AdmissionLimits {
+        var limits = AdmissionLimits()
+        change(&limits)
+        return limits
+    }
+
+    @Test("SEC2: a source has 20 new connections a second and 80 at once; another source is not touched by it")
+    func perSource() {
+        var admission = Admission(limits: Self.limits(), now: start)
+        var number: UInt64 = 0
+        func arrive(_ source: Int, _ seconds: Double) -> Admission.Decision {
+            number += 1
+            let decision = admission.arrived(number, from: Self.source(source), at: start + .seconds(seconds))
+            if case .admit = decision { admission.connected(number, at: start) }
+            return decision
+        }
+        #expect((0..<200).count { _ in arrive(1, 0) == .admit(closing: nil) } == 80)
+        #expect(arrive(1, 0) == .refuse(.sourceRate))
+        #expect(arrive(2, 0) == .admit(closing: nil))
+        #expect((0..<200).count { _ in arrive(1, 1) == .admit(closing: nil) } == 20)
+    }
+
+    @Test("SEC2: a flood from many sources leaves part of the handshakes to those whose last connection did not fail")
+    func reserve() {
+        var admission = Admission(limits: Self.limits { $0.handshakes = 100 }, now: start)
+        var number: UInt64 = 0
+        func arrive(_ source: Int, _ now: ContinuousClock.Instant, fails: Bool) -> Admission.Decision {
+            number += 1
+            let decision = admission.arrived(number, from: Self.source(source), at: now)
+            if fails { admission.ended(number, at: now) } else { admission.connected(number, at: now) }
+            return decision
+        }
+        // 250 attackers with two connections a second each, for a minute; a new honest device every 100 ms.
+        var honest: [Admission.Decision] = []
+        var attacks: [Admission.Decision] = []
+        for step in 0..<60_000 / 2 {
+            let now = start + .milliseconds(2 * step)
+            attacks.append(arrive(step % 250, now, fails: true))
+            if step % 50 == 0 { honest.append(arrive(1_000 + step, now, fails: false)) }
+        }
+        #expect(honest.allSatisfy { $0 == .admit(closing: nil) })
+        #expect(attacks.count { $0 == .refuse(.handshakeRate) } > 20_000)
+        #expect(admission.unconnectedCount == 0)
+    }
+
+    @Test("SEC2: at the cap the source that has most connections without Connect gives way, and gets no more itself")
+    func cap() {
+        let limits = Self.limits {
+            $0.unconnected = 10
+            $0.sourceConnections = 1_000
+        }
+        var admission = Admission(limits: limits, now: start)
+        for number in 1...7 { #expect(admission.arrived(UInt64(number), from: Self.source(1), at: start).isTaken) }
+        for number in 8...10 { #expect(admission.arrived(UInt64(number), from: Self.source(2), at: start).isTaken) }
+        #expect(admission.arrived(11, from: Self.source(1), at: start) == .refuse(.unconnected))
+        #expect(admission.arrived(12, from: Self.source(3), at: start) == .admit(closing: 1))
+        admission.ended(1, at: start)
+        #expect(admission.unconnectedCount == 10)
+        #expect(admission.arrived(13, from: Self.source(2), at: start) == .admit(closing: 2))
+        admission.connected(5, at: start)
+        #expect(admission.arrived(14, from: Self.source(4), at: start) == .admit(closing: nil), "one has connected")
+        // Of equals the oldest goes.
+        var even = Admission(limits: Self.limits { $0.unconnected = 3 }, now: start)
+        for number in 1...3 { #expect(even.arrived(UInt64(number), from: Self.source(number), at: start).isTaken) }
+        #expect(even.arrived(4, from: Self.source(4), at: start) == .admit(closing: 1))
+    }
+
+    @Test("SEC2: random arrivals and ends: the cap holds, and nobody is closed for a source that has as many")
+    func random() {
+        for seed: UInt64 in 0..<20 {
+            var generator = SeededGenerator(seed: seed)
+            let limits = Self.limits {
+                $0.unconnected = 20
+                $0.sourceConnections = 100_000
+                $0.handshakes = 100_000
+            }
+            var admission = Admission(limits: limits, now: start)
+            var waiting: [UInt64: Int] = [:]
+            for number in UInt64(1)...2_000 {
+                let source = Int.random(in: 0..<8, using: &generator)
+                let own = waiting.values.count { $0 == source }
+                switch admission.arrived(number, from: Self.source(source), at: start) {
+                case .admit(let displaced):
+                    if let displaced, let other = waiting.removeValue(forKey: displaced) {
+                        #expect(waiting.values.count { $0 == other } >= own, "seed \(seed)")
+                    }
+                    waiting[number] = source
+                case .refuse: #expect(waiting.count == 20, "seed \(seed)")
+                }
+                #expect(waiting.count <= 20 && admission.unconnectedCount == waiting.count, "seed \(seed)")
+                for gone in waiting.keys.sorted() where Int.random(in: 0..<60, using: &generator) == 0 {
+                    waiting[gone] = nil
+                    if Bool.random(using: &generator) {
+                        admission.connected(gone, at: start)
+                    } else {
+                        admission.ended(gone, at: start)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("SEC2: a source is an IPv4 address, written in either way, or the network of an IPv6 one")
+    func sources() throws {
+        func source(_ text: String) throws -> SourceAddress {
+            SourceAddress(try SocketAddress(ipAddress: text, port: 1))
+        }
+        #expect(try source("10.0.0.1") == source("::ffff:10.0.0.1"))
+        #expect(try source("10.0.0.1") != source("10.0.0.2"))
+        #expect(try source("2001:db8:1:2::1") == source("2001:db8:1:2:ffff::9"))
+        #expect(try source("2001:db8:1:2::1") != source("2001:db8:1:3::1"))
+        #expect(SourceAddress(nil) == SourceAddress(bytes: []))
+    }
+
+    // MARK: Rates
+
+    @Test("SEC11: of one app, and of one user, only so much; of others everything")
+    func shared() {
+        var limits = AdmissionLimits()
+        (limits.appConnects, limits.appRequests, limits.userBinds) = (5, 5, 5)
+        var rates = SharedRates(limits: limits)
+        let (flooded, other) = (InstanceID("flooded"), InstanceID("other"))
+        #expect((0..<100).count { _ in rates.connects(flooded, at: start) } == 20)
+        #expect(rates.connects(other, at: start) == true)
+        #expect((0..<100).count { _ in rates.requests(flooded, at: start) == .zero } == 20)
+        #expect(rates.requests(flooded, at: start) == .seconds(4))
+        #expect(rates.requests(other, at: start) == .zero)
+        #expect((0..<100).count { _ in rates.binds(UserID("u"), of: flooded, at: start) } == 20)
+        #expect(rates.binds(UserID("v"), of: flooded, at: start) == true)
+        #expect(rates.binds(UserID("u"), of: other, at: start) == true, "another app's user of that name")
+    }
+
+    @Test(
+        "SEC11: a device that sends too much is slowed, and when that does not help it is closed",
+        arguments: [
+            (FrameCost.plain, 2_000), (.request, 200), (.change, 20),
+        ])
+    func device(cost: FrameCost, perSecond: Int) {
+        var rates = SessionRates(limits: AdmissionLimits(), now: start)
+        for _ in 0..<4 * perSecond { #expect(rates.took(cost, at: start) == .slow(.zero)) }
+        var verdicts: [SessionRates.Verdict] = []
+        for _ in 0..<4 * perSecond { verdicts.append(rates.took(cost, at: start)) }
+        #expect(verdicts.dropLast().allSatisfy { $0 != .flood && $0 != .slow(.zero) })
+        #expect(verdicts.last == .flood)
+        // One that waits as it was told goes on for ever.
+        rates = SessionRates(limits: AdmissionLimits(), now: start)
+        var now = start
+        for _ in 0..<100 * perSecond {
+            guard case .slow(let wait) = rates.took(cost, at: now) else {
+                Issue.record("closed though it waited")
+                return
+            }
+            now += wait
+        }
+        #expect((95.0...97.0).contains(start.duration(to: now) / .seconds(1)))
+    }
+}
+
+extension Admission.Decision {
+    /// Whether the connection was taken.
+    fileprivate var isTaken: Bool { if case .admit = self { true } else { false } }
+}

@@ -1,0 +1,181 @@
+import DeviceProtocol
+import Foundation
+import NIOCore
+import SwiftProtobuf
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite("A gateway under attack, on real sockets", .serialized)
+struct GatewayFloodTests {
+    @Test("SEC2: a source that opens too many is closed before TLS; a device of another source gets in")
+    func sourceRate() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.sourceConnections = 1
+        } _: { gateway in
+            var attackers: [SocketDevice] = []
+            for _ in 0..<4 { attackers.append(try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)) }
+            let refused = try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)
+            #expect(try await refused.closeCode() == nil)
+            let open = attackers.count(where: \.isOpen)
+            #expect(open == 4)
+            try await SocketDevice.open(gateway, from: "127.0.0.3").isServed()
+            for attacker in attackers { try await attacker.close() }
+        }
+    }
+
+    @Test("SEC2: at the cap of connections without Connect the largest source loses its oldest; devices get in")
+    func cap() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.unconnected = 10
+            $0.sourceConnections = 100
+        } _: { gateway in
+            var attackers: [SocketDevice] = []
+            // Silent, half a handshake, and a whole one without Connect.
+            for index in 0..<10 {
+                attackers.append(try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: index >= 5))
+            }
+            let refused = try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)
+            #expect(try await refused.closeCode() == nil)
+            for index in 0..<5 {
+                let device = try await SocketDevice.open(gateway, from: "127.0.0.3")
+                try await device.isServed()
+                // With its Connect it counts no longer: the next one again finds nine attackers and room for one.
+                if index == 0 { try await attackers[0].closeCode() }
+            }
+            let open = attackers.count(where: \.isOpen)
+            #expect(open == 9)
+            for attacker in attackers where attacker.isOpen { try await attacker.close() }
+        }
+    }
+
+    @Test("SEC2: sources that fail use up the handshakes but for the part that is kept for others")
+    func handshakes() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.handshakes = 5
+        } _: { gateway in
+            let desk = gateway.core.admission
+            for index in 0..<40 {
+                let attacker = try await SocketDevice.open(gateway, from: "127.0.0.\(2 + index % 4)", isTLS: false)
+                try? await attacker.close()
+                try await eventually("noticed", within: .seconds(5)) { desk.unconnectedCount == 0 }
+            }
+            let refused = try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)
+            try await refused.closeCode()
+            try await SocketDevice.open(gateway, from: "127.0.0.9").isServed()
+        }
+    }
+
+    @Test("SEC2: who sends no Connect in time is closed, wherever it stopped")
+    func deadline() async throws {
+        try await GatewaySocketFixture.serve(connectDeadline: .milliseconds(300)) { gateway in
+            let silent = try await SocketDevice.open(gateway, isTLS: false)
+            let half = try await SocketDevice.open(gateway, isTLS: false)
+            try await half.send(ByteBuffer(bytes: [22, 3, 1, 2]))
+            let cut = try await SocketDevice.open(gateway)
+            try await cut.send(ByteBuffer(bytes: [0, 0, 0, 9, 1]))
+            for device in [silent, half] { #expect(try await device.closeCode() == nil) }
+            // What has a session is ended by the second's tick.
+            try await eventually("closed", within: .seconds(5)) {
+                gateway.core.tell(gateway.core.registry.all) { $0.ticked(in: $1) }
+                return !cut.isOpen
+            }
+            #expect(try await cut.closeCode() == CloseCode.protocolViolation.rawValue)
+            #expect(gateway.core.admission.unconnectedCount == 0)
+        }
+    }
+
+    @Test("SEC2: a device that comes back resumes its TLS session")
+    func resumption() async throws {
+        try await GatewaySocketFixture.serve { gateway in
+            let outcome = try await Command.run(
+                URL(fileURLWithPath: "/usr/bin/env"),
+                ["python3", "-c", Self.resuming, "\(gateway.port)", gateway.authority],
+                environment: ProcessInfo.processInfo.environment)
+            #expect(outcome.output == "TLSv1.2 True\nTLSv1.3 True\n")
+        }
+    }
+
+    /// Connects twice with each version of TLS, and prints whether the second handshake went on from the first.
+    private static let resuming = """
+        import socket, ssl, sys
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = ssl.create_default_context(cafile=sys.argv[2])
+            context.minimum_version = context.maximum_version = version
+            context.set_alpn_protocols(["mss/1"])
+            session = None
+            for _ in range(2):
+                with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as plain:
+                    with context.wrap_socket(plain, server_hostname="localhost", session=session) as device:
+                        device.sendall(bytes([0, 0, 0, 0]))
+                        device.recv(100)
+                        session = device.session
+                        reused = device.session_reused
+            print(device.version() or version.name.replace("_", "."), reused)
+        """
+
+    @Test("SEC9: on a socket: what is no Connect, too large or no packet is closed with 5000; an unknown app with 5001")
+    func firstFrames() async throws {
+        try await GatewaySocketFixture.serve { gateway in
+            func code(_ isConnected: Bool, _ bytes: [UInt8]) async throws -> UInt32? {
+                let device = try await SocketDevice.open(gateway)
+                if isConnected { try await device.sendConnect() }
+                try await device.send(ByteBuffer(bytes: bytes))
+                return try await device.closeCode()
+            }
+            let ping: [UInt8] = [0, 0, 0, 4, 0x62, 2, 8, 7]
+            let unknown: [UInt8] = [0, 0, 0, 5, 0xfa, 0x06, 2, 1, 2]
+            for isConnected in [false, true] {
+                #expect(try await code(isConnected, [0, 1, 0, 1]) == 5000, "65,537 bytes")
+                #expect(try await code(isConnected, [0, 0, 0, 1, 0xff]) == 5000, "no packet")
+            }
+            #expect(try await code(false, ping) == 5000)
+            #expect(try await code(false, unknown) == 5000)
+            let device = try await SocketDevice.open(gateway)
+            try await device.sendConnect()
+            try await device.send(ByteBuffer(bytes: unknown))
+            try await device.send { $0.ping.number = 7 }
+            try await eventually("ignored", within: .seconds(5)) { device.received.contains { $0.pong.number == 7 } }
+            let stranger = try await SocketDevice.open(gateway)
+            try await stranger.send {
+                $0.connect.protocolVersion = 1
+                $0.connect.instanceID = "none"
+            }
+            #expect(try await stranger.closeCode() == 5001)
+        }
+    }
+
+    @Test("SEC11: a device that floods is closed with 2002 and told to wait; another device is answered meanwhile")
+    func flood() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.deviceFrames = 100
+        } _: { gateway in
+            let (flooder, other) = (try await SocketDevice.open(gateway), try await SocketDevice.open(gateway))
+            try await other.isServed()
+            try await flooder.sendConnect()
+            var pings = ByteBuffer()
+            for _ in 0..<2_000 { PacketEncoder.encode(.with { $0.ping.number = 1 }, into: &pings) }
+            try? await flooder.send(pings)
+            #expect(try await flooder.closeCode() == CloseCode.tooManyFrames.rawValue)
+            #expect((10_000...60_000).contains(flooder.received.last?.close.retryAfterMs ?? 0))
+            let pongs = flooder.received.count { $0.pong.number == 1 }
+            #expect(pongs < 1_000, "no more than is saved up, and owed")
+            try await other.send { $0.ping.number = 9 }
+            try await eventually("a pong", within: .seconds(5)) { other.received.contains { $0.pong.number == 9 } }
+        }
+    }
+
+    @Test("SEC11: of an app that floods with connects some are told 2001, and to come back later")
+    func appFlood() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.appConnects = 1
+        } _: { gateway in
+            for _ in 0..<4 { try await SocketDevice.open(gateway).isServed() }
+            let device = try await SocketDevice.open(gateway)
+            try await device.sendConnect()
+            #expect(try await device.closeCode() == CloseCode.overloaded.rawValue)
+            #expect((1_000...10_000).contains(device.received.last?.close.retryAfterMs ?? 0))
+        }
+    }
+}

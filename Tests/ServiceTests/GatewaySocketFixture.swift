@@ -1,0 +1,78 @@
+import BusMessages
+import DeviceProtocol
+import Foundation
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SwiftProtobuf
+import TestSupport
+
+@testable import Gateway
+@testable import ServiceKit
+
+/// A gateway on a socket without a broker: what devices meet up to their registration.
+struct GatewaySocketFixture: Sendable {
+    let port: Int
+    /// The file of the certificate authority.
+    let authority: String
+    let core: GatewayCore
+
+    /// Serves on a free port while the body runs; there is the app `w_app`.
+    static func serve(
+        _ change: (inout AdmissionLimits) -> Void = { _ in }, connectDeadline: Duration = .seconds(5),
+        _ body: (Self) async throws -> Void
+    ) async throws {
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "gateway-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let tls = try await serverContext(in: folder)
+        var limits = AdmissionLimits()
+        change(&limits)
+        let core = try core(limits, connectDeadline)
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try Arrival.accept(channel, core: core, servesFiles: false, tls: tls)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        try await body(
+            Self(
+                port: channel.localAddress?.port ?? 0, authority: folder.appending(path: "ca.pem").path, core: core))
+        try await channel.close()
+    }
+
+    private static func serverContext(in folder: URL) async throws -> NIOSSLContext {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../deploy/scripts/certificates.sh").standardizedFileURL
+        let made = try await Command.run(script, [folder.path], environment: ProcessInfo.processInfo.environment)
+        guard made.status == 0 else { throw Failure(made.output) }
+        func file(_ name: String) -> String { folder.appending(path: name).path }
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMFile(file("server.pem")).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(file: file("server.key"), format: .pem)))
+        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName]
+        return try NIOSSLContext(configuration: configuration)
+    }
+
+    private static func core(_ admission: AdmissionLimits, _ connectDeadline: Duration) throws -> GatewayCore {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let context = ServiceContext(
+            name: "test", settings: try Settings(ProcessSettings.keys, environment: ["MSS_HEALTH_PORT": "1"]),
+            logger: logger, health: HealthState())
+        let control = ControlConnection(context)
+        control.directory.take(
+            .with {
+                $0.version = 1
+                $0.instances = [
+                    .with {
+                        $0.instanceID = "w_app"
+                        $0.enabled = true
+                    }
+                ]
+            })
+        var limits = SessionLimits()
+        limits.connectDeadline = connectDeadline
+        return GatewayCore(gatewayID: "test", limits: limits, admission: admission, control: control, logger: logger)
+    }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import NIOCore
+import ServiceKit
+import SyncModel
+import Testing
+
+@testable import IngestAPI
+
+@Suite("Ingest: slow callers, and callers that send too much", .serialized)
+struct IngestFloodTests {
+    private typealias Case = IngestSmugglingCase
+
+    /// Resident kilobytes of this process.
+    private static func residentKilobytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(Int(line.filter(\.isNumber)))
+    }
+
+    @Test("SEC4: 100,000 small headers are answered 431, each time, and memory stays where it was")
+    func manyHeaders() async throws {
+        try await IngestServerFixture.serve { port in
+            let request =
+                "POST \(Case.target) HTTP/1.1\r\nHost: t\r\n" + String(repeating: "a: b\r\n", count: 100_000) + "\r\n"
+            func attack() async throws {
+                let answers = try await IngestServerFixture.exchange(port, request)
+                #expect(answers.map(\.status) == [431])
+            }
+            for _ in 0..<3 { try await attack() }
+            let before = try Self.residentKilobytes()
+            for _ in 0..<30 { try await attack() }
+            // Kept, they would be 18 MB of headers; other tests of this process allocate too.
+            #expect(try Self.residentKilobytes() - before < 150_000)
+        }
+    }
+
+    @Test("SEC4: no compressed request is read: 415, whatever the encoding, and nothing is stored")
+    func compressed() async throws {
+        let submission = StubSubmission()
+        try await IngestServerFixture.serve(submission: submission) { port in
+            for encoding in ["gzip", "deflate", "br", "zstd", "x-gzip", "UTF-8, gzip", "identity, gzip"] {
+                let answers = try await IngestServerFixture.exchange(
+                    port, Case.push("Content-Encoding: \(encoding)\r\n") + Case.smuggled)
+                #expect(answers.map(\.status) == [415], "\(encoding)")
+            }
+        }
+        #expect(submission.pushes.isEmpty)
+    }
+
+    // MARK: Slow callers
+
+    private static let short: ConnectionLimits = {
+        var limits = ConnectionLimits()
+        limits.head = .milliseconds(300)
+        limits.body = .milliseconds(300)
+        limits.linger = .milliseconds(200)
+        return limits
+    }()
+
+    /// Sends the first text, then a byte every 20 ms until the server ends the connection.
+    private func drip(_ port: Int, _ first: String, then byte: String = "x") async throws -> [IngestRawAnswer] {
+        try await IngestServerFixture.blocking {
+            let connection = try IngestRawConnection(port: port)
+            connection.send(first)
+            for _ in 0..<500 {
+                if connection.isReadable(within: 20) {
+                    guard connection.readSome() else { return connection.answers }
+                } else {
+                    connection.send(byte)
+                }
+            }
+            Issue.record("10 s of dripping were taken")
+            return connection.answers
+        }
+    }
+
+    @Test("SEC3: an answer that comes before the end of the body gives the rest of it no more time")
+    func earlyAnswer() async throws {
+        try await IngestServerFixture.serve(limits: Self.short) { port in
+            // The trace takes no body and is answered at once; the description too.
+            for target in ["/openapi.json", "/webapi/sync/trace?instanceId=w_app"] {
+                let answers = try await drip(
+                    port, "GET \(target) HTTP/1.1\r\nHost: t\r\nContent-Length: 60000\r\n\r\n")
+                #expect(answers.count == 1, "\(target)")
+            }
+        }
+    }
+
+    @Test("SEC3: part of a head behind another request has no more time than any head")
+    func pipelined() async throws {
+        try await IngestServerFixture.serve(limits: Self.short) { port in
+            for part in ["GET /", "\r\nGET /", "POST \(Case.target) HTTP/1.1\r\nX-A: "] {
+                let answers = try await drip(port, Case.push() + part)
+                #expect(answers.map(\.status) == [200, 408], "\(part)")
+            }
+        }
+    }
+
+    @Test("SEC3: empty lines between requests keep no connection open")
+    func emptyLines() async throws {
+        try await IngestServerFixture.serve(limits: Self.short) { port in
+            let answers = try await drip(port, Case.push(), then: "\r\n")
+            #expect(answers.first?.status == 200)
+        }
+    }
+
+    // MARK: Too much
+
+    @Test("SEC3: a source at its limit of connections is told so; one that ends makes room")
+    func sourceConnections() async throws {
+        var limits = ConnectionLimits()
+        limits.sourceConnections = 3
+        try await IngestServerFixture.serve(limits: limits) { port in
+            try await IngestServerFixture.blocking {
+                var slow = try (0..<3).map { _ in try IngestRawConnection(port: port) }
+                // Served once, so that the server has taken them all.
+                for connection in slow {
+                    connection.send(Case.push())
+                    #expect(connection.isReadable(within: 5_000))
+                }
+                let refused = try IngestRawConnection(port: port)
+                #expect(refused.readToEnd())
+                #expect(refused.answers.map(\.status) == [503])
+                #expect(refused.answers.first?.fields["retry-after"] != nil)
+                #expect(refused.answers.first?.refusalFlaw == nil)
+                slow.removeLast()
+                var isServed = false
+                for _ in 0..<100 where !isServed {
+                    let next = try IngestRawConnection(port: port)
+                    next.send(Case.push("Connection: close\r\n"))
+                    _ = next.readToEnd()
+                    isServed = next.answers.map(\.status) == [200]
+                }
+                #expect(isServed)
+            }
+        }
+    }
+
+    @Test("SEC8, SEC11: an app above its rate is answered 429 with Retry-After; another app's pushes are stored")
+    func appRate() async throws {
+        let submission = StubSubmission()
+        var directory = StubDirectory()
+        directory.add(instance: "other", isEnabled: true)
+        try await IngestServerFixture.serve(submission: submission, directory: directory, pushesPerSecond: 1) { port in
+            let push = Case.push("Connection: close\r\n")
+            var answers: [IngestRawAnswer] = []
+            for _ in 0..<20 { answers += try await IngestServerFixture.exchange(port, push) }
+            #expect(answers.prefix(4).map(\.status) == [200, 200, 200, 200])
+            let refused = try #require(answers.last)
+            #expect(refused.status == 429 && refused.fields["retry-after"] != nil)
+            #expect(refused.refusalFlaw == nil)
+            let other = try await IngestServerFixture.exchange(port, push.replacing("w_app", with: "other"))
+            #expect(other.map(\.status) == [200])
+        }
+        #expect(submission.pushes.count < 20)
+    }
+
+    @Test("SEC11: a batch that is larger than what an app may send at once is stored, and paid back before the next")
+    func batches() {
+        let (rates, app, now) = (AppRates(perSecond: 10), InstanceID("w_app"), ContinuousClock.now)
+        func take(_ count: Int, _ seconds: Double) -> Bool {
+            rates.take(count, of: app, at: now + .seconds(seconds))
+        }
+        #expect(take(500, 0))
+        #expect(!take(1, 3))
+        #expect(take(1, 4.2))
+    }
+
+    // MARK: Errors
+
+    @Test("SEC19: health and metrics are not on the API's port")
+    func otherPages() async throws {
+        try await IngestServerFixture.serve { port in
+            for path in ["/metrics", "/livez", "/readyz", "/", "/admin", "/debug/pprof", "/webapi/../metrics"] {
+                let answers = try await IngestServerFixture.exchange(
+                    port, "GET \(path) HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n")
+                #expect(answers.map(\.status) == [404], "\(path)")
+                #expect(answers.first?.refusalFlaw == nil, "\(path)")
+            }
+        }
+    }
+
+    @Test("SEC19: while it drains, each call is answered 503 in the API's form")
+    func draining() async throws {
+        let health = HealthState()
+        health.drain()
+        try await IngestServerFixture.serve(health: health) { port in
+            for request in [Case.push(), "GET /webapi/sync/trace?instanceId=w_app HTTP/1.1\r\nHost: t\r\n\r\n"] {
+                let answers = try await IngestServerFixture.exchange(port, request)
+                #expect(answers.map(\.status) == [503])
+                #expect(answers.first?.refusalFlaw == nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import DeviceProtocol
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SwiftProtobuf
+import Synchronization
+import TestSupport
+
+/// A device's connection to a gateway of a test, from an address of loopback of its choice.
+final class SocketDevice: Sendable {
+    private let channel: any Channel
+    private let frames: Frames
+
+    /// What came.
+    private final class Frames: ChannelInboundHandler, Sendable {
+        typealias InboundIn = Mss_Device_V1_Packet
+        let received = Mutex<[Mss_Device_V1_Packet]>([])
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let packet = Self.unwrapInboundIn(data)
+            received.withLock { $0.append(packet) }
+        }
+
+        /// How a connection breaks does not matter here.
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private init(channel: any Channel, frames: Frames) {
+        self.channel = channel
+        self.frames = frames
+    }
+
+    /// Connects; with an authority over TLS, whose handshake need not be done yet.
+    static func open(
+        _ gateway: GatewaySocketFixture, from source: String = "127.0.0.1", isTLS: Bool = true
+    ) async throws -> SocketDevice {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .file(gateway.authority)
+        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
+        let tls = try NIOSSLContext(configuration: configuration)
+        let frames = Frames()
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(to: SocketAddress(ipAddress: source, port: 0))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    if isTLS { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: nil)) }
+                    try pipeline.addHandler(
+                        ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)))
+                    try pipeline.addHandler(frames)
+                }
+            }
+            .connect(host: "127.0.0.1", port: gateway.port).get()
+        return SocketDevice(channel: channel, frames: frames)
+    }
+
+    /// Sends a frame.
+    func send(_ fill: (inout Mss_Device_V1_Packet) -> Void) async throws {
+        var buffer = ByteBuffer()
+        PacketEncoder.encode(.with(fill), into: &buffer)
+        try await send(buffer)
+    }
+
+    /// Sends bytes.
+    func send(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes) }
+
+    /// Sends the first frame, of an app that there is.
+    func sendConnect() async throws {
+        try await send {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "w_app"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+        }
+    }
+
+    /// Whether the gateway answers a ping: it took the `Connect`.
+    func isServed() async throws {
+        try await sendConnect()
+        try await send { $0.ping.number = 7 }
+        try await eventually("a pong; there is \(received)", within: .seconds(10)) {
+            received.contains { $0.pong.number == 7 }
+        }
+    }
+
+    /// Waits for the end; the code of the last frame, if that was a Close.
+    @discardableResult
+    func closeCode() async throws -> UInt32? {
+        try await eventually("closed; there is \(received)", within: .seconds(10)) { !channel.isActive }
+        guard case .close(let close)? = received.last?.body else { return nil }
+        return close.code
+    }
+
+    /// Whether the connection stands.
+    var isOpen: Bool { channel.isActive }
+
+    /// Frames so far.
+    var received: [Mss_Device_V1_Packet] { frames.received.withLock { $0 } }
+
+    func close() async throws { try await channel.close() }
+}
