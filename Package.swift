@@ -135,7 +135,7 @@ let services: [Target] = [
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
             "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
+            argumentParser, asyncHTTPClient, crypto, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
             unixSignals,
         ],
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
@@ -169,7 +169,8 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AMQP", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "TestSupport", lifecycle, logging,
+            "AMQP", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "TestSupport", lifecycle,
+            logging,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(

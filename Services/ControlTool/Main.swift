@@ -9,5 +9,6 @@ struct ControlTool: AsyncParsableCommand {
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, ApplyCommand.self, PushCommand.self,
             PushGlobalCommand.self, RecallCommand.self, ExplainCommand.self, DevicesCommand.self,
             DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
+            BrokerDefinitionsCommand.self,
         ])
 }

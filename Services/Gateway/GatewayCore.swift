@@ -161,7 +161,7 @@ final class GatewayCore: Sendable {
                 .with {
                     $0.correlation = notice.correlation
                     $0.taken.oplogIds = ids
-                }, to: replyTo)
+                }, to: replyTo, through: .taken)
         }
         tell(sessions) { machine, world in
             let actions = machine.noticed(notice, in: world)

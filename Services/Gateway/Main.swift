@@ -16,7 +16,7 @@ struct Main {
                 link.core?.received($0)
             }
             let control = ControlConnection(
-                context, extra: .notices(gatewayID: gatewayID), consumptions: [notices]
+                context, extra: .notices(gatewayID: gatewayID), consumptions: [notices], answers: .verdicts
             ) { link.core?.surroundingsChanged() }
             let core = GatewayCore(
                 gatewayID: gatewayID, limits: GatewaySettings.limits(settings),

@@ -36,7 +36,7 @@ struct OplogWriterService: Service {
                 consumption(AckWork.queue.rawValue, queues.ack),
                 consumption(ControlWork.queue.rawValue, queues.control),
                 consumption(OperationWork.queue.rawValue, queues.operation),
-            ], logger: logger)
+            ], answers: .taken, logger: logger)
         func lanes<Work: LaneWork>(
             _ count: Int, _ name: String, _ queue: WorkQueue<AMQPDelivery>, _ work: Work
         ) -> [@Sendable () async -> Void] {

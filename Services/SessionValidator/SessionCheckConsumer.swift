@@ -155,7 +155,7 @@ final class SessionCheckConsumer: Service, Sendable {
         reply.correlation = asker.correlation
         reply.validate = Mss_Bus_V1_ValidateReply(outcome, validFor: validFor)
         verdicts.count(outcome)
-        bus.reply(reply, to: asker.body.replyTo)
+        bus.reply(reply, to: asker.body.replyTo, through: CommandQueue.validate.answers)
         guard asker.body.answeredOne(), asker.body.isHeld else { return }
         held.withLock { $0 -= 1 }
         bus.settle([asker.body.delivery], as: .accepted)

@@ -196,7 +196,7 @@ package final class AMQPClient: Service, Sendable {
             case .returned(let exchange, let routingKey, let body):
                 let route = AMQPRoute(
                     exchange: exchange, routingKey: routingKey, expiration: nil, isPersistent: false,
-                    isMandatory: true, wantsReply: false)
+                    isMandatory: true, replyTo: nil)
                 events.onReturned(route, body)
             case .confirmed(let tag, let multiple, let isAck):
                 confirmations += state.ledger.settled(tag, multiple: multiple).map { ($0, isAck) }

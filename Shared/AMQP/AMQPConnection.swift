@@ -14,7 +14,6 @@ final class AMQPConnection {
         case blocked(Bool)
     }
 
-    static let repliesQueue = "amq.rabbitmq.reply-to"
     private static let mainChannel: UInt16 = 1
     private static let confirmChannel: UInt16 = 2
     private static let repliesTag = "replies"
@@ -159,7 +158,7 @@ final class AMQPConnection {
 
     /// Begins to consume; consumer `n` of the incoming deliveries is `consumptions[n]`.
     func consume(_ consumptions: [AMQPConsumption]) throws(AMQPError) {
-        _ = withBytes(Self.repliesQueue, Self.repliesTag) { queue, tag in
+        _ = withBytes(AMQPRoute.straightBack, Self.repliesTag) { queue, tag in
             amqp_basic_consume(state, Self.mainChannel, queue, tag, 0, 1, 0, amqp_empty_table)
         }
         try check("consume replies")
@@ -357,9 +356,9 @@ private struct RouteBytes {
             properties._flags |= UInt32(AMQP_BASIC_EXPIRATION_FLAG)
             properties.expiration = amqp_cstring_bytes(strdup(String(expiration.milliseconds)))
         }
-        if route.wantsReply {
+        if let replyTo = route.replyTo {
             properties._flags |= UInt32(AMQP_BASIC_REPLY_TO_FLAG)
-            properties.reply_to = amqp_cstring_bytes(strdup(AMQPConnection.repliesQueue))
+            properties.reply_to = amqp_cstring_bytes(strdup(replyTo))
         }
         self.properties = properties
     }

@@ -8,18 +8,21 @@ package struct AMQPRoute: Hashable, Sendable {
     package var isPersistent: Bool
     /// A message that no queue takes comes back (`onReturned`).
     package var isMandatory: Bool
-    /// Names this connection's direct reply-to queue.
-    package var wantsReply: Bool
+    /// Where the consumer's answer is to go; nil: none is expected.
+    package var replyTo: String?
+
+    /// The name under which a connection's own answers come straight back (RabbitMQ: direct reply-to).
+    package static let straightBack = "amq.rabbitmq.reply-to"
 
     package init(
         exchange: String, routingKey: String, expiration: Duration?, isPersistent: Bool, isMandatory: Bool,
-        wantsReply: Bool
+        replyTo: String?
     ) {
         self.exchange = exchange
         self.routingKey = routingKey
         self.expiration = expiration
         self.isPersistent = isPersistent
         self.isMandatory = isMandatory
-        self.wantsReply = wantsReply
+        self.replyTo = replyTo
     }
 }

@@ -1,4 +1,4 @@
-/// A shared queue of commands with competing consumers; answers go to the queue that the command names.
+/// A shared queue of commands with competing consumers; answers go to where the command says.
 package enum CommandQueue: String, Sendable, CaseIterable {
     /// Ingest to oplog writer: store and number.
     case append = "mss.append"
@@ -26,6 +26,13 @@ package enum CommandQueue: String, Sendable, CaseIterable {
 
     /// Bodies that may wait; the broker refuses more, so that an outage cannot fill its memory.
     package var maxBodies: Int { 10_000 }
+
+    /// The exchange that leads to this queue alone, so that the right to send commands is one for each queue: on the
+    /// default exchange it is one for all of them.
+    package var exchange: String { Topology.exchange(to: rawValue) }
+
+    /// How answers come back; nil: straight, to the connection that asked.
+    package var answers: AnswerExchange? { self == .validate ? .verdicts : nil }
 }
 
 /// Names of exchanges and queues that are no command queues.
@@ -40,6 +47,9 @@ package enum Topology {
     package static let factsQueue = "mss.facts"
     /// Where facts go that the aggregator cannot read.
     package static let deadFactsQueue = "mss.facts.dead"
+
+    /// The direct exchange in front of a queue; its bindings have the empty key.
+    package static func exchange(to queue: String) -> String { "mss.to." + queue.dropFirst("mss.".count) }
 
     /// The exclusive queue of one gateway.
     package static func noticesQueue(gatewayID: String) -> String { "mss.notices.\(gatewayID)" }

@@ -1,5 +1,5 @@
 package import AMQP
-import BusMessages
+package import BusMessages
 import Foundation
 
 /// A bus whose control data is kept current: what a process has that is no oplog writer.
@@ -8,11 +8,12 @@ package struct ControlConnection: Sendable {
     package let directory: ControlDirectory
 
     /// - Parameters:
-    ///   - extra: queues of this process beside the shared ones.
+    ///   - extra: queues of this process beside that of its control changes.
+    ///   - answers: the answers that it asks for and that do not come straight back.
     ///   - onLoaded: called after every snapshot of the control data that was taken over.
     package init(
         _ context: ServiceContext, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption] = [],
-        onLoaded: @escaping @Sendable () -> Void = {}
+        answers: AnswerExchange? = nil, onLoaded: @escaping @Sendable () -> Void = {}
     ) {
         let processID = UUID().uuidString
         let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -21,7 +22,7 @@ package struct ControlConnection: Sendable {
         bus = MessageBus(
             configuration: AMQPConfiguration(context.settings, connectionName: context.name),
             extra: extra.adding(.controlChanges(processID: processID)), consumptions: consumptions + [changes],
-            logger: context.logger)
+            answers: answers, logger: context.logger)
         let health = context.health
         health.set("amqp", isReady: false)
         health.set("control", isReady: false)

@@ -1,5 +1,6 @@
 package import AMQP
 package import BusMessages
+import Foundation
 package import Logging
 import ServiceLifecycle
 import SwiftProtobuf
@@ -10,23 +11,38 @@ package final class MessageBus: Service, Sendable {
     private let client: AMQPClient
     private let ledger = RequestLedger()
     private let connectionListeners: ConnectionListeners
+    /// The key of the answers that do not come straight back; nil: this process asks for none.
+    private let answerKey: String?
     private let logger: Logger
 
     /// Describes the connection; nothing happens before `run`.
     ///
     /// - Parameters:
-    ///   - extra: queues of this process beside the shared topology: its notices, its control changes.
-    ///   - consumptions: what it consumes; handlers run on the connection's thread and must not block.
+    ///   - extra: exclusive queues of this process: its notices, its control changes.
+    ///   - consumptions: what it consumes; handlers run on the connection's thread and must not block. Command queues
+    ///     among them are declared.
+    ///   - answers: the answers that it asks for and that do not come straight back.
     package init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
-        logger: Logger
+        answers: AnswerExchange? = nil, logger: Logger
     ) {
         let ledger = ledger
+        var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
+        var consumptions = consumptions
+        let processID = UUID().uuidString
+        if let answers {
+            topology = topology.adding(.answers(answers, processID: processID))
+            consumptions.append(
+                AMQPConsumption(queue: answers.queue(processID: processID), prefetch: nil) { deliveries in
+                    Self.complete(deliveries.map(\.body), in: ledger, logger: logger)
+                })
+        }
+        answerKey = answers == nil ? nil : processID
         let listeners = ConnectionListeners()
         self.logger = logger
         connectionListeners = listeners
         client = AMQPClient(
-            configuration: configuration, topology: .shared.adding(extra), consumptions: consumptions,
+            configuration: configuration, topology: topology, consumptions: consumptions,
             events: AMQPEvents(
                 onConnected: { listeners.tell(isConnected: true) },
                 onDisconnected: {
@@ -35,7 +51,7 @@ package final class MessageBus: Service, Sendable {
                 },
                 onReplies: { bodies in Self.complete(bodies, in: ledger, logger: logger) },
                 onReturned: { route, _ in
-                    logger.warning("no queue took a message", metadata: ["routingKey": "\(route.routingKey)"])
+                    logger.warning("no queue took a message", metadata: ["exchange": "\(route.exchange)"])
                 }), logger: logger)
     }
 
@@ -74,7 +90,7 @@ package final class MessageBus: Service, Sendable {
         let timeout = timeout ?? queue.timeout
         let correlation = ledger.open(deadline: .now + timeout, completion)
         do throws(AMQPError) {
-            try client.send(E.body([build(correlation)]), on: .command(queue))
+            try client.send(E.body([build(correlation)]), on: route(to: queue))
         } catch {
             ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
         }
@@ -103,7 +119,7 @@ package final class MessageBus: Service, Sendable {
             let numbers = (0..<count).map { index in ledger.open(deadline: deadline) { replies.add($0, at: index) } }
             do throws(AMQPError) {
                 try client.send(
-                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: .command(queue))
+                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue))
             } catch {
                 let failure = BusError(.unavailable, error.message)
                 for number in numbers { ledger.close(number, with: .failure(failure)) }
@@ -111,12 +127,17 @@ package final class MessageBus: Service, Sendable {
         }
     }
 
-    /// Answers a command; dropped when the broker is away, since the caller's deadline covers that.
-    package func reply(_ reply: Mss_Bus_V1_Reply, to queue: String) {
-        let route = AMQPRoute(
-            exchange: "", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: false,
-            wantsReply: false)
-        sendOrLog(Mss_Bus_V1_Replies.body([reply]), on: route)
+    private func route(to queue: CommandQueue) -> AMQPRoute {
+        .command(queue, replyTo: queue.answers == nil ? AMQPRoute.straightBack : answerKey)
+    }
+
+    /// Answers; dropped when the broker is away, since the caller's deadline covers that.
+    ///
+    /// - Parameters:
+    ///   - key: what the command or notice said.
+    ///   - exchange: nil: straight back.
+    package func reply(_ reply: Mss_Bus_V1_Reply, to key: String, through exchange: AnswerExchange? = nil) {
+        sendOrLog(Mss_Bus_V1_Replies.body([reply]), on: .answer(to: key, through: exchange))
     }
 
     /// Tells one gateway; a lost notice is found by its sweep (design §1).
@@ -134,7 +155,7 @@ package final class MessageBus: Service, Sendable {
         let correlation = ledger.open(deadline: .now + timeout, completion)
         do throws(AMQPError) {
             let body = Mss_Bus_V1_GatewayNotices.body([build(correlation)])
-            try client.send(body, on: .notices(gateway, wantsReply: true))
+            try client.send(body, on: .notices(gateway, replyTo: answerKey))
         } catch {
             ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
         }

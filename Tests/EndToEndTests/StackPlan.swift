@@ -21,18 +21,25 @@ struct StackPlan: Sendable {
         self.root = root
         self.folder = folder
         // RabbitMQ takes the two ports after its own.
-        rabbitPort = ports[0]
+        let rabbitPort = ports[0]
+        self.rabbitPort = rabbitPort
         postgresPort = ports[3]
         let tenantPort = ports[4]
         canaryTenantPort = ports[23]
-        // The servers are the default ones, without passwords and TLS.
+        // The database is the default one, without passwords, and neither server has TLS.
         let base = [
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
             "MSS_ENVIRONMENT": "development",
         ]
-        let amqp = ["MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": "guest", "MSS_AMQP_PASSWORD": "guest"]
+        let secrets = folder.appending(path: "secrets")
+        func amqp(_ user: String) -> [String: String] {
+            [
+                "MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": user,
+                "MSS_AMQP_PASSWORD_FILE": secrets.appending(path: "amqp_\(user)").path,
+            ]
+        }
         let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
-        toolEnvironment = base.merging(amqp) { $1 }.merging(postgres) { $1 }
+        toolEnvironment = base.merging(amqp("tool")) { $1 }.merging(postgres) { $1 }
         let scripts = root.appending(path: "deploy/scripts")
         servers = [
             Supervised(
@@ -54,7 +61,9 @@ struct StackPlan: Sendable {
         func port() -> Int { next.next() ?? 0 }
         func add(_ name: String, _ executable: String, _ settings: [String: String]) {
             healthPorts.append(port())
-            let environment = base.merging(amqp) { $1 }.merging(settings) { $1 }
+            // writer-1 is the writer's user.
+            let tier = String(name.prefix { $0 != "-" })
+            let environment = base.merging(amqp(tier)) { $1 }.merging(settings) { $1 }
                 .merging(["MSS_HEALTH_PORT": "\(healthPorts.last ?? 0)", "MSS_LOG_FORMAT": "json"]) { $1 }
             services.append(
                 Supervised(
@@ -102,8 +111,21 @@ struct StackPlan: Sendable {
         try await run(
             scripts.appending(path: "postgres.sh"),
             ["init", folder.appending(path: "postgres").path, "\(postgresPort)"])
+        let secrets = folder.appending(path: "secrets")
+        try FileManager.default.createDirectory(at: secrets, withIntermediateDirectories: true)
+        for tier in ["ingest", "writer", "gateway", "validator", "statistics", "tool"] {
+            try UUID().uuidString.write(
+                to: secrets.appending(path: "amqp_\(tier)"), atomically: true, encoding: .utf8)
+        }
+        let tool = Self.binaries.appending(path: "mssctl")
+        let printed = try await Command.run(
+            tool, ["broker-definitions", "--passwords", secrets.path], environment: toolEnvironment)
+        guard printed.status == 0 else { throw Failure("mssctl broker-definitions: \(printed.output)") }
+        let definitions = folder.appending(path: "definitions.json")
+        try printed.output.write(to: definitions, atomically: true, encoding: .utf8)
         try await run(
-            scripts.appending(path: "rabbitmq.sh"), ["init", folder.appending(path: "rabbitmq").path, "\(rabbitPort)"])
+            scripts.appending(path: "rabbitmq.sh"),
+            ["init", folder.appending(path: "rabbitmq").path, "\(rabbitPort)", definitions.path])
         try await run(scripts.appending(path: "certificates.sh"), [folder.appending(path: "tls").path])
     }
 

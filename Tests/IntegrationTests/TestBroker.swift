@@ -28,7 +28,7 @@ final class TestBroker: Sendable {
 
     static func route(to queue: String) -> AMQPRoute {
         AMQPRoute(
-            exchange: "", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: true, wantsReply: false)
+            exchange: "", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: true, replyTo: nil)
     }
 
     var route: AMQPRoute { Self.route(to: queue) }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Heartbeat, backOff, closeGroup, compareBatch, ladderStep } from '../../Services/Gateway/Web/mss-client.js';
+import { Heartbeat, backOff, closeGroup, compareBatch, ladderStep, storeName } from
+  '../../Services/Gateway/Web/mss-client.js';
 
 test('a batch is known, new, or shows a gap', () => {
   const table = [[0, 4, 5, 'known'], [0, 5, 5, 'known'], [0, 6, 5, 'new'], [5, 6, 5, 'new'], [6, 7, 5, 'gap']];
@@ -47,4 +48,10 @@ test('the interval grows while pings are answered, up to its bound, and shrinks 
   heartbeat.foundDead();
   heartbeat.begin({ heartbeatSeconds: 60, maxHeartbeatSeconds: 100 });
   assert.equal(heartbeat.seconds, 50);
+});
+
+test('SEC10: devices whose ids run into each other when joined have stores of their own', () => {
+  const ids = ['a', 'b', 'c', 'a:b', 'b:c', ':', '","', '["a"', 'a"', '\\'];
+  const names = ids.flatMap((instance) => ids.map((device) => storeName(instance, device)));
+  assert.equal(new Set(names).size, ids.length ** 2);
 });

@@ -8,7 +8,7 @@ import Testing
 
     private static func route(_ key: String) -> AMQPRoute {
         AMQPRoute(
-            exchange: "", routingKey: key, expiration: nil, isPersistent: false, isMandatory: false, wantsReply: false)
+            exchange: "", routingKey: key, expiration: nil, isPersistent: false, isMandatory: false, replyTo: nil)
     }
 
     @Test("bodies of one route leave as one, in order; routes leave in the order in which they began to wait")

@@ -7,7 +7,16 @@ missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+# Older ones have known holes (CVE-2023-35789 and those of 2026); another distribution numbers its own repairs.
+check_versions() {
+    local version
+    version=$(dpkg-query -W -f '${Version}' librabbitmq4 2>/dev/null) || return 0
+    [[ "$version" != *deb12* ]] || dpkg --compare-versions "$version" ge 0.11.0-1+deb12u3 || {
+        echo "librabbitmq4 $version has known holes; install 0.11.0-1+deb12u3 or newer: apt-get upgrade librabbitmq4" >&2
+        exit 69
+    }
+}
+[ ${#missing[@]} -gt 0 ] || { check_versions; exit 0; }
 if [ "$(id -u)" != 0 ]; then
     echo "missing packages; install them with: sudo apt-get install ${missing[*]}" >&2
     exit 69
@@ -18,3 +27,4 @@ log=$(mktemp)
 install() { apt-get install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1; }
 install || { apt-get update > "$log" 2>&1 && install; } || { cat "$log" >&2; exit 69; }
 rm -f "$log"
+check_versions

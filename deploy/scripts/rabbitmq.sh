@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
-#   rabbitmq.sh init DIR PORT [PASSWORD]   write its configuration; the user is mss with the password, or guest
+#   rabbitmq.sh init DIR PORT [DEFINITIONS]   write its configuration; users, their rights, exchanges and queues are those
+#                                      of the file (mssctl broker-definitions), or the user is guest
 #   rabbitmq.sh tls DIR TLS                from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
@@ -26,8 +27,11 @@ server() { # the package's own wrapper in the PATH changes user and loses HOME
 
 case $verb in
 init)
+    port=${3:?PORT is missing} definitions=${4:-}
+    # Loaded at every start: a newer build may bring others.
+    mkdir -p "$dir"
+    [ -z "$definitions" ] || install -m 600 "$definitions" "$dir/definitions.json"
     [ -f "$dir/port" ] && exit 0
-    port=${3:?PORT is missing} password=${4:-}
     [ -d "$(server)" ] || { echo "RabbitMQ is missing: apt-get install rabbitmq-server" >&2; exit 69; }
     umask 077
     mkdir -p "$dir/home" "$dir/data" "$dir/log"
@@ -37,10 +41,8 @@ init)
 listeners.tcp.1 = 127.0.0.1:$port
 log.file.level = warning
 disk_free_limit.absolute = 200MB
-default_user = ${password:+mss}
-default_pass = $password
 CONF
-    [ -n "$password" ] || sed -i '/^default_/d' "$dir/rabbitmq.conf"
+    [ -z "$definitions" ] || echo "load_definitions = $dir/definitions.json" >> "$dir/rabbitmq.conf"
     echo "$port" > "$dir/port"
     ;;
 tls)

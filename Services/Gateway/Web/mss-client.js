@@ -419,6 +419,9 @@ export class IndexedDBStore {
 // A channel is {scope, kind, bizType}; the scope is the user id, or '' for the device's own channels. Ids are padded
 // so that keys of one channel sort as its ids do.
 const channelKey = ({ scope, kind, bizType }) => JSON.stringify([scope, kind, bizType]);
+
+/** The name of a device's database and lock: ids may hold any character, so none stands between them by itself. */
+export const storeName = (instanceId, deviceId) => JSON.stringify(['mss', instanceId, deviceId]);
 const entryKey = ({ scope, kind, bizType }, id) => JSON.stringify([scope, kind, bizType, String(id).padStart(19, '0')]);
 const compareKeys = ([a], [b]) => (a < b ? -1 : 1);
 
@@ -1009,7 +1012,7 @@ export class SyncClient extends EventTarget {
       return;
     }
     const run = this.#run = { stop: new AbortController(), release: () => {} };
-    const name = `mss:${this.#options.instanceId}:${this.#deviceId}`;
+    const name = storeName(this.#options.instanceId, this.#deviceId);
     const release = await this.#acquire(name, run);
     if (!release || this.#run !== run) return release?.();
     run.release = release;

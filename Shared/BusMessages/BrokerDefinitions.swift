@@ -1,0 +1,114 @@
+package import Foundation
+
+/// What a broker of ours holds before the first process connects: a user for each tier, and what no tier may declare,
+/// in the form that RabbitMQ loads when it starts (`load_definitions`).
+///
+/// A broker that lost its data is whole again with these: the users come with them, so nothing is gained by having
+/// processes declare the exchanges. Command queues are not among them; their consumers declare them.
+package struct BrokerDefinitions: Encodable {
+    private struct User: Encodable {
+        let name: String
+        let password_hash: String
+        let hashing_algorithm = "rabbit_password_hashing_sha256"
+        let tags: [String] = []
+    }
+
+    private struct VirtualHost: Encodable {
+        let name: String
+    }
+
+    private struct Permission: Encodable {
+        let user: String
+        let vhost: String
+        let configure: String
+        let write: String
+        let read: String
+    }
+
+    private struct Exchange: Encodable {
+        let name: String
+        let vhost: String
+        let type: String
+        let durable = true
+        let auto_delete = false
+        let `internal` = false
+        let arguments: [String: String] = [:]
+    }
+
+    private struct Queue: Encodable {
+        let name: String
+        let vhost: String
+        let durable = true
+        let auto_delete = false
+        let arguments: [String: Argument]
+    }
+
+    private struct Binding: Encodable {
+        let source: String
+        let vhost: String
+        let destination: String
+        let destination_type = "queue"
+        let routing_key = ""
+        let arguments: [String: String] = [:]
+    }
+
+    private enum Argument: Encodable {
+        case text(String)
+        case number(Int)
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .text(let text): try container.encode(text)
+            case .number(let number): try container.encode(number)
+            }
+        }
+    }
+
+    /// Facts that may wait; then producers keep theirs.
+    private static let factsMax = 1_000_000
+
+    private let users: [User]
+    private let vhosts: [VirtualHost]
+    private let permissions: [Permission]
+    private let exchanges: [Exchange]
+    private let queues: [Queue]
+    private let bindings: [Binding]
+
+    /// - Parameters:
+    ///   - virtualHost: which the processes name too, `MSS_AMQP_VHOST`.
+    ///   - passwordHashes: of every tier: base64 of four bytes of salt and the SHA-256 of salt and password (RabbitMQ:
+    ///     passwords).
+    package init(virtualHost: String, passwordHashes: [BusTier: String]) {
+        users = BusTier.allCases.map { User(name: $0.rawValue, password_hash: passwordHashes[$0] ?? "") }
+        vhosts = [VirtualHost(name: virtualHost)]
+        permissions = BusTier.allCases.map { tier in
+            let (configure, write, read) = tier.permissions
+            return Permission(user: tier.rawValue, vhost: virtualHost, configure: configure, write: write, read: read)
+        }
+        let durable = [Topology.factsQueue, Topology.deadFactsQueue]
+        let direct =
+            CommandQueue.allCases.map(\.exchange) + durable.map(Topology.exchange)
+            + AnswerExchange.allCases.map(\.rawValue) + [Topology.noticesExchange]
+        exchanges =
+            direct.map { Exchange(name: $0, vhost: virtualHost, type: "direct") }
+            + [Exchange(name: Topology.controlChangesExchange, vhost: virtualHost, type: "fanout")]
+        queues = [
+            Queue(
+                name: Topology.factsQueue, vhost: virtualHost,
+                arguments: [
+                    "x-max-length": .number(Self.factsMax), "x-overflow": .text("reject-publish"),
+                    "x-dead-letter-exchange": .text(Topology.exchange(to: Topology.deadFactsQueue)),
+                    "x-dead-letter-routing-key": .text(""),
+                ]), Queue(name: Topology.deadFactsQueue, vhost: virtualHost, arguments: [:]),
+        ]
+        bindings = durable.map { Binding(source: Topology.exchange(to: $0), vhost: virtualHost, destination: $0) }
+    }
+
+    /// The file's text.
+    package func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(self)
+    }
+}

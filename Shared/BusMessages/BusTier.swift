@@ -1,0 +1,65 @@
+/// The kinds of processes at the broker, each a user with the least rights (SEC10). Raw values are the users' names.
+package enum BusTier: String, Sendable, CaseIterable {
+    case ingest, writer, gateway, validator, statistics, tool
+
+    /// The command queues that it sends to.
+    private var sends: [CommandQueue] {
+        switch self {
+        case .ingest: [.append, .control, .operation]
+        case .gateway: [.session, .fetch, .ack, .control, .validate]
+        case .validator: [.control]
+        case .tool: [.control, .operation]
+        case .writer, .statistics: []
+        }
+    }
+
+    /// The command queues that it declares and consumes.
+    private var consumes: [CommandQueue] {
+        switch self {
+        case .writer: [.append, .session, .fetch, .ack, .control, .operation]
+        case .validator: [.validate]
+        case .ingest, .gateway, .statistics, .tool: []
+        }
+    }
+
+    /// Exchanges that it publishes to beside those of its commands.
+    private var publishes: [String] {
+        let facts = Topology.exchange(to: Topology.factsQueue)
+        return switch self {
+        // The default exchange, as the broker calls it in permissions: answers straight back.
+        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts]
+        case .gateway: [AnswerExchange.taken.rawValue, facts]
+        case .validator: [AnswerExchange.verdicts.rawValue]
+        case .ingest, .statistics, .tool: []
+        }
+    }
+
+    /// Exchanges to which it binds exclusive queues of its processes, which are named after them.
+    private var listens: [String] {
+        switch self {
+        case .ingest, .validator: [Topology.controlChangesExchange]
+        case .gateway: [Topology.noticesExchange, Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue]
+        case .writer: [AnswerExchange.taken.rawValue]
+        case .statistics, .tool: []
+        }
+    }
+
+    /// Its permissions as regular expressions over names of queues and exchanges (RabbitMQ: access control).
+    ///
+    /// Declaring and deleting is one right, so each has it for the queues alone that it consumes, whose messages are
+    /// in its hands anyway; exchanges and the durable queues come with the definitions. Binding takes writing to the
+    /// queue and reading from the exchange.
+    package var permissions: (configure: String, write: String, read: String) {
+        let own = consumes.map(\.rawValue).map(Self.exactly) + listens.map { Self.exactly($0 + ".") + ".+" }
+        let written = sends.map(\.exchange) + publishes
+        let read = consumes.map(\.exchange) + listens + (self == .statistics ? [Topology.factsQueue] : [])
+        return (
+            Self.pattern(own), Self.pattern(own + written.map(Self.exactly)),
+            Self.pattern(own + read.map(Self.exactly))
+        )
+    }
+
+    private static func exactly(_ name: String) -> String { name.replacing(".", with: "\\.") }
+
+    private static func pattern(_ names: [String]) -> String { "^(\(names.joined(separator: "|")))$" }
+}

@@ -1,0 +1,86 @@
+package import AMQP
+import BusMessages
+
+extension AMQPTopology {
+    /// What a process declares when it connects, so that a broker that came back empty is whole again: the command
+    /// queues that it consumes. Exchanges and durable queues come with the broker's definitions; no process may declare
+    /// or delete them (SEC10).
+    static func commands(_ queues: [CommandQueue]) -> AMQPTopology {
+        AMQPTopology(
+            queues: queues.map(AMQPQueue.commands),
+            bindings: queues.map { AMQPBinding(queue: $0.rawValue, exchange: $0.exchange, routingKey: "") })
+    }
+
+    /// The exclusive queue on which a gateway gets its notices.
+    package static func notices(gatewayID: String) -> AMQPTopology {
+        ofThisProcess(
+            Topology.noticesQueue(gatewayID: gatewayID), exchange: Topology.noticesExchange, routingKey: gatewayID)
+    }
+
+    /// The exclusive queue on which a process hears of control changes.
+    package static func controlChanges(processID: String) -> AMQPTopology {
+        ofThisProcess(
+            Topology.controlChangesQueue(processID: processID), exchange: Topology.controlChangesExchange,
+            routingKey: "")
+    }
+
+    /// The exclusive queue on which a process gets answers that do not come straight back.
+    static func answers(_ exchange: AnswerExchange, processID: String) -> AMQPTopology {
+        ofThisProcess(exchange.queue(processID: processID), exchange: exchange.rawValue, routingKey: processID)
+    }
+
+    private static func ofThisProcess(_ queue: String, exchange: String, routingKey: String) -> AMQPTopology {
+        AMQPTopology(
+            queues: [
+                AMQPQueue(
+                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil, messageTTL: nil,
+                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
+            ], bindings: [AMQPBinding(queue: queue, exchange: exchange, routingKey: routingKey)])
+    }
+
+    /// Both topologies together.
+    package func adding(_ other: AMQPTopology) -> AMQPTopology {
+        AMQPTopology(
+            exchanges: exchanges + other.exchanges, queues: queues + other.queues, bindings: bindings + other.bindings)
+    }
+}
+
+extension AMQPQueue {
+    fileprivate static func commands(_ queue: CommandQueue) -> AMQPQueue {
+        AMQPQueue(
+            name: queue.rawValue, durable: false, exclusive: false, autoDelete: false, maxLength: queue.maxBodies,
+            messageTTL: nil, deadLetterExchange: nil, deadLetterRoutingKey: nil)
+    }
+}
+
+extension AMQPRoute {
+    /// To a command queue.
+    ///
+    /// - Parameter replyTo: where the answer goes: this connection's direct queue, or a key of `queue.answers`.
+    static func command(_ queue: CommandQueue, replyTo: String?) -> AMQPRoute {
+        AMQPRoute(
+            exchange: queue.exchange, routingKey: "", expiration: queue.timeout, isPersistent: false,
+            isMandatory: true, replyTo: replyTo)
+    }
+
+    /// Back to whom asked.
+    static func answer(to key: String, through exchange: AnswerExchange?) -> AMQPRoute {
+        AMQPRoute(
+            exchange: exchange?.rawValue ?? "", routingKey: key, expiration: nil, isPersistent: false,
+            isMandatory: false, replyTo: nil)
+    }
+
+    static func notices(_ gatewayID: String, replyTo: String? = nil) -> AMQPRoute {
+        AMQPRoute(
+            exchange: Topology.noticesExchange, routingKey: gatewayID, expiration: nil, isPersistent: false,
+            isMandatory: false, replyTo: replyTo)
+    }
+
+    static let controlChanges = AMQPRoute(
+        exchange: Topology.controlChangesExchange, routingKey: "", expiration: nil, isPersistent: false,
+        isMandatory: false, replyTo: nil)
+
+    static let facts = AMQPRoute(
+        exchange: Topology.exchange(to: Topology.factsQueue), routingKey: "", expiration: nil, isPersistent: true,
+        isMandatory: true, replyTo: nil)
+}

@@ -1,0 +1,58 @@
+/// What each tier may do with each exchange and queue of the broker (SEC10); everything that does not stand here is
+/// refused. A new exchange or queue takes a row.
+enum BrokerRightsMatrix {
+    /// Who may publish to an exchange. The default exchange, which leads to every queue, is the empty name.
+    static let publish: [String: Set<String>] = [
+        "": ["writer"],
+        "mss.to.append": ["ingest"],
+        "mss.to.session": ["gateway"],
+        "mss.to.fetch": ["gateway"],
+        "mss.to.ack": ["gateway"],
+        "mss.to.control": ["ingest", "gateway", "validator", "tool"],
+        "mss.to.operation": ["ingest", "tool"],
+        "mss.to.validate": ["gateway"],
+        "mss.to.facts": ["writer", "gateway"],
+        "mss.to.facts.dead": [],
+        "mss.verdicts": ["validator"],
+        "mss.taken": ["gateway"],
+        "mss.notices": ["writer"],
+        "mss.control.changes": ["writer"],
+    ]
+
+    /// Who may take messages out of a queue.
+    static let consume: [String: Set<String>] = [
+        "mss.append": ["writer"],
+        "mss.session": ["writer"],
+        "mss.fetch": ["writer"],
+        "mss.ack": ["writer"],
+        "mss.control": ["writer"],
+        "mss.operation": ["writer"],
+        "mss.validate": ["validator"],
+        "mss.facts": ["statistics"],
+        "mss.facts.dead": [],
+        "mss.notices.x": ["gateway"],
+        "mss.control.changes.x": ["ingest", "gateway", "validator"],
+        "mss.verdicts.x": ["gateway"],
+        "mss.taken.x": ["writer"],
+    ]
+
+    /// Who may declare and delete a queue: nobody but those who consume it, and not the durable ones.
+    static let configure = consume.merging(["mss.facts": [], "stranger": []]) { $1 }
+
+    /// Who may have an exchange's messages in a queue of its own.
+    static let bind: [String: Set<String>] = [
+        "mss.to.append": ["writer"],
+        "mss.to.session": ["writer"],
+        "mss.to.fetch": ["writer"],
+        "mss.to.ack": ["writer"],
+        "mss.to.control": ["writer"],
+        "mss.to.operation": ["writer"],
+        "mss.to.validate": ["validator"],
+        "mss.to.facts": [],
+        "mss.to.facts.dead": [],
+        "mss.verdicts": ["gateway"],
+        "mss.taken": ["writer"],
+        "mss.notices": ["gateway"],
+        "mss.control.changes": ["ingest", "gateway", "validator"],
+    ]
+}

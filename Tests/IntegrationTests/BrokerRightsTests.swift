@@ -1,0 +1,96 @@
+import BusMessages
+import Foundation
+import TestSupport
+import Testing
+
+@testable import AMQP
+
+@Suite("Rights of the tiers at the broker", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
+struct BrokerRightsTests {
+    @Test("SEC10: each tier tries to publish, consume, declare and bind everywhere; what is not granted is refused")
+    func matrix() async throws {
+        try await OwnBroker.with { broker in
+            try Self.checkRows()
+            for tier in BusTier.allCases.map(\.rawValue) {
+                for (exchange, publishers) in BrokerRightsMatrix.publish {
+                    let isLet = try broker.lets(tier) { connection throws(AMQPError) in
+                        try OwnBroker.publish(to: exchange, on: connection)
+                    }
+                    #expect(isLet == publishers.contains(tier), "\(tier) publishes to \"\(exchange)\"")
+                    guard !exchange.isEmpty else { continue }
+                    let declares = try broker.lets(tier) { connection throws(AMQPError) in
+                        let same = AMQPExchange(name: exchange, kind: .direct, durable: true, autoDelete: false)
+                        try connection.declare(AMQPTopology(exchanges: [same]))
+                    }
+                    #expect(!declares, "\(tier) declares \(exchange)")
+                }
+                try Self.triesQueues(of: broker, as: tier)
+                try Self.triesBindings(of: broker, as: tier)
+            }
+        }
+    }
+
+    @Test("SEC10: a broker with our definitions has no default account, and none with a wrong password")
+    func accounts() async throws {
+        try await OwnBroker.with { broker in
+            for (user, password) in [("guest", "guest"), ("mss", ""), ("writer", "guess"), ("writer", "test")] {
+                let isLet = try broker.lets(user, password: password) { _ throws(AMQPError) in }
+                #expect(isLet == (user == "writer" && password == "test"), "\(user) \(password)")
+            }
+        }
+    }
+
+    /// Every name of the topology has its row.
+    private static func checkRows() throws {
+        let exchanges =
+            CommandQueue.allCases.map(\.exchange) + AnswerExchange.allCases.map(\.rawValue)
+            + [Topology.factsQueue, Topology.deadFactsQueue].map(Topology.exchange)
+            + [Topology.noticesExchange, Topology.controlChangesExchange]
+        #expect(Set(BrokerRightsMatrix.publish.keys) == Set(exchanges + [""]))
+        #expect(Set(BrokerRightsMatrix.bind.keys) == Set(exchanges))
+        let queues =
+            CommandQueue.allCases.map(\.rawValue) + AnswerExchange.allCases.map { $0.queue(processID: "x") }
+            + [Topology.factsQueue, Topology.deadFactsQueue, Topology.noticesQueue(gatewayID: "x")]
+            + [Topology.controlChangesQueue(processID: "x")]
+        #expect(Set(BrokerRightsMatrix.consume.keys) == Set(queues))
+    }
+
+    private static func triesQueues(of broker: OwnBroker, as tier: String) throws {
+        for (queue, consumers) in BrokerRightsMatrix.consume {
+            let isLet = try broker.lets(tier) { connection throws(AMQPError) in
+                try connection.consume([AMQPConsumption(queue: queue, prefetch: 1) { _ in }])
+            }
+            #expect(isLet == consumers.contains(tier), "\(tier) consumes from \(queue)")
+        }
+        for (queue, owners) in BrokerRightsMatrix.configure {
+            let isLet = try broker.lets(tier) { connection throws(AMQPError) in
+                try connection.declare(AMQPTopology(queues: [Self.queue(queue)]))
+            }
+            #expect(isLet == owners.contains(tier), "\(tier) declares \(queue)")
+        }
+    }
+
+    private static func triesBindings(of broker: OwnBroker, as tier: String) throws {
+        // To bind takes rights to both ends; each end is tried with an other end that the tier has, if it has one.
+        let own = BrokerRightsMatrix.configure.filter { $0.value.contains(tier) }.keys.sorted().first ?? "mss.facts"
+        let heard = BrokerRightsMatrix.bind.filter { $0.value.contains(tier) }.keys.sorted().first ?? "mss.notices"
+        func binds(_ queue: String, to exchange: String) throws -> Bool {
+            try broker.lets(tier) { connection throws(AMQPError) in
+                try connection.declare(
+                    AMQPTopology(bindings: [AMQPBinding(queue: queue, exchange: exchange, routingKey: "x")]))
+            }
+        }
+        for (exchange, listeners) in BrokerRightsMatrix.bind {
+            #expect(try binds(own, to: exchange) == listeners.contains(tier), "\(tier) listens to \(exchange)")
+        }
+        for (queue, owners) in BrokerRightsMatrix.configure {
+            #expect(try binds(queue, to: heard) == owners.contains(tier), "\(tier) fills \(queue) from \(heard)")
+        }
+    }
+
+    private static func queue(_ name: String) -> AMQPQueue {
+        AMQPQueue(
+            name: name, durable: false, exclusive: false, autoDelete: false, maxLength: nil, messageTTL: nil,
+            deadLetterExchange: nil, deadLetterRoutingKey: nil)
+    }
+}

@@ -1,0 +1,91 @@
+import BusMessages
+import Foundation
+import Glibc
+import TestSupport
+
+@testable import AMQP
+
+/// A broker of its own that has loaded our definitions; every user's password is `test`.
+struct OwnBroker {
+    let port: Int
+
+    /// Salt "salt" and password "test".
+    private static let passwordHash = "c2FsdBvBo2HxcJK8evSy+Cv5GU6p7iyknrLlPjn1Vbwe6u10"
+
+    /// Runs the body with a broker on a free port, in a temporary folder.
+    static func with(_ body: (OwnBroker) async throws -> Void) async throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let script = root.appending(path: "deploy/scripts/rabbitmq.sh")
+        // It takes the two ports after its own.
+        let port = try FreePorts.take(3)[0]
+        let folder = FileManager.default.temporaryDirectory.appending(path: "mss-broker-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let hashes = Dictionary(uniqueKeysWithValues: BusTier.allCases.map { ($0, passwordHash) })
+        let definitions = folder.appending(path: "given.json")
+        try BrokerDefinitions(virtualHost: "/", passwordHashes: hashes).json().write(to: definitions)
+        let environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
+        let made = try await Command.run(
+            script, ["init", folder.path, "\(port)", definitions.path], environment: environment)
+        guard made.status == 0 else { throw Failure("rabbitmq.sh init: \(made.output)") }
+        let node = Process()
+        node.executableURL = script
+        node.arguments = ["run", folder.path]
+        node.environment = environment
+        node.standardInput = FileHandle.nullDevice
+        node.standardOutput = FileHandle.nullDevice
+        node.standardError = FileHandle.nullDevice
+        try node.runWithOpenSignals()
+        var failure: (any Error)?
+        do {
+            try await eventually("a broker with definitions", within: .seconds(60)) {
+                (try? await Command.run(script, ["ready", folder.path], environment: environment).status) == 0
+            }
+            try await body(OwnBroker(port: port))
+        } catch {
+            failure = error
+        }
+        node.terminate()
+        node.waitUntilExit()
+        // The node's port mapper outlives it.
+        _ = try? await Command.run(
+            URL(fileURLWithPath: "/usr/bin/env"), ["epmd", "-port", "\(port + 2)", "-kill"], environment: environment)
+        if let failure { throw failure }
+    }
+
+    /// Whether the broker lets a user do something, on a connection of its own: a refusal closes the channel. What else
+    /// is wrong with it does not matter.
+    func lets(
+        _ user: String, password: String = "test", _ body: (AMQPConnection) throws(AMQPError) -> Void
+    ) throws -> Bool {
+        let configuration = AMQPConfiguration(host: "127.0.0.1", port: port, user: user, password: password)
+        let watchdog = Watchdog()
+        defer { watchdog.stop() }
+        do throws(AMQPError) {
+            let connection = try AMQPConnection(configuration, generation: 1, watchdog: watchdog)
+            defer { connection.close() }
+            try body(connection)
+            return true
+        } catch {
+            if error.message.contains("ACCESS_REFUSED") { return false }
+            guard ["NOT_FOUND", "PRECONDITION_FAILED"].contains(where: error.message.contains) else { throw error }
+            return true
+        }
+    }
+
+    /// Publishes and waits for the broker's word on it.
+    static func publish(to exchange: String, on connection: AMQPConnection) throws(AMQPError) {
+        let route = AMQPRoute(
+            exchange: exchange, routingKey: "nobody", expiration: nil, isPersistent: false, isMandatory: false,
+            replyTo: nil)
+        try connection.publish([1], on: route, confirmed: true)
+        while true {
+            if case .confirmed? = try connection.receive() { return }
+            var descriptor = pollfd(fd: connection.descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&descriptor, 1, 10_000) > 0 else {
+                throw AMQPError(code: .connection, message: "no word from the broker in 10 s")
+            }
+        }
+    }
+}
