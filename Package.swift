@@ -176,8 +176,9 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
-            "TestSupport", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
+            "AMQP", "BusMessages", "MobileSync", "MobileSyncLegacy", "LegacySamples", "DeviceProtocol", "SyncModel",
+            "TestSupport", "Credentials", protobuf, asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket,
+            logging, crypto,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

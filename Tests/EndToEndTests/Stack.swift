@@ -1,3 +1,4 @@
+import AMQP
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -43,6 +44,14 @@ final class Stack: Sendable {
     /// The service's database, to look into.
     func database() -> TestDatabase { TestDatabase("mss", port: plan.postgresPort) }
 
+    /// The tenants that are not as they should be, and where they lead to.
+    var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.forbiddenPort) }
+
+    /// The broker, for a test that speaks to a tier directly.
+    var broker: AMQPConfiguration {
+        AMQPConfiguration(host: "127.0.0.1", port: plan.rabbitPort, user: "guest", password: "guest")
+    }
+
     /// The answer to a GET.
     func get(_ url: String) async throws -> (status: UInt, body: String) {
         let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: url), timeout: .seconds(5))
@@ -80,7 +89,9 @@ final class Stack: Sendable {
             .deletingLastPathComponent()
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "mss-stack-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let plan = StackPlan(root: root, folder: folder, ports: try FreePorts.take(24))
+        let ports = try FreePorts.take(StackPlan.portCount)
+        let plan = StackPlan(
+            root: root, folder: folder, ports: ports, badTenants: try await StackPlan.badTenants(ports))
         try await plan.makeServersAndCertificate()
         var started: [Supervised] = []
         do {

@@ -14,10 +14,21 @@ struct StackPlan: Sendable {
     private let root: URL
     private let folder: URL
     let postgresPort: Int
-    private let rabbitPort: Int
+    /// Where bad tenants lead to, and nothing may arrive.
+    let forbiddenPort: Int
+    let badTenants: BadTenants
+    let rabbitPort: Int
     private let toolEnvironment: [String: String]
 
-    init(root: URL, folder: URL, ports: [Int]) {
+    /// Ports that a stack takes.
+    static let portCount = 25 + BadTenants.ports
+
+    /// Bad tenants on the last ports.
+    static func badTenants(_ ports: [Int]) async throws -> BadTenants {
+        try await BadTenants(port: ports[25], forbidden: ports[24])
+    }
+
+    init(root: URL, folder: URL, ports: [Int], badTenants: BadTenants) {
         self.root = root
         self.folder = folder
         // RabbitMQ takes the two ports after its own.
@@ -41,7 +52,7 @@ struct StackPlan: Sendable {
         let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
         toolEnvironment = base.merging(amqp("tool")) { $1 }.merging(postgres) { $1 }
         let scripts = root.appending(path: "deploy/scripts")
-        servers = [
+        var servers = [
             Supervised(
                 name: "postgres", executable: scripts.appending(path: "postgres.sh"),
                 arguments: ["run", folder.appending(path: "postgres").path], environment: base,
@@ -55,6 +66,14 @@ struct StackPlan: Sendable {
                 arguments: ["python3", root.appending(path: "deploy/demo/tenant.py").path, "--port", "\(tenantPort)"],
                 environment: base, log: folder.appending(path: "tenant.log")),
         ]
+        forbiddenPort = ports[24]
+        self.badTenants = badTenants
+        let bad = BadTenants.command(port: ports[25], forbidden: ports[24], tls: folder.appending(path: "tls"))
+        servers.append(
+            Supervised(
+                name: "bad-tenants", executable: bad.executable, arguments: bad.arguments, environment: base,
+                log: folder.appending(path: "bad-tenants.log")))
+        self.servers = servers
         var services: [Supervised] = []
         var healthPorts: [Int] = []
         var next = ports[5...].makeIterator()
@@ -90,7 +109,9 @@ struct StackPlan: Sendable {
         add(
             "validator", "mss-session-validator",
             [
-                "MSS_VALIDATOR_ALLOWED_HOSTS": "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(ports[23])",
+                "MSS_VALIDATOR_ALLOWED_HOSTS":
+                    "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(ports[23]),\(badTenants.allow)",
+                "MSS_VALIDATOR_AUTHORITY_FILE": folder.appending(path: "tls/ca.pem").path,
                 "MSS_VALIDATOR_LOOPBACK": "development",
             ])
         add("statistics", "mss-statistics", postgres.merging(["MSS_POSTGRES_USER": "statistics"]) { $1 })

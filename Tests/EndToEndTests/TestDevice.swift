@@ -9,7 +9,7 @@ final class TestDevice: Sendable {
     let user: String
     let device: String
     private let session: String
-    private let instance: String
+    let instance: String
     private let firstResend: Duration
     private let confirms: Bool
     private let stack: Stack

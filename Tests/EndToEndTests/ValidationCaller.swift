@@ -1,0 +1,97 @@
+import AMQP
+import BusMessages
+import Foundation
+import Logging
+import SwiftProtobuf
+import Synchronization
+import TestSupport
+
+/// Asks the validator as a gateway does, each question in a body of its own, and notes the answers as they come.
+final class ValidationCaller: Sendable {
+    /// An answer, and how long it took.
+    struct Answer: Sendable {
+        let instance: String
+        let verdict: Mss_Bus_V1_Verdict
+        let duration: Duration
+    }
+
+    private struct State {
+        var asked: [UInt64: (instance: String, at: ContinuousClock.Instant)] = [:]
+        var answers: [Answer] = []
+        var isConnected = false
+    }
+
+    private let client: AMQPClient
+    private let state: Shared
+
+    private final class Shared: Sendable {
+        let state = Mutex(State())
+
+        func take(_ bodies: [[UInt8]]) {
+            let replies = bodies.compactMap { Mss_Bus_V1_Replies.elements(of: $0) }.joined()
+            state.withLock { state in
+                for reply in replies {
+                    guard let (instance, at) = state.asked.removeValue(forKey: reply.correlation) else { continue }
+                    state.answers.append(
+                        Answer(instance: instance, verdict: reply.validate.verdict, duration: .now - at))
+                }
+            }
+        }
+    }
+
+    private init(_ stack: Stack) {
+        var configuration = stack.broker
+        configuration.packedBodyBytes = 0
+        let shared = Shared()
+        state = shared
+        client = AMQPClient(
+            configuration: configuration, topology: AMQPTopology(), consumptions: [],
+            events: AMQPEvents(
+                onConnected: { shared.state.withLock { $0.isConnected = true } }, onDisconnected: {},
+                onReplies: { shared.take($0) }, onReturned: { _, _ in }),
+            logger: Logger(label: "caller") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    /// Runs the body with a connected caller.
+    static func connected(_ stack: Stack, _ body: (ValidationCaller) async throws -> Void) async throws {
+        let caller = ValidationCaller(stack)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await caller.client.run() }
+            try await eventually("the caller is connected", within: .seconds(10)) {
+                caller.state.state.withLock { $0.isConnected }
+            }
+            try await body(caller)
+            group.cancelAll()
+        }
+    }
+
+    /// The answers so far, in order.
+    var answers: [Answer] { state.state.withLock { $0.answers } }
+
+    /// Sends one question; does not wait.
+    func ask(_ instance: String, session: String) throws {
+        let correlation = UInt64.random(in: 1...UInt64.max)
+        state.state.withLock { $0.asked[correlation] = (instance, .now) }
+        let command = Mss_Bus_V1_ValidateCommand.with {
+            $0.correlation = correlation
+            $0.instanceID = instance
+            $0.userID = "user"
+            $0.sessionID = session
+        }
+        try client.send(
+            Mss_Bus_V1_ValidateCommands.body([command]),
+            on: AMQPRoute(
+                exchange: "", routingKey: CommandQueue.validate.rawValue, expiration: nil, isPersistent: false,
+                isMandatory: true, wantsReply: true))
+    }
+
+    /// Asks one question and waits for its answer.
+    func answer(_ instance: String, session: String) async throws -> Answer {
+        let before = answers.count { $0.instance == instance }
+        try ask(instance, session: session)
+        try await eventually("\(instance) is answered", within: .seconds(10)) {
+            answers.count { $0.instance == instance } > before
+        }
+        return try requireValue(answers.last { $0.instance == instance }, "an answer")
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import SessionValidator
+
+@Suite("Bad tenants", .timeLimit(.minutes(2)))
+struct ValidatorBadTenantTests {
+    @Test("SEC12, V4: no malicious or broken endpoint makes a session valid, outlasts the limit or leads us astray")
+    func bad() async throws {
+        let forbidden = try CountingListener()
+        defer { forbidden.stop() }
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "bad-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let scripts = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "deploy/scripts")
+        let environment = ProcessInfo.processInfo.environment
+        _ = try await Command.run(scripts.appending(path: "certificates.sh"), [folder.path], environment: environment)
+        let port = try FreePorts.take(BadTenants.ports)[0]
+        let tenants = try await BadTenants(port: port, forbidden: forbidden.port)
+        let process = Process()
+        let command = BadTenants.command(port: port, forbidden: forbidden.port, tls: folder)
+        (process.executableURL, process.arguments) = command
+        process.standardOutput = FileHandle.nullDevice
+        process.standardInput = FileHandle.nullDevice
+        try process.runWithOpenSignals()
+        defer {
+            process.terminate()
+            process.waitUntilExit()
+        }
+        let endpoint = try SessionEndpoint(
+            limit: .seconds(1),
+            policy: CalloutPolicy(
+                allowed: tenants.allow.split(separator: ",").compactMap { AllowedCallout(String($0)) },
+                allowsLoopback: true), authorityFile: folder.appending(path: "ca.pem").path)
+        defer { endpoint.close() }
+        for url in tenants.honest {
+            try await eventually("\(url) answers", within: .seconds(10)) { await check(url, endpoint) == .valid }
+        }
+        #expect(tenants.bad.count >= 30)
+        // Twice each, so that what the first call left behind on a connection meets the second.
+        for _ in 0..<2 {
+            let outcomes = await withTaskGroup(of: (String, CheckOutcome).self) { group in
+                for (name, url) in tenants.bad { group.addTask { (name, await check(url, endpoint)) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            for (name, outcome) in outcomes {
+                #expect(outcome != .valid, "\(name)")
+                if ProcessInfo.processInfo.environment["MSS_TEST_KEEP"] != nil { print(name, outcome) }
+            }
+            for url in tenants.honest { #expect(await check(url, endpoint) == .valid) }
+        }
+        #expect(try await forbidden.isUntouched())
+    }
+
+    private func check(_ url: String, _ endpoint: SessionEndpoint) async -> CheckOutcome {
+        await endpoint.check(url, instanceID: InstanceID("i"), userID: UserID("u"), sessionID: "s1")
+    }
+}
