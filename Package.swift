@@ -162,8 +162,8 @@ let tests: [Target] = [
             "ServiceKit", "ServerTLS", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel",
             "AMQP", "Credentials",
             "PostgreSQL", "SyncStore", "TestSupport",
-            protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS,
-            nioWebSocket,
+            protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL,
+            nioTLS, nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(

@@ -58,18 +58,18 @@ struct ValidatorAnswerTests {
         (#"{"success":true,"n":01,"result":{"valid":true}}"#, .unknown),
     ]
 
-    @Test("every form of answer is judged as the rule says", arguments: answers)
+    @Test("V3: every form of answer is judged as the rule says", arguments: answers)
     func judged(_ answer: (text: String, expected: Expected)) {
         #expect(Self.judge(Array(answer.text.utf8)) == answer.expected)
     }
 
-    @Test("an answer that was cut off anywhere is unknown")
+    @Test("V4: an answer that was cut off anywhere is unknown")
     func truncated() {
         let whole = Array(Self.answers[0].0.utf8)
         for length in 0..<whole.count { #expect(Self.judge(Array(whole[..<length])) == .unknown) }
     }
 
-    @Test("an answer of 16 KiB is read, one byte more is unknown")
+    @Test("V7: an answer of 16 KiB is read, one byte more is unknown")
     func size() {
         let answer = Array(Self.answers[0].0.utf8)
         let padding = [UInt8](repeating: 0x20, count: 16_384 - answer.count)
@@ -77,14 +77,14 @@ struct ValidatorAnswerTests {
         #expect(Self.judge(answer + padding + [0x20]) == .unknown)
     }
 
-    @Test("nesting without end is unknown, not a crash")
+    @Test("V4: nesting without end is unknown, not a crash")
     func depth() {
         let opening = [UInt8](repeating: UInt8(ascii: "["), count: 16_000)
         #expect(Self.judge(opening) == .unknown)
         #expect(Self.judge(Array(#"{"success":"#.utf8) + opening) == .unknown)
     }
 
-    @Test("bytes that are no UTF-8 are unknown")
+    @Test("V4: bytes that are no UTF-8 are unknown")
     func encoding() {
         let parts = #"{"success":true,"result":{"valid":true,"sid":"•"}}"#.split(separator: "•").map { Array($0.utf8) }
         #expect(Self.judge(parts[0] + [0xFF] + parts[1]) == .unknown)

@@ -25,7 +25,7 @@ struct ValidatorCallsTests {
         }
     }
 
-    @Test("one call answers everybody who asked meanwhile, and the next question is a new call")
+    @Test("V5: one call answers everybody who asked meanwhile, and the next question is a new call")
     func joined() {
         var calls = Calls(concurrency: 1, patience: .seconds(8))
         #expect(spelled(calls.ask(question("s"), 1, now: start)) == ["call s"])
@@ -35,7 +35,7 @@ struct ValidatorCallsTests {
         #expect(spelled(calls.ask(question("s"), 3, now: start)) == ["call s"])
     }
 
-    @Test("sessions, users and instances are told apart")
+    @Test("V5: sessions, users and instances are told apart")
     func apart() {
         var calls = Calls(concurrency: 9, patience: .seconds(8))
         _ = calls.ask(question("s"), 1, now: start)
@@ -45,7 +45,7 @@ struct ValidatorCallsTests {
         #expect(spelled(calls.ask(other, 4, now: start)) == ["call s"])
     }
 
-    @Test("a tenant at its limit makes its own questions wait, in order, and nobody else's")
+    @Test("V5: a tenant at its limit makes its own questions wait, in order, and nobody else's")
     func limited() {
         var calls = Calls(concurrency: 1, patience: .seconds(8))
         _ = calls.ask(question("s1"), 1, now: start)
@@ -56,7 +56,7 @@ struct ValidatorCallsTests {
         #expect(spelled(calls.ended(question("s2"), .valid, now: start)) == ["valid [2]", "call s3"])
     }
 
-    @Test("a full line answers unknown at once")
+    @Test("V5: a full line answers unknown at once")
     func bounded() {
         var calls = Calls(concurrency: 1, patience: .seconds(8))
         for number in 0...Calls.waitingMax { _ = calls.ask(question("s\(number)"), number, now: start) }
@@ -66,7 +66,7 @@ struct ValidatorCallsTests {
         #expect(calls.count == Calls.waitingMax + 1)
     }
 
-    @Test("a question that waited longer than its asker is not put to the tenant")
+    @Test("V5: a question that waited longer than its asker is not put to the tenant")
     func impatient() {
         var calls = Calls(concurrency: 1, patience: .seconds(8))
         _ = calls.ask(question("s1"), 1, now: start)
@@ -76,7 +76,7 @@ struct ValidatorCallsTests {
         #expect(spelled(actions) == ["valid [1]", "unknown [2]", "call s3"])
     }
 
-    @Test("five failures in a row rest a tenant for two seconds, then one trial decides; others are not held up")
+    @Test("V5: five failures in a row rest a tenant for two seconds, then one trial decides; others are not held up")
     func breaker() {
         var calls = Calls(concurrency: 2, patience: .seconds(8))
         func fail(_ session: String, at now: ContinuousClock.Instant) {

@@ -9,7 +9,7 @@ import Testing
 @Suite("Session endpoints", .timeLimit(.minutes(1)))
 struct ValidatorEndpointTests {
     /// An endpoint that may call one port of this machine.
-    private func endpoint(port: Int, limit: Duration = .milliseconds(500)) throws -> SessionEndpoint {
+    private func endpoint(port: Int, limit: Duration = .seconds(10)) throws -> SessionEndpoint {
         try SessionEndpoint(
             limit: limit,
             policy: CalloutPolicy(
@@ -17,10 +17,10 @@ struct ValidatorEndpointTests {
     }
 
     private func outcome(
-        of answer: String, as form: ValidatorForm = .http, keepsOpen: Bool = false
+        of answer: String, as form: ValidatorForm = .http, keepsOpen: Bool = false, limit: Duration = .seconds(10)
     ) async throws -> (CheckOutcome, question: String) {
         let tenant = try FakeTenant(answer: answer, keepsOpen: keepsOpen)
-        let endpoint = try endpoint(port: tenant.port)
+        let endpoint = try endpoint(port: tenant.port, limit: limit)
         let outcome = await endpoint.check(
             "http://127.0.0.1:\(tenant.port)/check", as: form, instanceID: InstanceID("a_b"), userID: UserID("ü\""),
             sessionID: "s1")
@@ -32,7 +32,7 @@ struct ValidatorEndpointTests {
         "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
     }
 
-    @Test("the question is a POST of the three members as JSON, and its answer counts")
+    @Test("V2: the question is a POST of the three members as JSON, and its answer counts")
     func asked() async throws {
         let (outcome, question) = try await outcome(
             of: answer("200 OK", #"{"success":true,"result":{"valid":true,"sid":"s1"}}"#))
@@ -77,7 +77,7 @@ struct ValidatorEndpointTests {
     }
 
     @Test(
-        "redirects are not followed, and other states are unknown",
+        "SEC12, V7: redirects are not followed, and other states are unknown",
         arguments: ["302 Found", "307 Temporary Redirect", "500 Oops", "204 No Content"])
     func status(_ status: String) async throws {
         let body = status.hasPrefix("204") ? "" : #"{"success":true,"result":{"valid":true}}"#
@@ -85,7 +85,7 @@ struct ValidatorEndpointTests {
         #expect(outcome == .unknown("the tenant answered with status \(status.prefix(3))"))
     }
 
-    @Test("an answer that is too long is unknown")
+    @Test("SEC12, V7: an answer that is too long is unknown")
     func tooLong() async throws {
         let body = #"{"success":true,"result":{"valid":true}}"# + String(repeating: " ", count: 20_000)
         let (outcome, _) = try await outcome(of: answer("200 OK", body))
@@ -93,15 +93,15 @@ struct ValidatorEndpointTests {
     }
 
     @Test(
-        "an answer that never comes, or never ends, is unknown at the limit",
+        "V4: an answer that never comes, or never ends, is unknown at the limit",
         arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"success\":"])
     func silent(_ begun: String) async throws {
         // Without the limit this would wait for good, and end by the suite's.
-        let (outcome, _) = try await outcome(of: begun, keepsOpen: true)
+        let (outcome, _) = try await outcome(of: begun, keepsOpen: true, limit: .milliseconds(500))
         #expect(!outcome.isAnswer)
     }
 
-    @Test("a tenant that is not there is unknown")
+    @Test("V4: a tenant that is not there is unknown")
     func absent() async throws {
         let port = try FreePorts.take(1)[0]
         let endpoint = try endpoint(port: port)

@@ -25,6 +25,7 @@ import time
 import warnings
 
 VALID = b'{"success":true,"result":{"valid":true}}'
+INVALID = b'{"success":true,"result":{"valid":false}}'
 LENGTH = b"Content-Length: %d" % len(VALID)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -69,6 +70,15 @@ def silent(connection):
         pass
 
 
+def then_silent(*pieces):
+    def behave(connection):
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.1)
+        silent(connection)
+    return behave
+
+
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 TEN_MB = 10_000_000
 
@@ -81,7 +91,7 @@ def behaviours(forbidden):
         "silent": silent,
         "slow-head": drip(answer(VALID)),
         "slow-body": lambda connection: (connection.sendall(answer(VALID)[:-len(VALID)]), drip(VALID)(connection)),
-        "stops-in-body": lambda connection: (connection.sendall(answer(VALID)[:-5]), silent(connection)),
+        "stops-in-body": then_silent(answer(VALID)[:-5]),
         "continues-for-good": drip(b"HTTP/1.1 100 Continue\r\n\r\n" * 50, pause=0.01),
         # Huge.
         "huge-body": answer(VALID + b" " * TEN_MB),
@@ -111,7 +121,7 @@ def behaviours(forbidden):
         "strange-status": answer(VALID, b"999 Strange"),
         # Lying, or of another form.
         "lying-sid": answer(b'{"success":true,"result":{"valid":true,"sid":"another"}}'),
-        "says-invalid": answer(b'{"success":true,"result":{"valid":false}}'),
+        "says-invalid": answer(INVALID),
         "says-failed": answer(b'{"success":false,"result":{"valid":true}}'),
         "other-code": answer(b'{"resultCode":"EXPIRED","success":true,"result":{"valid":true}}'),
         "number-for-flag": answer(b'{"success":true,"result":{"valid":1}}'),
@@ -143,7 +153,10 @@ def behaviours(forbidden):
         "chunks-cut": CHUNKED + chunk(VALID),
         "nul-in-field": answer(VALID, fields=b"X-Nul: a\0b\r\n"),
         "blank-in-name": answer(VALID, fields=b"X Blank: y\r\n"),
-        "two-answers": answer(b'{"success":true,"result":{"valid":false}}') + answer(VALID) * 3,
+        # Valid is what was not asked for: it must not be the answer to the next question.
+        "two-answers": answer(INVALID) + answer(VALID) * 3,
+        "answers-ahead": then_silent(answer(INVALID) + answer(VALID)),
+        "answers-later": then_silent(answer(INVALID), answer(VALID)),
     }
 
 

@@ -1,0 +1,28 @@
+import BusMessages
+import SyncModel
+import Testing
+
+@testable import Gateway
+
+@Suite("When a session is asked about")
+struct SessionCheckTests {
+    private let start = ContinuousClock.now
+
+    /// Whether it is time to ask again, this long after a valid verdict of 100 s was asked for.
+    private func isDue(after seconds: Int, random: Double) -> Bool {
+        var check = SessionCheck()
+        _ = check.ask()
+        var reply = Mss_Bus_V1_ValidateReply()
+        reply.verdict = .valid
+        reply.validForMs = 100_000
+        _ = check.answered(reply, askedAt: start, now: start, random: random)
+        return check.isDue(at: start + .seconds(seconds))
+    }
+
+    @Test("V5: a valid session is asked about again before its verdict ends, and not all at the same moment")
+    func jitter() {
+        #expect(!isDue(after: 69, random: 0) && isDue(after: 70, random: 0))
+        #expect(!isDue(after: 79, random: 0.5) && isDue(after: 81, random: 0.5))
+        #expect(!isDue(after: 89, random: 0.999) && isDue(after: 90, random: 0.999))
+    }
+}

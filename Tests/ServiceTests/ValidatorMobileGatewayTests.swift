@@ -1,0 +1,119 @@
+import Foundation
+import SyncModel
+import TestSupport
+import Testing
+
+@testable import SessionValidator
+
+@Suite("Mobile gateways and signatures", .timeLimit(.minutes(1)))
+struct ValidatorMobileGatewayTests {
+    private static let failed = CheckOutcome.unknown("the mobile gateway says that the call failed")
+
+    /// Asks about two sessions through the gateway; nil stands for a call that the gateway did not make.
+    private func ask(
+        _ gateway: MobileGatewayStandIn, as form: ValidatorForm.MobileGateway, secret: String? = nil
+    ) async throws -> [CheckOutcome] {
+        let outcomes = OutcomeBox()
+        try await gateway.serve { url in
+            let place = try #require(url.split(separator: "/").dropFirst().first)
+            let endpoint = try SessionEndpoint(
+                limit: .seconds(10),
+                policy: CalloutPolicy(
+                    allowed: ["http://\(place)"].compactMap { AllowedCallout($0) }, allowsLoopback: true))
+            for session in ["good", "bad"] {
+                await outcomes.add(
+                    endpoint.check(
+                        url, as: .mobileGateway(form), instanceID: InstanceID("i"), userID: UserID("u"),
+                        sessionID: session, secret: secret))
+            }
+            endpoint.close()
+        }
+        return await outcomes.all
+    }
+
+    private actor OutcomeBox {
+        private(set) var all: [CheckOutcome] = []
+        func add(_ outcome: CheckOutcome) { all.append(outcome) }
+    }
+
+    @Test(
+        "V2: a mobile gateway takes our call in both body forms, signed and not, and its tenant's word counts",
+        arguments: [false, true], [nil, "the app's secret"])
+    func taken(wrapsBody: Bool, secret: String?) async throws {
+        let outcomes = try await ask(
+            MobileGatewayStandIn(wrapsBody: wrapsBody, secret: secret),
+            as: .init(appID: "APP", workspaceID: "space", wrapsBody: wrapsBody), secret: secret)
+        #expect(outcomes == [.valid, .invalid("the session is not valid")])
+    }
+
+    @Test("V2: a signature that the gateway does not ask for does no harm")
+    func signedForNothing() async throws {
+        let outcomes = try await ask(
+            MobileGatewayStandIn(), as: .init(appID: "APP", workspaceID: "space"), secret: "secret")
+        #expect(outcomes == [.valid, .invalid("the session is not valid")])
+    }
+
+    @Test(
+        "V2: a call that the gateway does not take is unknown",
+        arguments: [
+            (ValidatorForm.MobileGateway(appID: "OTHER", workspaceID: "space"), String?("secret")),
+            (ValidatorForm.MobileGateway(appID: "APP", workspaceID: "other"), "secret"),
+            (ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space", wrapsBody: true), "secret"),
+            (ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space"), "another secret"),
+            (ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space"), nil),
+        ])
+    func refused(_ row: (form: ValidatorForm.MobileGateway, secret: String?)) async throws {
+        let outcomes = try await ask(MobileGatewayStandIn(secret: "secret"), as: row.form, secret: row.secret)
+        #expect(outcomes == [Self.failed, Self.failed])
+    }
+
+    @Test("V2: the signature is the vendor's: MD5 of operation, body and time with the secret behind")
+    func signature() {
+        let form = ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space")
+        let time = WallTime(milliseconds: 1_700_000_000_000)
+        let signed = MobileGatewayQuestion(Data(#"{"a":1}"#.utf8), through: form, secret: "secret", at: time)
+        let fields = Dictionary(uniqueKeysWithValues: signed.headers)
+        #expect(fields["Ts"] == "OlFvMW0" && fields["signType"] == "0")
+        #expect(fields["Sign"] == "eddffef4fc2226eb638507fb63dc7889")
+        let plain = MobileGatewayQuestion(Data(#"{"a":1}"#.utf8), through: form, at: time)
+        #expect(plain.headers.count == 5 && plain.body == signed.body)
+    }
+
+    @Test("SEC12: our calls are signed as backends sign theirs, so that a tenant can tell them from others'")
+    func calloutSignature() {
+        let signature = CalloutSignature(
+            of: Data(#"{"a":1}"#.utf8), to: "/check?x=1", key: "demo_app",
+            at: WallTime(milliseconds: 1_700_000_000_000), nonce: "00112233445566778899aabbccddeeff")
+        let fields = Dictionary(uniqueKeysWithValues: signature.headers(secret: "secret"))
+        #expect(
+            fields == [
+                "X-MSS-Key": "demo_app", "X-MSS-Timestamp": "1700000000000",
+                "X-MSS-Nonce": "00112233445566778899aabbccddeeff",
+                "X-MSS-Signature": "bdc4efe5060bcffb3a9a6735a538e2f0515bfe7f262ae1bafaa845afd0485ce4",
+            ])
+    }
+
+    @Test("SEC12: a signed call carries its signature, each with a nonce of its own, and an unsigned one none")
+    func signedCall() async throws {
+        var nonces: Set<Substring> = []
+        for secret in ["secret", "secret", nil] {
+            let tenant = try FakeTenant(answer: FakeTenant.valid, keepsOpen: false)
+            let endpoint = try SessionEndpoint(
+                limit: .seconds(10),
+                policy: CalloutPolicy(
+                    allowed: ["http://127.0.0.1:\(tenant.port)"].compactMap { AllowedCallout($0) },
+                    allowsLoopback: true))
+            let outcome = await endpoint.check(
+                "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("i"), userID: UserID("u"),
+                sessionID: "s1", secret: secret)
+            #expect(outcome == .valid)
+            endpoint.close()
+            let question = tenant.stop()
+            let nonce = question.firstMatch(of: /\r\nX-MSS-Nonce: ([0-9a-f]{32})\r\n/)?.1
+            #expect((nonce != nil) == (secret != nil))
+            #expect(question.contains("X-MSS-Signature: ") == (secret != nil))
+            if let nonce { nonces.insert(nonce) }
+        }
+        #expect(nonces.count == 2)
+    }
+}
