@@ -34,7 +34,7 @@ enum GatewaySettings {
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,
         clientAuthorityFile.erased, web.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
-        globalPace.erased,
+        globalPace.erased, KeyRingSetting.ring.erased,
     ]
 
     /// The times and sizes of sessions that the settings say.

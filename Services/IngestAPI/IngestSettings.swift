@@ -39,6 +39,7 @@ enum IngestSettings {
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
         tlsInFront.erased, inFlightMaximum.erased, connections.erased, sourceConnections.erased, appPushes.erased,
+        KeyRingSetting.ring.erased,
     ]
 
     /// What one process takes at a time.

@@ -29,7 +29,7 @@ enum ValidatorSettings {
 
     static let keys = [
         timeout.erased, allowedHosts.erased, ownNetworks.erased, allowsLoopback.erased, authorityFile.erased,
-        tenantConcurrency.erased,
+        tenantConcurrency.erased, KeyRingSetting.ring.erased,
     ]
 }
 

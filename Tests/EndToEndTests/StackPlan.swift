@@ -50,6 +50,7 @@ struct StackPlan: Sendable {
             ]
         }
         let postgres = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
+        let keys = ["MSS_MASTER_KEYS": "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
         toolEnvironment = base.merging(amqp("tool")) { $1 }.merging(postgres) { $1 }
         let scripts = root.appending(path: "deploy/scripts")
         var servers = [
@@ -91,8 +92,10 @@ struct StackPlan: Sendable {
         }
         let (apis, gateways) = ([port(), port()], [port(), port()])
         for number in 0..<2 {
-            add("writer-\(number)", "mss-oplog-writer", postgres.merging(["MSS_POSTGRES_USER": "writer"]) { $1 })
-            add("ingest-\(number)", "mss-ingest", ["MSS_INGEST_PORT": "\(apis[number])"])
+            add(
+                "writer-\(number)", "mss-oplog-writer",
+                postgres.merging(["MSS_POSTGRES_USER": "writer"]) { $1 }.merging(keys) { $1 })
+            add("ingest-\(number)", "mss-ingest", ["MSS_INGEST_PORT": "\(apis[number])"].merging(keys) { $1 })
             add(
                 "gateway-\(number)", "mss-gateway",
                 [
@@ -104,7 +107,7 @@ struct StackPlan: Sendable {
                     "MSS_GATEWAY_HANDSHAKES_PER_SECOND": "100000", "MSS_GATEWAY_APP_CONNECTS_PER_SECOND": "100000",
                     // For the simple device of D14; devices of other tests keep to their own ten seconds.
                     "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
-                ])
+                ].merging(keys) { $1 })
         }
         add(
             "validator", "mss-session-validator",
@@ -113,7 +116,7 @@ struct StackPlan: Sendable {
                     "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(ports[23]),\(badTenants.allow)",
                 "MSS_VALIDATOR_AUTHORITY_FILE": folder.appending(path: "tls/ca.pem").path,
                 "MSS_VALIDATOR_LOOPBACK": "development",
-            ])
+            ].merging(keys) { $1 })
         add("statistics", "mss-statistics", postgres.merging(["MSS_POSTGRES_USER": "statistics"]) { $1 })
         (self.services, self.healthPorts, self.apis, self.gateways) = (services, healthPorts, apis, gateways)
         certificateAuthority = folder.appending(path: "tls/ca.pem").path
