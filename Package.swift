@@ -76,13 +76,15 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "CEventFD", "SyncModel", "Credentials", protobuf, configuration, coreMetrics,
+            "BusMessages", "AMQP", "Credentials", "SyncModel", "CEventFD", protobuf, configuration, coreMetrics,
             hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
         name: "MobileSync",
-        dependencies: ["SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL],
+        dependencies: [
+            "SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL,
+        ],
         path: "Shared/MobileSync", swiftSettings: strict),
 ]
 
@@ -98,8 +100,8 @@ let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
         dependencies: [
-            "ServiceKit", "ServerTLS", "BusMessages", "SyncModel", "Credentials", protobuf, hummingbird, nioCore,
-            nioHTTP1, nioSSL, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "Credentials", "SyncModel", "ServerTLS", protobuf, hummingbird, nioCore,
+            nioHTTP1, logging, metrics, lifecycle, nioSSL,
         ],
         path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(
@@ -112,8 +114,8 @@ let services: [Target] = [
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "ServerTLS", "BusMessages", "AMQP", "SyncModel", "DeviceProtocol", "Credentials", protobuf,
-            nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle, crypto,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", "ServerTLS", protobuf,
+            crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
         ],
         path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
@@ -133,7 +135,8 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore", "MobileSync",
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore",
+            "MobileSync",
             "DeviceProtocol", "ConnectionThread",
             argumentParser, asyncHTTPClient, crypto, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
             unixSignals,
@@ -159,11 +162,9 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "ServerTLS", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol", "SyncModel",
-            "AMQP", "Credentials",
-            "PostgreSQL", "SyncStore", "TestSupport",
-            protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL,
-            nioTLS, nioWebSocket,
+            "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol",
+            "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf, coreMetrics, crypto,
+            hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
@@ -176,9 +177,9 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "AMQP", "BusMessages", "MobileSync", "MobileSyncLegacy", "LegacySamples", "DeviceProtocol", "SyncModel",
-            "TestSupport", "Credentials", protobuf, asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket,
-            logging, crypto,
+            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
+            "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix,
+            nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),
     .testTarget(

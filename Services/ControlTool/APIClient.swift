@@ -8,6 +8,7 @@ import NIOHTTP1
 struct APIClient: ParsableArguments {
     @Option(help: "The API's address.")
     var api = "http://127.0.0.1:7080"
+    @OptionGroup var signing: SigningArguments
 
     /// One call; fails with the answer's text when it is not a success.
     ///
@@ -16,14 +17,23 @@ struct APIClient: ParsableArguments {
     ///   - body: sent by POST as JSON; nil: GET.
     /// - Returns: the answer's JSON text.
     func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
-        var components = URLComponents(string: "\(api)/webapi/sync/\(path)")
-        components?.queryItems = query.compactMap { name, value in value.map { URLQueryItem(name: name, value: $0) } }
-        guard let url = components?.url else { throw ValidationError("--api is not a URL") }
+        guard var components = URLComponents(string: "\(api)/webapi/sync/\(path)") else {
+            throw ValidationError("--api is not a URL")
+        }
+        components.queryItems = query.compactMap { name, value in value.map { URLQueryItem(name: name, value: $0) } }
+        guard let url = components.url else { throw ValidationError("--api is not a URL") }
         var request = HTTPClientRequest(url: url.absoluteString)
+        var content = Data()
         if let body {
             request.method = .POST
             request.headers.add(name: "Content-Type", value: "application/json")
-            request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(body)))
+            content = try JSONEncoder().encode(body)
+            request.body = .bytes(ByteBuffer(bytes: content))
+        }
+        if let signer = try signing.signer() {
+            let target = components.percentEncodedPath + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
+            let headers = signer.headers(method: request.method.rawValue, target: target, body: content)
+            request.headers.add(contentsOf: HTTPHeaders(headers))
         }
         let response: HTTPClientResponse
         do {

@@ -25,8 +25,9 @@ struct ApplyCommand: AsyncParsableCommand {
             throw ValidationError("\(file) is not of the expected form: \(error)")
         }
         try await ControlClient.with { client in
+            let existing = try await client.snapshot().instances
             for entry in content.instances ?? [] {
-                let instance = Instance(entry)
+                let instance = Instance(entry, over: existing.first { $0.id.text == entry.instanceId })
                 try await client.change("instance \(instance.id)") { $0.putInstance = instance.bus }
             }
             for entry in content.configurations ?? [] {

@@ -48,13 +48,21 @@ struct ControlClient: Sendable {
     }
 
     /// Makes one change and says so once it is in force on every gateway (spec D17).
-    func change(_ what: String, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws {
+    ///
+    /// - Parameters:
+    ///   - isRepeatable: whether it may be asked for again when no answer came.
+    ///   - onMade: told the answer as soon as it is there.
+    func change(
+        _ what: String, isRepeatable: Bool = true, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void,
+        onMade: (Mss_Bus_V1_ControlReply) -> Void = { _ in }
+    ) async throws {
         let actor = Self.actor
-        let reply = try await ask { command in
+        let reply = try await ask(isRepeatable: isRepeatable) { command in
             command.actor = actor
             fill(&command)
         }
         guard reply.control.refusal.isEmpty else { throw ValidationError("\(what): \(reply.control.refusal)") }
+        onMade(reply.control)
         let version = reply.control.version
         let deadline = ContinuousClock.now + Self.inForceLimit
         while true {
@@ -84,8 +92,10 @@ struct ControlClient: Sendable {
         }
     }
 
-    private func ask(_ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void) async throws -> Mss_Bus_V1_Reply {
-        try await ask(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+    private func ask(
+        isRepeatable: Bool = true, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void
+    ) async throws -> Mss_Bus_V1_Reply {
+        try await ask(.control, as: Mss_Bus_V1_ControlCommands.self, isRepeatable: isRepeatable) { correlation in
             var command = Mss_Bus_V1_ControlCommand()
             command.correlation = correlation
             fill(&command)
@@ -97,13 +107,16 @@ struct ControlClient: Sendable {
     private static var actor: String { "mssctl:\(NSUserName())" }
 
     private func ask<E: Envelope>(
-        _ queue: CommandQueue, as envelope: E.Type, _ build: @Sendable (UInt64) -> E.Element
+        _ queue: CommandQueue, as envelope: E.Type, isRepeatable: Bool = true, _ build: @Sendable (UInt64) -> E.Element
     ) async throws -> Mss_Bus_V1_Reply {
         let deadline = ContinuousClock.now + Self.patience
         while true {
             do throws(BusError) {
                 return try await bus.request(queue, as: envelope, build)
             } catch {
+                guard isRepeatable || error.code != .unanswered else {
+                    throw ValidationError("no answer came (\(error)): it may have been done; look before you repeat it")
+                }
                 guard error.code == .unavailable || error.code == .unanswered, .now < deadline else {
                     throw ValidationError("no oplog writer answered: \(error); are broker and writers running?")
                 }

@@ -14,6 +14,9 @@ struct ControlFile: Decodable {
         let validatorWrapsBody: Bool?
         let verdictLifetimeSeconds: Int?
         let retentionDays: Int?
+        let requireSignature: Bool?
+        let requestsPerSecond: Int?
+        let pushesPerDay: Int?
     }
 
     struct ConfigurationEntry: Decodable {
@@ -56,12 +59,20 @@ struct ControlFile: Decodable {
 }
 
 extension Instance {
-    init(_ entry: ControlFile.InstanceEntry) {
+    /// What the entry leaves out is as usual, but what protects an instance that exists is only taken off by name.
+    init(_ entry: ControlFile.InstanceEntry, over existing: Instance? = nil) {
         self.init(
             id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId, isEnabled: true,
             validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
             retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
-            validatorForm: entry.validatorForm)
+            validatorForm: entry.validatorForm,
+            requiresSignature: entry.requireSignature ?? existing?.requiresSignature ?? false,
+            bindsDevices: existing?.bindsDevices ?? false,
+            sessionUnits: existing?.sessionUnits ?? Limits.sessionUnits,
+            limits: KeyLimits(
+                requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
+                    ?? existing?.limits.requestsPerSecond,
+                pushesPerDay: entry.pushesPerDay.map { $0 == 0 ? nil : $0 } ?? existing?.limits.pushesPerDay))
     }
 }
 

@@ -8,7 +8,7 @@ import SyncModel
 struct InstanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "instance", abstract: "Lists and changes instances.", discussion: ToolSettings.amqpHint,
-        subcommands: [List.self, Create.self, Enable.self, Disable.self, MetaConfig.self])
+        subcommands: [List.self, Create.self, Set.self, Enable.self, Disable.self, MetaConfig.self])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "One line for each instance.")
@@ -19,7 +19,10 @@ struct InstanceCommand: AsyncParsableCommand {
                     let check =
                         one.validatorURL.isEmpty
                         ? "no session check" : "session check by \(one.validatorURL)\(Self.mode(of: one))"
-                    print("\(one.id)\t\(one.isEnabled ? "enabled" : "disabled")\t\(check)\t\(one.name)")
+                    let signature = one.requiresSignature ? "signed calls only" : "unsigned calls too"
+                    print(
+                        "\(one.id)\t\(one.isEnabled ? "enabled" : "disabled")\t\(check)\t\(signature)\t"
+                            + "\(LimitArguments.words(one.limits))\t\(one.name)")
                 }
             }
         }
@@ -45,18 +48,52 @@ struct InstanceCommand: AsyncParsableCommand {
         var verdictLifetimeSeconds = 600
         @Option(help: "How long data is kept at the most, 1 to 30 days.")
         var retentionDays = 30
+        @Flag(help: "Refuse calls and connects that are not signed; see mssctl key.")
+        var requireSignature = false
+        @OptionGroup var limits: LimitArguments
 
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
                 instanceId: id, name: name, validatorUrl: validatorURL, validatorMode: validatorMode,
                 validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
-                retentionDays: retentionDays)
+                retentionDays: retentionDays, requireSignature: requireSignature,
+                requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay)
             let instance = Instance(entry)
             try await ControlClient.with { client in
                 guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
                     throw ValidationError("instance \(instance.id) exists")
                 }
                 try await client.change("create \(instance.id)") { $0.putInstance = instance.bus }
+            }
+        }
+    }
+
+    struct Set: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Changes an instance; what is not named stays.")
+        @Argument(help: "Its id.")
+        var id: String
+        @Option(help: "A name for people.")
+        var name: String?
+        @Option(help: "Where the tenant answers session checks.")
+        var validatorURL: String?
+        @Option(help: "How long a valid verdict stands.")
+        var verdictLifetimeSeconds: Int?
+        @Option(help: "How long data is kept at the most, 1 to 30 days.")
+        var retentionDays: Int?
+        @Flag(inversion: .prefixedNo, help: "Refuse calls and connects that are not signed; see mssctl key.")
+        var requireSignature: Bool?
+        @OptionGroup(title: "Limits of calls without a key") var limits: LimitArguments
+
+        func run() async throws {
+            let options = self
+            try await InstanceCommand.change(id, "set \(id)") { instance in
+                instance.name = options.name ?? instance.name
+                instance.validatorURL = options.validatorURL ?? instance.validatorURL
+                instance.verdictLifetime =
+                    options.verdictLifetimeSeconds.map { .seconds($0) } ?? instance.verdictLifetime
+                instance.retention = options.retentionDays.map { .seconds($0 * 86_400) } ?? instance.retention
+                instance.requiresSignature = options.requireSignature ?? instance.requiresSignature
+                instance.limits = options.limits.over(instance.limits)
             }
         }
     }
@@ -115,13 +152,19 @@ struct InstanceCommand: AsyncParsableCommand {
     }
 
     private static func setEnabled(_ isEnabled: Bool, _ id: String) async throws {
+        try await change(id, "\(isEnabled ? "enable" : "disable") \(id)") { $0.isEnabled = isEnabled }
+    }
+
+    private static func change(
+        _ id: String, _ what: String, _ edit: @Sendable (inout Instance) -> Void
+    ) async throws {
         try await ControlClient.with { client in
             guard var instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
                 throw ValidationError("there is no instance \(id); see mssctl instance list")
             }
-            instance.isEnabled = isEnabled
+            edit(&instance)
             let message = instance.bus
-            try await client.change("\(isEnabled ? "enable" : "disable") \(id)") { $0.putInstance = message }
+            try await client.change(what) { $0.putInstance = message }
         }
     }
 }

@@ -37,6 +37,7 @@ struct LoadCommand: AsyncParsableCommand {
     var window: Int?
     @Option(help: "Bytes of payload.")
     var payload = 300
+    @OptionGroup var signing: SigningArguments
 
     func validate() throws {
         guard (rate == nil) != (window == nil) else { throw ValidationError("give --rate or --window") }
@@ -52,7 +53,8 @@ struct LoadCommand: AsyncParsableCommand {
         let plan = LoadPlan(
             instance: instance, bizType: bizType, devices: devices, seconds: seconds,
             pace: rate.map { .rate(perSecond: $0) } ?? .window(window ?? 1), httpConnections: connections,
-            payloadBytes: payload, runID: String(UInt32.random(in: .min ... .max), radix: 36))
+            payloadBytes: payload, runID: String(UInt32.random(in: .min ... .max), radix: 36),
+            signer: try signing.signer())
         let apis = try api.split(separator: ",").map(Self.address)
         let gateways = try gateway.split(separator: ",").map(Self.address)
         var tls = TLSConfiguration.makeClientConfiguration()

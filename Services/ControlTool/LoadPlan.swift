@@ -18,6 +18,8 @@ struct LoadPlan: Sendable {
     var payloadBytes: Int
     /// Distinguishes this run's users and thirdMsgIds from those of other runs.
     var runID: String
+    /// Signs the pushes; nil: they are not signed.
+    var signer: APISigner?
 
     func user(_ device: Int) -> String { "load-\(runID)-\(device)" }
 
@@ -39,13 +41,15 @@ struct LoadPlan: Sendable {
             {"bizType":"\(bizType)","linkToken":"\(user(device(of: push)))","thirdMsgId":"\(runID)-\(push)",\
             "payload":"\(payload(of: push))"}
             """
+        let target = "/webapi/sync/single?instanceId=\(instance)"
+        let signature = signer?.headers(method: "POST", target: target, body: Array(body.utf8)) ?? []
         return """
-            POST /webapi/sync/single?instanceId=\(instance) HTTP/1.1\r
+            POST \(target) HTTP/1.1\r
             Host: \(host)\r
             Content-Type: application/json\r
             Content-Encoding: UTF-8\r
             Content-Length: \(body.utf8.count)\r
-            \r
+            \(signature.map { "\($0.name): \($0.value)\r\n" }.joined())\r
             \(body)
             """
     }

@@ -6,7 +6,8 @@ struct ControlTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
         subcommands: [
-            MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, ApplyCommand.self, PushCommand.self,
+            MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
+            PushCommand.self,
             PushGlobalCommand.self, RecallCommand.self, ExplainCommand.self, DevicesCommand.self,
             DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
             BrokerDefinitionsCommand.self,

@@ -15,6 +15,8 @@ struct APIAnswer: Hashable, Sendable {
     var trace: TraceAnswer?
     /// Seconds after which a repeat makes sense.
     var retryAfterSeconds: Int?
+    /// How the caller stands with its limit; nil: it has none.
+    var rate: RateNote?
     /// The methods that the path has; only with 405.
     var allow: String?
     /// Whether the connection ends with this answer, because the rest of the request is not read.
@@ -36,19 +38,26 @@ struct APIAnswer: Hashable, Sendable {
             status: .serviceUnavailable, code: .systemError, detail: detail, retryAfterSeconds: Int.random(in: 1...3))
     }
 
-    /// Nothing was attempted because this app has sent too much lately.
-    static var tooManyPushes: APIAnswer {
-        var answer = unavailable(
-            "This app sends more pushes than it may; repeat the call after the time in Retry-After, and send slower.")
-        answer.status = .tooManyRequests
-        return answer
+    /// Nothing was attempted because of who calls; the request was read, so the connection goes on.
+    static func denied(_ status: HTTPResponseStatus, _ detail: String) -> APIAnswer {
+        APIAnswer(status: status, code: .systemError, detail: detail)
     }
+
+    /// Whether the push that this answers is stored by this call, as far as is known.
+    var mayBeStored: Bool { status == .ok && [.success, .notOnline, .systemError].contains(code) }
 
     /// The headers beside length, date and connection.
     func headers(requestID: String) -> [(name: String, value: String)] {
         var headers = [("Content-Type", "application/json;charset=UTF-8"), ("X-Request-Id", requestID)]
         if let retryAfterSeconds { headers.append(("Retry-After", String(retryAfterSeconds))) }
         if let allow { headers.append(("Allow", allow)) }
+        // A 401 must name how to do better (RFC 9110 §11.6.1).
+        if status == .unauthorized { headers.append(("WWW-Authenticate", "MSS-Signature-V1")) }
+        if let rate {
+            headers.append(("RateLimit-Limit", String(rate.limit)))
+            headers.append(("RateLimit-Remaining", String(rate.remaining)))
+            headers.append(("RateLimit-Reset", String(rate.resetSeconds)))
+        }
         return headers
     }
 

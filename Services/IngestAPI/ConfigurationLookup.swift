@@ -7,6 +7,8 @@ protocol ConfigurationLookup: Sendable {
     var isLoaded: Bool { get }
     /// An instance, enabled or not.
     func instance(_ id: InstanceID) -> Instance?
+    /// The instance that has a live key, of whatever purpose.
+    func instance(ofKey keyID: String) -> Instance?
     /// A configuration, online or not.
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration?
 }

@@ -5,7 +5,7 @@ import SyncModel
 /// What the API counts; every label comes from a closed set, so every series exists from the start.
 final class IngestMetrics: Sendable {
     /// The statuses that answer something other than a business result.
-    private static let statuses: [UInt] = [400, 404, 405, 408, 411, 413, 414, 415, 429, 431, 503]
+    private static let statuses: [UInt] = [400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 429, 431, 503]
 
     private let byCode: [ResultCode: Counter]
     private let byStatus: [UInt: Counter]

@@ -9,6 +9,7 @@ import SyncModel
 struct IngestResponder: HTTPResponder {
     typealias Context = BasicRequestContext
 
+    let admission: RequestAdmission
     let intake: PushIntake
     let operations: OperationIntake
     let health: HealthState
@@ -39,20 +40,32 @@ struct IngestResponder: HTTPResponder {
             guard !health.isDraining else {
                 throw HeadRefusal(answer: .unavailable("This process is about to stop; repeat the call."))
             }
-            return await answer(call, RequestQuery(request.head), try await body(of: request, for: call))
+            let query = RequestQuery(request.head)
+            let headers = try admission.headers(of: request.head, query)
+            let body = try await body(of: request, for: call)
+            let admitted = try await admission.admit(request.head, headers, query, body: body)
+            var answer = await answer(call, query, body, admitted.caller)
+            if answer.rate == nil { answer.rate = admitted.rate }
+            if answer.rate == nil { answer.rate = await intake.quotas.note(of: admitted.caller) }
+            return answer
         } catch {
             return error.answer
         }
     }
 
-    private func answer(_ call: APICall, _ query: RequestQuery, _ body: [UInt8]) async -> APIAnswer {
+    private func answer(
+        _ call: APICall, _ query: RequestQuery, _ body: [UInt8], _ caller: APICaller?
+    ) async -> APIAnswer {
         let instanceID = query["instanceId"]
         do throws(PushRefusal) {
             let isDryRun = try query.isDryRun
             switch call {
             case .push(let scope):
-                return await intake.answer(scope: scope, instanceID: instanceID, body: body, isDryRun: isDryRun)
-            case .batch: return await intake.answerBatch(instanceID: instanceID, body: body, isDryRun: isDryRun)
+                return await intake.answer(
+                    scope: scope, instanceID: instanceID, body: body, isDryRun: isDryRun, caller: caller)
+            case .batch:
+                return await intake.answerBatch(
+                    instanceID: instanceID, body: body, isDryRun: isDryRun, caller: caller)
             case .recall: return await operations.recall(instanceID: instanceID, body: body)
             case .trace, .description: return await operations.trace(query)
             }

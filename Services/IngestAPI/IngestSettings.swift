@@ -31,14 +31,11 @@ enum IngestSettings {
     /// address: set it to as many as there may be at all.
     static let sourceConnections = SettingKey<Int>.integer(
         "MSS_INGEST_SOURCE_CONNECTIONS_MAX", in: 1...1_000_000, default: ConnectionLimits().sourceConnections)
-    /// Pushes of one app in a second; more are answered 429. Four seconds' worth may come at once.
-    static let appPushes = SettingKey<Int>.integer(
-        "MSS_INGEST_APP_PUSHES_PER_SECOND", in: 1...1_000_000, default: 10_000)
 
     /// For the process's list.
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
-        tlsInFront.erased, inFlightMaximum.erased, connections.erased, sourceConnections.erased, appPushes.erased,
+        tlsInFront.erased, inFlightMaximum.erased, connections.erased, sourceConnections.erased,
         KeyRingSetting.ring.erased,
     ]
 

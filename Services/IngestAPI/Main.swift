@@ -15,11 +15,14 @@ struct Main {
             let operations = OperationIntake(directory: control.directory, bus: control.bus)
             let intake = PushIntake(
                 directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
-                inFlightMaximum: settings[IngestSettings.inFlightMaximum],
-                rates: AppRates(perSecond: settings[IngestSettings.appPushes]), metrics: metrics,
-                now: { WallTime.now })
+                quotas: PushQuotas(bus: control.bus) { WallTime.now },
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
+            let admission = RequestAdmission(
+                directory: control.directory, ring: settings[KeyRingSetting.ring], bus: control.bus,
+                logger: context.logger)
             let responder = IngestResponder(
-                intake: intake, operations: operations, health: health, metrics: metrics, logger: context.logger)
+                admission: admission, intake: intake, operations: operations, health: health, metrics: metrics,
+                logger: context.logger)
             let certificates = try IngestSettings.files(settings).map { files in
                 try ServerCertificates(
                     files, applicationProtocols: ["http/1.1"], port: "api", logger: context.logger)

@@ -6,25 +6,25 @@ final class PushIntake: Sendable {
     private let directory: any ConfigurationLookup
     private let submission: any PushSubmitting
     private let operations: OperationIntake
+    /// Pushes of a day.
+    let quotas: PushQuotas
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
-    private let rates: AppRates
     private let metrics: IngestMetrics
     private let now: @Sendable () -> WallTime
 
     /// - Parameters:
     ///   - inFlightMaximum: submissions at one time; more are answered 503 at once.
-    ///   - rates: pushes of each app; more are answered 429 at once.
     ///   - now: the civil time that validity is compared with.
     init(
         directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
-        inFlightMaximum: Int, rates: AppRates, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
+        quotas: PushQuotas, inFlightMaximum: Int, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
     ) {
         self.directory = directory
         self.submission = submission
         self.operations = operations
+        self.quotas = quotas
         self.inFlightMaximum = inFlightMaximum
-        self.rates = rates
         self.metrics = metrics
         self.now = now
     }
@@ -34,14 +34,18 @@ final class PushIntake: Sendable {
 
     /// The answer to one push; takes as long as its submission.
     ///
-    /// - Parameter isDryRun: only say what it would meet (spec H7).
-    func answer(scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false) async -> APIAnswer {
+    /// - Parameters:
+    ///   - isDryRun: only say what it would meet (spec H7).
+    ///   - caller: whose day's pushes it counts for; nil: nobody's.
+    func answer(
+        scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false, caller: APICaller? = nil
+    ) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
             let configuration = try acceptingConfiguration(of: push)
             if isDryRun { return await operations.dryRun(push, configuration) }
-            return await submit([push], configuration)[0]
+            return await paid(1, by: caller) { await submit([push], configuration)[0] }
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -49,7 +53,9 @@ final class PushIntake: Sendable {
 
     /// The answer to a batch of single pushes: one result for each item, in order. Items to one target are stored in
     /// their order; one that is refused does not hold up the others (spec H6).
-    func answerBatch(instanceID: String?, body: [UInt8], isDryRun: Bool = false) async -> APIAnswer {
+    func answerBatch(
+        instanceID: String?, body: [UInt8], isDryRun: Bool = false, caller: APICaller? = nil
+    ) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         let items: [JSONValue]
         do throws(PushRefusal) {
@@ -58,6 +64,11 @@ final class PushIntake: Sendable {
         } catch {
             return .result(error.code, detail: error.detail)
         }
+        if isDryRun { return await answerItems(items, instanceID, isDryRun: true) }
+        return await paid(items.count, by: caller) { await answerItems(items, instanceID, isDryRun: false) }
+    }
+
+    private func answerItems(_ items: [JSONValue], _ instanceID: String?, isDryRun: Bool) async -> APIAnswer {
         var results = [APIAnswer](repeating: .result(.argsIsNull), count: items.count)
         var order: [TargetKey] = []
         var groups: [TargetKey: Group] = [:]
@@ -93,6 +104,20 @@ final class PushIntake: Sendable {
         var answer = APIAnswer.result(.success)
         answer.results = results
         return answer
+    }
+
+    /// Makes pushes that count for the caller's day: all before they are made, those that were not stored no longer.
+    private func paid(
+        _ count: Int, by caller: APICaller?, _ make: () async -> APIAnswer
+    ) async -> APIAnswer {
+        switch await quotas.spend(count, of: caller) {
+        case .refused(let answer): return answer
+        case .granted(let grant):
+            let answer = await make()
+            let stored = (answer.results ?? [answer]).count { $0.mayBeStored }
+            await quotas.giveBack(count - stored, of: grant)
+            return answer
+        }
     }
 
     /// What is ordered among itself within a batch.
@@ -155,9 +180,6 @@ final class PushIntake: Sendable {
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
     private func submit(_ pushes: [PushRequest], _ configuration: SyncConfiguration) async -> [APIAnswer] {
-        guard rates.take(pushes.count, of: pushes[0].instanceID, at: .now) else {
-            return Array(repeating: .tooManyPushes, count: pushes.count)
-        }
         let count = inFlight.add(pushes.count, ordering: .relaxed).newValue
         defer { metrics.inFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
         guard count <= inFlightMaximum else {

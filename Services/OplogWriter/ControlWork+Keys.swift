@@ -24,6 +24,7 @@ extension ControlWork {
         guard request.secret.isEmpty || (purpose == .callout && Self.givenBytes.contains(request.secret.count)) else {
             return .with { $0.control.refusal = "a given secret has 8 to 256 bytes and is for callouts only" }
         }
+        if let fault = KeyLimits(bus: request.limits).fault { return .with { $0.control.refusal = fault } }
         let instanceID = InstanceID(request.instanceID)
         let keyID = "k" + HexText.of(RandomBytes.make(8))
         let secret = request.secret.isEmpty ? RandomBytes.make(Self.secretBytes) : [UInt8](request.secret)

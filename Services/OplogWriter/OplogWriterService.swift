@@ -22,7 +22,8 @@ struct OplogWriterService: Service {
     ) {
         let queues = (
             append: WorkQueue<AMQPDelivery>(), session: WorkQueue<AMQPDelivery>(), fetch: WorkQueue<AMQPDelivery>(),
-            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>(), operation: WorkQueue<AMQPDelivery>()
+            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>(), operation: WorkQueue<AMQPDelivery>(),
+            admission: WorkQueue<AMQPDelivery>()
         )
         func consumption(_ queue: String, _ work: WorkQueue<AMQPDelivery>) -> AMQPConsumption {
             AMQPConsumption(queue: queue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
@@ -36,6 +37,7 @@ struct OplogWriterService: Service {
                 consumption(AckWork.queue.rawValue, queues.ack),
                 consumption(ControlWork.queue.rawValue, queues.control),
                 consumption(OperationWork.queue.rawValue, queues.operation),
+                consumption(AdmissionWork.queue.rawValue, queues.admission),
             ], answers: .taken, logger: logger)
         func lanes<Work: LaneWork>(
             _ count: Int, _ name: String, _ queue: WorkQueue<AMQPDelivery>, _ work: Work
@@ -56,9 +58,10 @@ struct OplogWriterService: Service {
             + lanes(1, "ack", queues.ack, AckWork(bus: bus))
             + lanes(1, "control", queues.control, ControlWork(bus: bus, ring: ring, logger: logger))
             + lanes(2, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
+            + lanes(1, "admission", queues.admission, AdmissionWork(bus: bus))
         finishQueues = {
             let (commands, others) = ([queues.append, queues.session, queues.fetch], [queues.ack, queues.control])
-            for queue in commands + others + [queues.operation] { queue.finish() }
+            for queue in commands + others + [queues.operation, queues.admission] { queue.finish() }
         }
     }
 

@@ -5,7 +5,8 @@ import ServiceKit
 import ServiceLifecycle
 import SyncStore
 
-/// Makes the partitions of the coming weeks, drops those that have ended, and shows whether the database is ready for this process.
+/// Makes the partitions of the coming weeks, drops what has ended, and shows whether the database is ready for this
+/// process.
 actor PartitionKeeper: Service {
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
@@ -33,10 +34,12 @@ actor PartitionKeeper: Service {
     private func check() {
         do throws(PostgresError) {
             if lastMade.map({ $0.duration(to: .now) < .seconds(3_600) }) ?? false {
-                _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(3))
+                // Far more than come in a second, and little enough for a statement that also asks whether all is well.
+                try connection.run(AdmissionStore.removeEndedNonces(limit: 10_000), within: .seconds(3))
             } else {
                 try connection.run(OplogStore.ensurePartitions(weeksAhead: 3), within: .seconds(10))
                 try dropEnded()
+                try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(5))
                 lastMade = .now
             }
             health.set("postgres", isReady: true)

@@ -67,6 +67,13 @@ extension Mss_Bus_V1_OperationCommands: Envelope {
     }
 }
 
+extension Mss_Bus_V1_AdmissionCommands: Envelope {
+    package var elements: [Mss_Bus_V1_AdmissionCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
 extension Mss_Bus_V1_ValidateCommands: Envelope {
     package var elements: [Mss_Bus_V1_ValidateCommand] {
         get { commands }

@@ -12,6 +12,8 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     case control = "mss.control"
     /// Ingest and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
     case operation = "mss.operation"
+    /// Ingest and gateway to oplog writer: what all of them count together, nonces and pushes of a day.
+    case admission = "mss.admission"
     /// Gateway to session validator: consistency checks.
     case validate = "mss.validate"
 
@@ -19,6 +21,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     package var timeout: Duration {
         switch self {
         case .append: .milliseconds(2_500)
+        case .admission: .milliseconds(1_500)
         case .session, .fetch, .ack, .control, .operation: .seconds(5)
         case .validate: .seconds(8)
         }

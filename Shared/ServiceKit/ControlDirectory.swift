@@ -18,6 +18,7 @@ package final class ControlDirectory: Service, Sendable {
         var version: Int64 = 0
         var instances: [InstanceID: Instance] = [:]
         var configurations: [ConfigurationKey: SyncConfiguration] = [:]
+        var instanceOfKey: [String: InstanceID] = [:]
     }
 
     private let state = Mutex(State())
@@ -47,6 +48,11 @@ package final class ControlDirectory: Service, Sendable {
 
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
+
+    /// The instance that has a live key, of whatever purpose.
+    package func instance(ofKey keyID: String) -> Instance? {
+        state.withLock { state in state.instanceOfKey[keyID].flatMap { state.instances[$0] } }
+    }
 
     /// A configuration, online or not.
     package func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
@@ -94,6 +100,7 @@ package final class ControlDirectory: Service, Sendable {
         for message in snapshot.instances {
             let instance = Instance(bus: message)
             new.instances[instance.id] = instance
+            for key in instance.keys { new.instanceOfKey[key.id] = instance.id }
         }
         for message in snapshot.configurations {
             guard let configuration = SyncConfiguration(bus: message) else { continue }

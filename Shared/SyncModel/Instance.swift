@@ -57,6 +57,6 @@ package struct Instance: Hashable, Sendable {
         guard (Limits.sessionUnits...Limits.longestSessionUnits).contains(sessionUnits) else {
             return "a session id may have \(Limits.sessionUnits) to \(Limits.longestSessionUnits) characters"
         }
-        return validatorForm.fault
+        return limits.fault ?? validatorForm.fault
     }
 }

@@ -1,4 +1,6 @@
 import BusMessages
+import Credentials
+import Logging
 import ServiceKit
 import SyncModel
 import Synchronization
@@ -29,6 +31,9 @@ struct StubDirectory: ConfigurationLookup {
     }
 
     func instance(_ id: InstanceID) -> Instance? { instances[id] }
+    func instance(ofKey keyID: String) -> Instance? {
+        instances.values.first { $0.keys.contains { $0.id == keyID } }
+    }
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
         configurations[bizType]
     }
@@ -79,15 +84,44 @@ extension OperationIntake {
     }
 }
 
+extension PushQuotas {
+    /// Over a store that gives this.
+    static func stub(
+        now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
+        _ take: @escaping @Sendable (Mss_Bus_V1_TakeQuota) -> Result<Mss_Bus_V1_QuotaReply, BusError> = { _ in
+            .failure(BusError(.unanswered, "no store"))
+        }
+    ) -> PushQuotas {
+        PushQuotas(now: now) { fill throws(BusError) in
+            var wish = Mss_Bus_V1_TakeQuota()
+            fill(&wish)
+            return try take(wish).get()
+        }
+    }
+}
+
+extension RequestAdmission {
+    /// Where every nonce is new, at a fixed time.
+    static func stub(
+        directory: StubDirectory = StubDirectory(), ring: KeyRing = .empty,
+        now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
+        claim: @escaping Claim = { _, _, _ in true }
+    ) -> RequestAdmission {
+        RequestAdmission(
+            directory: directory, ring: ring, claim: claim, now: now,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+}
+
 extension PushIntake {
     /// An intake over stubs, at a fixed time.
     static func stub(
         _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
-        inFlightMaximum: Int = 100, pushesPerSecond: Int = 1_000_000
+        inFlightMaximum: Int = 100, quotas: PushQuotas = .stub()
     ) -> PushIntake {
         PushIntake(
             directory: directory, submission: submission, operations: .stub(directory: directory),
-            inFlightMaximum: inFlightMaximum, rates: AppRates(perSecond: pushesPerSecond), metrics: IngestMetrics(),
+            quotas: quotas, inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
             now: { WallTime(milliseconds: 1_700_000_000_000) })
     }
 }

@@ -46,6 +46,8 @@ struct IngestRawAnswer: Sendable {
         }
         let known: Set = [
             "content-type", "x-request-id", "content-length", "connection", "date", "allow", "retry-after",
+            "www-authenticate",
+            "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset",
         ]
         guard known.isSuperset(of: fields.keys) else { return "tells more in its head: \(fields)" }
         let tells = ["/work", "/tmp", ".swift", "select ", "insert ", "nio", "hummingbird", "postgres", "rabbit"]

@@ -12,13 +12,13 @@ enum IngestServerFixture {
     static func serve(
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
-        certificates: ServerCertificates? = nil, pushesPerSecond: Int = 1_000_000,
+        certificates: ServerCertificates? = nil, quotas: PushQuotas = .stub(), admission: RequestAdmission? = nil,
         _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
-            intake: .stub(
-                submission, directory: directory, inFlightMaximum: inFlightMaximum, pushesPerSecond: pushesPerSecond),
+            admission: admission ?? .stub(directory: directory),
+            intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum, quotas: quotas),
             operations: .stub(),
             health: health, metrics: IngestMetrics(), logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)

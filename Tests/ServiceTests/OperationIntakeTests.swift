@@ -108,8 +108,9 @@ struct OperationIntakeTests {
                 command.dryRun.oplog.thirdMessageID == "t" ? .success(Self.reply(states)) : .success(.init())
             }
             let intake = PushIntake(
-                directory: StubDirectory(), submission: submission, operations: operations, inFlightMaximum: 1,
-                rates: AppRates(perSecond: 1_000), metrics: IngestMetrics(), now: { WallTime(milliseconds: 0) })
+                directory: StubDirectory(), submission: submission, operations: operations, quotas: .stub(),
+                inFlightMaximum: 1,
+                metrics: IngestMetrics(), now: { WallTime(milliseconds: 0) })
             let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body, isDryRun: true)
             #expect(answer.code == code)
             #expect(try members(answer)["dryRun"] as? Bool == true)

@@ -41,6 +41,9 @@ struct BusEnvelopeTests {
         Kind("replies", Mss_Bus_V1_Replies.self, BusSamples.replies),
         Kind("suspension", Mss_Bus_V1_SessionCommands.self, BusSamples.suspensions),
         Kind("request replies", Mss_Bus_V1_Replies.self, BusSamples.requestReplies),
+        Kind("admission", Mss_Bus_V1_AdmissionCommands.self, BusSamples.admissions),
+        Kind("keys", Mss_Bus_V1_ControlCommands.self, BusSamples.keyCommands),
+        Kind("admission replies", Mss_Bus_V1_Replies.self, BusSamples.admissionReplies),
         Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
     ]

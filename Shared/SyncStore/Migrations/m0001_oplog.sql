@@ -110,6 +110,7 @@ CREATE TABLE push_quota (
     key_id text COLLATE "C" NOT NULL, -- empty: calls without a key
     day date NOT NULL,
     taken bigint NOT NULL,
+    granted bigint NOT NULL, -- of that, to whoever asked last
     PRIMARY KEY (instance_id, key_id, day)
 );
 

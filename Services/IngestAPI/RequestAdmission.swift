@@ -1,0 +1,145 @@
+import BusMessages
+import Credentials
+import Hummingbird
+import Logging
+import NIOHTTP1
+import ServiceKit
+import SyncModel
+
+/// Decides in whose name a call is made, and whether it may be: the one place that every call of the API passes
+/// (spec H9, C8; reliability SEC6, SEC7).
+struct RequestAdmission: Sendable {
+    /// Uses a nonce; false when it was used before.
+    typealias Claim =
+        @Sendable (_ nonce: [UInt8], _ keyID: String, _ expiresAt: WallTime) async throws(BusError) -> Bool
+
+    /// Who was let in, and how it stands with its limit of calls.
+    struct Admitted: Sendable {
+        /// Nil: a call without a key that names no instance.
+        var caller: APICaller?
+        var rate: RateNote?
+    }
+
+    private let directory: any ConfigurationLookup
+    private let check: SignatureCheck
+    private let claim: Claim
+    private let now: @Sendable () -> WallTime
+    private let logger: Logger
+    private let rates = CallRates()
+
+    init(
+        directory: any ConfigurationLookup, ring: KeyRing, claim: @escaping Claim,
+        now: @escaping @Sendable () -> WallTime,
+        logger: Logger
+    ) {
+        self.directory = directory
+        check = SignatureCheck(directory: directory, ring: ring)
+        self.claim = claim
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Uses nonces over the bus.
+    init(directory: any ConfigurationLookup, ring: KeyRing, bus: MessageBus, logger: Logger) {
+        self.init(
+            directory: directory, ring: ring,
+            claim: { nonce, keyID, expiresAt throws(BusError) in
+                try await bus.claimNonce(nonce, of: keyID, expiresAt: expiresAt)
+            }, now: { WallTime.now }, logger: logger)
+    }
+
+    /// What the head alone decides, before the body is read: whether the call is signed where it must be.
+    func headers(of head: HTTPRequest, _ query: RequestQuery) throws(HeadRefusal) -> SignatureHeaders? {
+        guard directory.isLoaded else { throw HeadRefusal(answer: Self.starting) }
+        if let headers = try SignatureHeaders(head.headerFields) { return headers }
+        let instance = query["instanceId"].flatMap { directory.instance(InstanceID($0)) }
+        guard instance?.requiresSignature != true else {
+            throw HeadRefusal(
+                answer: .refusal(
+                    .unauthorized,
+                    "This instance takes signed calls only; send X-MSS-Key, -Timestamp, -Nonce and -Signature as"
+                        + " /openapi.json says."))
+        }
+        return nil
+    }
+
+    /// Lets the call in, or says why not. What is checked first tells least: only who holds the secret learns more
+    /// than that the signature is wrong.
+    func admit(
+        _ head: HTTPRequest, _ headers: SignatureHeaders?, _ query: RequestQuery, body: [UInt8]
+    ) async throws(HeadRefusal) -> Admitted {
+        guard let headers else {
+            let instance = query["instanceId"].flatMap { directory.instance(InstanceID($0)) }
+            let caller = instance.map { APICaller(instanceID: $0.id, keyID: "", limits: $0.limits) }
+            return Admitted(caller: caller, rate: try count(caller))
+        }
+        let caller = try signer(of: head, headers, body)
+        guard abs(now().milliseconds - headers.timestamp.milliseconds) <= RequestSignature.skew.wholeMilliseconds else {
+            throw Self.denied(
+                .unauthorized,
+                "X-MSS-Timestamp is more than \(RequestSignature.skew.components.seconds) s from this service's time,"
+                    + " \(now().milliseconds); set your clock and sign anew.")
+        }
+        guard query["instanceId"] == caller.instanceID.text else {
+            logger.warning(
+                "A key was used for another instance",
+                metadata: ["key": "\(headers.keyID)", "instance": "\(caller.instanceID)"])
+            throw Self.denied(.forbidden, "The key is of another instance than instanceId; use a key of this one.")
+        }
+        let rate = try count(caller)
+        try await use(headers, rate)
+        return Admitted(caller: caller, rate: rate)
+    }
+
+    private func signer(
+        of head: HTTPRequest, _ headers: SignatureHeaders, _ body: [UInt8]
+    ) throws(HeadRefusal) -> APICaller {
+        let signature = RequestSignature(
+            method: head.method.rawValue, target: head.path ?? "", body: body, timestamp: headers.timestampText,
+            nonce: headers.nonceText, keyID: headers.keyID)
+        switch check.outcome(of: headers, over: signature) {
+        case .signed(let key, let instanceID):
+            return APICaller(instanceID: instanceID, keyID: key.id, limits: key.limits)
+        case .wrong:
+            throw Self.denied(
+                .unauthorized,
+                "The signature is wrong, or there is no such key; compare what you sign with what /openapi.json says.")
+        case .unreadable:
+            logger.error("A key's secret cannot be opened; is MSS_MASTER_KEYS that of the oplog writers?")
+            throw HeadRefusal(answer: .unavailable("Signatures cannot be checked now; repeat the call."))
+        }
+    }
+
+    private func count(_ caller: APICaller?) throws(HeadRefusal) -> RateNote? {
+        guard let caller, let verdict = rates.take(caller) else { return nil }
+        guard let wait = verdict.waitSeconds else { return verdict.note }
+        var answer = APIAnswer.denied(
+            .tooManyRequests,
+            "More than \(verdict.note.limit) calls in a second; repeat this one after the time in Retry-After.")
+        answer.retryAfterSeconds = wait
+        answer.rate = verdict.note
+        throw HeadRefusal(answer: answer)
+    }
+
+    /// Uses the nonce. It is kept until no process takes the timestamp any more, however wrong its clock may be.
+    private func use(_ headers: SignatureHeaders, _ rate: RateNote?) async throws(HeadRefusal) {
+        var answer: APIAnswer
+        do throws(BusError) {
+            let expiresAt = headers.timestamp + RequestSignature.skew * 2
+            if try await claim(headers.nonce, headers.keyID, expiresAt) { return }
+            answer = .denied(
+                .unauthorized, "REPLAY: this nonce was used before; sign every call anew, also a repeated one.")
+        } catch {
+            answer = .unavailable("The store did not answer; nothing was attempted. Sign the call anew and repeat it.")
+        }
+        answer.rate = rate
+        throw HeadRefusal(answer: answer)
+    }
+
+    private static func denied(_ status: HTTPResponseStatus, _ detail: String) -> HeadRefusal {
+        HeadRefusal(answer: .denied(status, detail))
+    }
+
+    private static let starting = APIAnswer.unavailable(
+        "The service is starting and does not know its configurations yet; repeat the call.")
+}

@@ -1,0 +1,232 @@
+import BusMessages
+import Credentials
+import NIOHTTP1
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import IngestAPI
+
+@Suite("Ingest: limits of callers")
+struct IngestRateTests {
+    private static func caller(_ key: String = "k1", perSecond: Int? = nil, perDay: Int? = nil) -> APICaller {
+        APICaller(
+            instanceID: InstanceID("w_app"), keyID: key,
+            limits: KeyLimits(requestsPerSecond: perSecond, pushesPerDay: perDay))
+    }
+
+    @Test("A second's calls may come at once, then they come back evenly; others are not affected")
+    func rates() throws {
+        let rates = CallRates()
+        let start = ContinuousClock.now
+        func take(_ caller: APICaller, after milliseconds: Int) throws -> CallRates.Verdict {
+            try #require(rates.take(caller, now: start + .milliseconds(milliseconds)))
+        }
+        let caller = Self.caller(perSecond: 4)
+        for remaining in [3, 2, 1, 0] {
+            let verdict = try take(caller, after: 0)
+            #expect(verdict == .init(waitSeconds: nil, note: RateNote(limit: 4, remaining: remaining, resetSeconds: 1)))
+        }
+        #expect(try take(caller, after: 0).waitSeconds == 1)
+        #expect(try take(Self.caller("k2", perSecond: 4), after: 0).waitSeconds == nil)
+        #expect(try take(caller, after: 249).waitSeconds == 1)
+        #expect(try take(caller, after: 250).waitSeconds == nil)
+        #expect(try take(caller, after: 251).waitSeconds == 1)
+        #expect(try take(caller, after: 5_000).note.remaining == 3)
+        #expect(rates.take(Self.caller("k3"), now: start) == nil)
+        let slow = Self.caller("k4", perSecond: 1)
+        #expect(try take(slow, after: 0).note == RateNote(limit: 1, remaining: 0, resetSeconds: 1))
+        #expect(try take(slow, after: 999).waitSeconds == 1)
+        #expect(try take(slow, after: 1_000).waitSeconds == nil)
+    }
+
+    @Test("Over many seconds a caller gets its rate, however its calls come", arguments: [1, 3, 7, 100, 1_000])
+    func randomRates(limit: Int) {
+        let seed = UInt64.random(in: .min ... .max)
+        var generator = SeededGenerator(seed: seed)
+        let rates = CallRates()
+        let start = ContinuousClock.now
+        var taken = 0
+        var time = Duration.zero
+        while time < .seconds(20) {
+            time += .microseconds(Int.random(in: 0...(200_000 / limit), using: &generator))
+            if rates.take(Self.caller(perSecond: limit), now: start + time)?.waitSeconds == nil { taken += 1 }
+        }
+        #expect(taken <= limit * 21 && taken >= limit * 16, "seed \(seed): \(taken)")
+    }
+
+    @Test("Every answer to a limited key says how it stands; over the rate it is 429 with the time to wait")
+    func headers() async throws {
+        let signer = IngestSigner()
+        let directory = signer.directory(limits: KeyLimits(requestsPerSecond: 1))
+        let submission = StubSubmission()
+        let admission = RequestAdmission.stub(directory: directory, ring: IngestSigner.ring)
+        try await IngestServerFixture.serve(submission: submission, directory: directory, admission: admission) {
+            port in
+            // In one go, so that no second passes between them.
+            let first = signer.request().replacing("Connection: close\r\n", with: "")
+            let answers = try await IngestServerFixture.exchange(port, first + signer.request())
+            #expect(answers.map(\.status) == [200, 429])
+            for answer in answers {
+                #expect(answer.fields["ratelimit-limit"] == "1" && answer.fields["ratelimit-remaining"] == "0")
+                #expect(answer.fields["ratelimit-reset"] == "1")
+            }
+            #expect(answers.map { $0.fields["retry-after"] } == [nil, "1"])
+            #expect(answers[1].refusalFlaw == nil)
+        }
+        #expect(submission.pushes.count == 1)
+    }
+
+    @Test("An instance's limit holds for calls without a key")
+    func unsigned() async throws {
+        var directory = StubDirectory()
+        directory.add(
+            Instance(
+                id: InstanceID("w_app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .zero,
+                limits: KeyLimits(requestsPerSecond: 1)))
+        try await IngestServerFixture.serve(directory: directory) { port in
+            let answers = try await IngestServerFixture.exchange(
+                port, IngestSmugglingCase.push() + IngestSmugglingCase.push("Connection: close\r\n"))
+            #expect(answers.map(\.status) == [200, 429])
+        }
+    }
+
+    /// A store of one caller's day.
+    private final class Day: Sendable {
+        private let state = Mutex<(left: Int, asked: [Int], isAway: Bool)>((0, [], false))
+        static let end: Int64 = 1_700_006_400_000
+
+        init(_ pushes: Int) { state.withLock { $0.left = pushes } }
+
+        var asked: [Int] { state.withLock { $0.asked } }
+        func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
+
+        @Sendable func take(_ wish: Mss_Bus_V1_TakeQuota) -> Result<Mss_Bus_V1_QuotaReply, BusError> {
+            state.withLock { state in
+                guard !state.isAway else { return .failure(BusError(.unanswered, "away")) }
+                state.asked.append(Int(wish.pushes))
+                let granted = min(state.left, Int(wish.pushes))
+                state.left -= granted
+                let left = state.left
+                return .success(
+                    .with {
+                        $0.granted = UInt64(granted)
+                        $0.remaining = UInt64(left)
+                        $0.resetsAtMs = Self.end
+                    })
+            }
+        }
+    }
+
+    private func isGranted(_ outcome: PushQuotas.Outcome) -> Bool {
+        if case .granted = outcome { true } else { false }
+    }
+
+    @Test("A day's pushes are spent to the last over all ingests, in few askings, and never one more")
+    func days() async throws {
+        let day = Day(10_000)
+        let ingests = [PushQuotas.stub(day.take), PushQuotas.stub(day.take)]
+        let caller = Self.caller(perDay: 10_000)
+        let granted = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<16 {
+                group.addTask {
+                    var own = 0
+                    for _ in 0..<1_000 {
+                        if case .granted = await ingests[number % 2].spend(1, of: caller) { own += 1 }
+                    }
+                    return own
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(granted == 10_000)
+        #expect(day.asked.count < 700, "\(day.asked.count)")
+    }
+
+    @Test("Used up: 429 until midnight; a batch is taken whole or not at all; what was not stored is given back")
+    func usedUp() async throws {
+        let day = Day(10)
+        let quotas = PushQuotas.stub(day.take)
+        let caller = Self.caller(perDay: 10)
+        let grant = await quotas.spend(4, of: caller)
+        guard case .granted(let paid) = grant else { throw Failed() }
+        #expect(!isGranted(await quotas.spend(7, of: caller)))
+        await quotas.giveBack(1, of: paid)
+        #expect(isGranted(await quotas.spend(7, of: caller)))
+        let asked = day.asked.count
+        guard case .refused(let answer) = await quotas.spend(1, of: caller) else { throw Failed() }
+        #expect(day.asked.count == asked, "the store is not asked what is known")
+        #expect(answer.status == .tooManyRequests && answer.retryAfterSeconds == 6_400)
+        #expect(answer.rate == RateNote(limit: 10, remaining: 0, resetSeconds: 6_400))
+        #expect(isGranted(await quotas.spend(1, of: nil)))
+        #expect(isGranted(await quotas.spend(1, of: Self.caller("other"))))
+    }
+
+    private struct Failed: Error {}
+
+    @Test("Without the store's word no push is made, however many wait for it; then they are")
+    func away() async {
+        let day = Day(1_000)
+        day.setAway(true)
+        let quotas = PushQuotas.stub(day.take)
+        let caller = Self.caller(perDay: 1_000)
+        let refused = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    guard case .refused(let answer) = await quotas.spend(1, of: caller) else { return false }
+                    return answer.status == .serviceUnavailable
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(refused == 50)
+        day.setAway(false)
+        #expect(isGranted(await quotas.spend(1, of: caller)))
+    }
+
+    @Test("A new day begins anew, and another limit holds from the next push on")
+    func change() async {
+        let time = Mutex<Int64>(1_700_000_000_000)
+        let asked = Mutex<[Int]>([])
+        let quotas = PushQuotas.stub(now: { WallTime(milliseconds: time.withLock { $0 }) }) { wish in
+            asked.withLock { $0.append(Int(wish.pushesPerDay)) }
+            let end = (time.withLock { $0 } / 86_400_000 + 1) * 86_400_000
+            return .success(
+                .with {
+                    $0.granted = min(wish.pushes, wish.pushesPerDay)
+                    $0.resetsAtMs = end
+                })
+        }
+        #expect(isGranted(await quotas.spend(2, of: Self.caller(perDay: 2))))
+        #expect(!isGranted(await quotas.spend(1, of: Self.caller(perDay: 2))))
+        #expect(isGranted(await quotas.spend(1, of: Self.caller(perDay: 3))))
+        time.withLock { $0 += 86_400_000 }
+        #expect(isGranted(await quotas.spend(2, of: Self.caller(perDay: 3))))
+        #expect(asked.withLock { $0 } == [2, 3, 3])
+    }
+
+    @Test("A batch costs what it stores; a dry run, a recall and a trace cost nothing")
+    func batch() async {
+        let day = Day(3)
+        let quotas = PushQuotas.stub(day.take)
+        let intake = PushIntake.stub(quotas: quotas)
+        let item = #"{"bizType":"orders","linkToken":"u","thirdMsgId":"m","payload":"p"}"#
+        let caller = Self.caller(perDay: 3)
+        func batch(_ items: [String], isDryRun: Bool = false) async -> APIAnswer {
+            await intake.answerBatch(
+                instanceID: "w_app", body: Array(#"{"items":[\#(items.joined(separator: ","))]}"#.utf8),
+                isDryRun: isDryRun, caller: caller)
+        }
+        #expect(await batch([item, item, item, item], isDryRun: true).status == .ok)
+        #expect(await batch([item, item, item, item]).status == .tooManyRequests)
+        // One of the two is refused, and costs nothing.
+        #expect(await batch([item, "{}"]).status == .ok)
+        #expect(await batch([item, item]).status == .ok)
+        let last = await intake.answer(
+            scope: .single, instanceID: "w_app", body: Array(item.utf8), caller: caller)
+        #expect(last.status == .tooManyRequests && last.code == .systemError)
+    }
+}
