@@ -13,11 +13,11 @@ struct APIClient: ParsableArguments {
     /// One call; fails with the answer's text when it is not a success.
     ///
     /// - Parameters:
-    ///   - path: below `/webapi/sync/`.
+    ///   - path: below `/webapi/`.
     ///   - body: sent by POST as JSON; nil: GET.
     /// - Returns: the answer's JSON text.
     func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
-        guard var components = URLComponents(string: "\(api)/webapi/sync/\(path)") else {
+        guard var components = URLComponents(string: "\(api)/webapi/\(path)") else {
             throw ValidationError("--api is not a URL")
         }
         components.queryItems = query.compactMap { name, value in value.map { URLQueryItem(name: name, value: $0) } }

@@ -37,6 +37,8 @@ struct ConfigCommand: AsyncParsableCommand {
         var repush: Repush?
         @Flag(inversion: .prefixedNo, help: "Only to sessions that the tenant calls valid.")
         var checkSession: Bool?
+        @Option(help: "How old a verdict may be: seconds, 0 to ask before every batch, or instance, as it says.")
+        var verdictLifetimeSeconds: VerdictLifetime?
         @Flag(inversion: .prefixedNo, help: "Global data goes to connected devices at once, paced.")
         var immediate: Bool?
 
@@ -46,6 +48,8 @@ struct ConfigCommand: AsyncParsableCommand {
             if let persistent { configuration.isPersistent = persistent }
             if let repush { configuration.repush = repush.mode }
             if let checkSession { configuration.checksSession = checkSession }
+            if checkSession == false { configuration.verdictLifetime = nil }
+            if let verdictLifetimeSeconds { configuration.verdictLifetime = verdictLifetimeSeconds.lifetime }
             if let immediate { configuration.isImmediate = immediate }
         }
     }
@@ -59,6 +63,21 @@ struct ConfigCommand: AsyncParsableCommand {
                 mode = .all
             } else if let newest = Int(argument), (1...1_000).contains(newest) {
                 mode = .threshold(newest)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// Seconds, or `instance`.
+    struct VerdictLifetime: ExpressibleByArgument {
+        let lifetime: Duration?
+
+        init?(argument: String) {
+            if argument == "instance" {
+                lifetime = nil
+            } else if let seconds = UInt32(argument) {
+                lifetime = .seconds(Int64(seconds))
             } else {
                 return nil
             }
@@ -103,7 +122,8 @@ struct ConfigCommand: AsyncParsableCommand {
         func run() async throws {
             let entry = ControlFile.ConfigurationEntry(
                 instanceId: name.instance, bizType: name.bizType, description: "", scope: scope, target: target,
-                multiDevice: nil, persistent: nil, repush: nil, checkSession: nil, immediate: nil, online: true)
+                multiDevice: nil, persistent: nil, repush: nil, checkSession: nil, verdictLifetimeSeconds: nil,
+                immediate: nil, online: true)
             var configuration = SyncConfiguration(entry)
             rules.apply(to: &configuration)
             let message = configuration.bus
@@ -182,6 +202,8 @@ extension SyncConfiguration {
         }
     }
 
+    private var verdictAge: String { verdictLifetime.map { "\($0.components.seconds) s" } ?? "as the instance says" }
+
     /// One line of a list.
     fileprivate var line: String {
         var words = [scope, target]
@@ -189,6 +211,7 @@ extension SyncConfiguration {
         words.append(isPersistent ? "persistent" : "non-persistent")
         words.append("repush=\(backlog)")
         if checksSession { words.append("check-session") }
+        if verdictLifetime != nil { words.append("verdict-lifetime=\(verdictAge)") }
         if isImmediate { words.append("immediate") }
         words.append(isOnline ? "online" : "offline")
         return "\(instanceID)\t\(bizType)\t\(words.joined(separator: " "))\t\(description)"
@@ -200,7 +223,8 @@ extension SyncConfiguration {
             ("instance", instanceID.text), ("Sync ID", bizType.text), ("description", description), ("scope", scope),
             ("target", target), ("multi-device", isMultiDevice ? "yes" : "no"),
             ("persistent", isPersistent ? "yes" : "no"), ("re-push", backlog),
-            ("session check", checksSession ? "yes" : "no"), ("immediate", isImmediate ? "yes" : "no"),
+            ("session check", checksSession ? "yes" : "no"),
+            ("verdict lifetime", checksSession ? verdictAge : "-"), ("immediate", isImmediate ? "yes" : "no"),
             ("online", isOnline ? "yes" : "no"),
             ("revision", "\(revision)"),
         ].map { "\($0.0): \($0.1)" }.joined(separator: "\n")

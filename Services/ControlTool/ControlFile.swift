@@ -32,6 +32,8 @@ struct ControlFile: Decodable {
         let persistent: Bool?
         let repush: Repush?
         let checkSession: Bool?
+        /// How old a verdict may be; 0: asked before every batch; none: as the instance says.
+        let verdictLifetimeSeconds: Int?
         let immediate: Bool?
         let online: Bool?
     }
@@ -109,6 +111,7 @@ extension SyncConfiguration {
             description: entry.description, kind: kind, isMultiDevice: kind.needsUser && (entry.multiDevice ?? true),
             isPersistent: kind.isGlobal || (entry.persistent ?? true), repush: repush,
             checksSession: kind.needsUser && (entry.checkSession ?? false), isOnline: entry.online ?? true,
-            isImmediate: entry.immediate ?? false)
+            isImmediate: entry.immediate ?? false,
+            verdictLifetime: entry.verdictLifetimeSeconds.map { .seconds($0) })
     }
 }

@@ -46,7 +46,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     func run() async throws {
         let answer = try await api.call(
-            "trace",
+            "sync/trace",
             [
                 ("instanceId", name.instance), ("bizType", name.bizType), ("linkToken", name.to),
                 ("thirdMsgId", name.id), ("oplogId", oplog.map { "\($0)" }), ("deviceId", device),

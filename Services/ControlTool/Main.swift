@@ -7,8 +7,8 @@ struct ControlTool: AsyncParsableCommand {
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
-            PushCommand.self,
-            PushGlobalCommand.self, RecallCommand.self, ExplainCommand.self, DevicesCommand.self,
+            PushCommand.self, PushGlobalCommand.self, RecallCommand.self, RevokeCommand.self, ExplainCommand.self,
+            DevicesCommand.self,
             DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
             BrokerDefinitionsCommand.self,
         ])

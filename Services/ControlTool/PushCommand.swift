@@ -54,6 +54,6 @@ struct PushContent: ParsableArguments {
         members["appMaxVersion"] = maxVersion
         members["validTimeEnd"] = validUntil
         let query = [("instanceId", instance), ("dryRun", dryRun ? "true" : nil)]
-        try APIClient.show(try await api.call(scope, query, body: members))
+        try APIClient.show(try await api.call("sync/\(scope)", query, body: members))
     }
 }

@@ -13,7 +13,7 @@ struct RecallCommand: AsyncParsableCommand {
         guard let id = name.id else { throw ValidationError("--id is missing: the unique data id of the push") }
         var members = ["bizType": name.bizType, "thirdMsgId": id]
         members["linkToken"] = name.to
-        try APIClient.show(try await api.call("recall", [("instanceId", name.instance)], body: members))
+        try APIClient.show(try await api.call("sync/recall", [("instanceId", name.instance)], body: members))
     }
 }
 

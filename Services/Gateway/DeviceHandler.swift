@@ -75,8 +75,10 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
-        perform(event(&machine, gateway.surroundings()))
-        if !batches.isEmpty { scheduleFlush() }
+        let world = gateway.surroundings()
+        perform(event(&machine, world))
+        if batches.isEmpty { return }
+        if machine.hasChecked(batches, in: world) { writeBatches() } else { scheduleFlush() }
     }
 
     // MARK: Actions

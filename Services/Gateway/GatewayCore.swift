@@ -17,7 +17,7 @@ final class GatewayCore: Sendable {
     let admission: AdmissionDesk
     let reporter: Reporter
     let logger: Logger
-    private let bus: MessageBus
+    let bus: MessageBus
     private let directory: ControlDirectory
     private let tails: GlobalTails
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
@@ -82,10 +82,10 @@ final class GatewayCore: Sendable {
 
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
-        let (now, directory) = (ContinuousClock.now, directory)
+        let (now, directory, lease) = (ContinuousClock.now, directory, currentLease)
         return SessionSurroundings(
-            now: now, wallTime: .now, holdsLease: currentLease?.holds(at: now) ?? false,
-            configuration: { directory.configuration($0, $1) }, instance: { directory.instance($0) },
+            now: now, wallTime: .now, holdsLease: lease?.holds(at: now) ?? false,
+            leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) }, instance: { directory.instance($0) },
             random: .random(in: 0..<1))
     }
 
@@ -138,8 +138,9 @@ final class GatewayCore: Sendable {
             let target = TargetAddress(
                 instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
             tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
-        case .sessionsRevoked, .sessionInvalid, nil:
-            break
+        case .sessionsRevoked(let message): received(message, replyTo: replyTo)
+        case .sessionInvalid(let message): received(message)
+        case nil: break
         }
     }
 
@@ -214,6 +215,7 @@ final class GatewayCore: Sendable {
                 $0.open.takesOwnership = takesOwnership
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
                 $0.open.suspended = identity.suspended.map(\.text).sorted()
+                if identity.userID != nil { $0.open.sessionDigest = Data(identity.sessionDigest) }
             }
         } completion: { [self] result in
             tell([session]) { machine, world in
@@ -325,26 +327,6 @@ final class GatewayCore: Sendable {
             var page: Mss_Bus_V1_SummaryReply?
             if case .success(let reply) = result, case .summary(let summary)? = reply.body { page = summary }
             tell([session]) { [page] machine, world in machine.summaryRead(page, of: read.id, in: world) }
-        }
-    }
-
-    func validate(
-        instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32, for session: SessionHandle
-    ) {
-        let askedAt = ContinuousClock.now
-        bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { number in
-            .with {
-                $0.correlation = number
-                $0.instanceID = instanceID.text
-                $0.userID = userID.text
-                $0.sessionID = sessionID
-            }
-        } completion: { [self] result in
-            var answer: Mss_Bus_V1_ValidateReply?
-            if case .success(let reply) = result, case .validate(let verdict)? = reply.body { answer = verdict }
-            tell([session]) { [answer] machine, world in
-                machine.validated(answer, bindNumber: bindNumber, askedAt: askedAt, in: world)
-            }
         }
     }
 

@@ -1,3 +1,4 @@
+import Credentials
 import DeviceProtocol
 import SyncModel
 
@@ -125,6 +126,9 @@ struct SessionIdentity: Sendable {
     var sessionID: String
     /// Rises with every bind of the connection; 0 before the first.
     var bindNumber: UInt32
+
+    /// How store and bus name the session: they never see its id.
+    var sessionDigest: [UInt8] { SessionDigest.of(sessionID) }
 
     /// Whether it listens for a target.
     func isTarget(_ address: TargetAddress) -> Bool {

@@ -43,8 +43,11 @@ struct SessionRequests {
         return lastID
     }
 
-    /// The store has answered, or has not and will not.
-    mutating func close(_ id: UInt64) -> Request? { unanswered.removeValue(forKey: id) }
+    /// A request that is not answered yet.
+    subscript(id: UInt64) -> Request? { unanswered[id] }
+
+    /// The device gets its answer.
+    mutating func close(_ id: UInt64) { unanswered[id] = nil }
 
     /// A tombstone: what it names is in no answer any more.
     mutating func recall(_ id: OplogID, channelID: Int64) {

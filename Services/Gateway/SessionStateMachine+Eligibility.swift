@@ -5,6 +5,9 @@ import SyncModel
 extension SessionStateMachine {
     /// Why a channel's data may not go out now.
     enum Withholding {
+        /// The tenant's last word was valid and is too old: the data is read, then the tenant is asked, then it goes
+        /// out with the answer. Nothing about the device has changed.
+        case awaitsWord
         /// This gateway may be wrong about its sessions; nothing about the device has changed.
         case noLease
         /// What comes meanwhile is a backlog (spec D10).
@@ -15,15 +18,36 @@ extension SessionStateMachine {
     func withholding(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Withholding? {
-        guard world.holdsLease, connectionEpoch > 0 else { return .noLease }
+        guard world.holdsLease, leaseEpoch == world.leaseEpoch, connectionEpoch > 0 else { return .noLease }
         let found = world.configuration(identity.instanceID, key.bizType)
         let configuration = found?.kind == key.kind ? found : nil
+        let instance = world.instance(identity.instanceID)
+        let lifetime = configuration?.verdictLifetime ?? instance?.verdictLifetime ?? .zero
+        let standing = check.standing(for: lifetime, at: world.now)
         let obstacle =
-            Obstacle(instance: world.instance(identity.instanceID), configuration: configuration)
+            Obstacle(instance: instance, configuration: configuration)
             ?? configuration?.rules.obstacle(
                 isSuspended: identity.suspended.contains(key.bizType), isOwner: ownsUser,
-                hasValidVerdict: check.verdict.allowsDelivery(at: world.now))
-        return obstacle.map { .notEligible($0) }
+                hasValidVerdict: standing != .notValid)
+        if let obstacle { return .notEligible(obstacle) }
+        return standing == .awaited && configuration?.checksSession == true ? .awaitsWord : nil
+    }
+
+    /// Whether a channel's data may be read: it goes out now, or with the tenant's next word.
+    func mayRead(_ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings) -> Bool {
+        switch withholding(key, of: identity, in: world) {
+        case nil, .awaitsWord: true
+        case .noLease, .notEligible: false
+        }
+    }
+
+    /// Whether data of a checked configuration is among what is about to be written: it leaves in the same turn in
+    /// which the verdict was looked at.
+    func hasChecked(_ batches: [Mss_Device_V1_ChannelBatch], in world: SessionSurroundings) -> Bool {
+        guard let identity else { return false }
+        return batches.contains {
+            world.configuration(identity.instanceID, BizType($0.bizType))?.checksSession ?? true
+        }
     }
 
     /// Whether only the owner of the user receives the channel.

@@ -41,8 +41,14 @@ extension SessionStateMachine {
     mutating func historyRead(
         _ reply: Mss_Bus_V1_HistoryReply?, of id: UInt64, in world: SessionSurroundings
     ) -> [SessionAction] {
-        guard phase == .open, let identity, let request = requests.close(id), let channel = request.channels.first
+        guard phase == .open, let identity, let request = requests[id], let channel = request.channels.first
         else { return [] }
+        if let reply, request.bindNumber == identity.bindNumber,
+            case .awaitsWord = withholding(channel.key, of: identity, in: world)
+        {
+            return park(.history(reply, id: id), in: world)
+        }
+        requests.close(id)
         // Asked again: much may have happened while the page was on its way.
         if let refusal = refusal(of: channel.key, bindNumber: request.bindNumber, to: identity, in: world) {
             return [.answer(.historyPage(request.number, refusal))]
@@ -82,7 +88,7 @@ extension SessionStateMachine {
         let keys = cursors.keys
             .filter { key in
                 after.lexicographicallyPrecedes(key.bizType.text.utf8)
-                    && withholding(key, of: identity, in: world) == nil
+                    && mayRead(key, of: identity, in: world)
             }
             .sorted { $0.bizType.text.utf8.lexicographicallyPrecedes($1.bizType.text.utf8) }
         let asked = keys.prefix(Int(request.count)).compactMap { key in cursors[key].map { (key, $0) } }
@@ -111,7 +117,14 @@ extension SessionStateMachine {
     mutating func summaryRead(
         _ reply: Mss_Bus_V1_SummaryReply?, of id: UInt64, in world: SessionSurroundings
     ) -> [SessionAction] {
-        guard phase == .open, let identity, let request = requests.close(id) else { return [] }
+        guard phase == .open, let identity, let request = requests[id] else { return [] }
+        let awaitsWord = request.channels.contains {
+            if case .awaitsWord = withholding($0.key, of: identity, in: world) { true } else { false }
+        }
+        if let reply, request.bindNumber == identity.bindNumber, awaitsWord {
+            return park(.summary(reply, id: id), in: world)
+        }
+        requests.close(id)
         func page(_ refusal: Mss_Device_V1_RequestRefusal) -> [SessionAction] {
             [.answer(.summaryPage(request.number, refusal, bindNumber: request.bindNumber))]
         }
@@ -157,7 +170,7 @@ extension SessionStateMachine {
             if opensBind { return .tryAgain }
         }
         switch withholding(key, of: identity, in: world) {
-        case nil: return nil
+        case nil, .awaitsWord: return nil
         case .noLease: return .tryAgain
         case .notEligible: return .notEligible
         }

@@ -6,15 +6,15 @@ import SyncModel
 extension SessionStateMachine {
     /// Re-reads go out as batches of their own, by the same rules as everything else.
     mutating func sendRereads(to identity: SessionIdentity, in world: SessionSurroundings) -> [SessionAction] {
-        var rereads = rereads
+        var (rereads, awaitsWord) = (rereads, false)
         let allowed = rereads.take { reread in
-            guard let key = keysByChannelID[reread.channelID], withholding(key, of: identity, in: world) == nil else {
-                return nil
-            }
-            return key.kind
+            guard let key = keysByChannelID[reread.channelID] else { return nil }
+            let reason = withholding(key, of: identity, in: world)
+            if case .awaitsWord = reason { awaitsWord = true }
+            return reason == nil ? key.kind : nil
         }
         self.rereads = rereads
-        return allowed.compactMap { reread in
+        return (awaitsWord ? askForWord(in: world) : []) + allowed.compactMap { reread in
             let oplog = Oplog(bus: reread.oplog)
             guard
                 let key = keysByChannelID[reread.channelID],
@@ -68,8 +68,7 @@ extension SessionStateMachine {
         guard phase == .open, let identity, identity.isSimple else { return [] }
         var actions: [SessionAction] = []
         for key in cursors.keys {
-            guard withholding(key, of: identity, in: world) == nil,
-                let step = cursors[key]?.resends?.due(now: world.now),
+            guard mayRead(key, of: identity, in: world), let step = cursors[key]?.resends?.due(now: world.now),
                 var cursor = cursors[key]
             else { continue }
             switch step {
@@ -94,8 +93,12 @@ extension SessionStateMachine {
     mutating func resendRecorded(
         channelID: Int64, oplogID: OplogID, repeats: Int, in world: SessionSurroundings
     ) -> [SessionAction] {
-        guard phase == .open, let identity, let key = keysByChannelID[channelID],
-            withholding(key, of: identity, in: world) == nil,
+        guard phase == .open, let identity, let key = keysByChannelID[channelID] else { return [] }
+        let reason = withholding(key, of: identity, in: world)
+        if case .awaitsWord = reason {
+            return park(.resend(channelID: channelID, oplogID, repeats: repeats), in: world)
+        }
+        guard reason == nil,
             let batch = cursors[key]?.resends?.recorded(
                 oplogID: oplogID, repeats: repeats, now: world.now, wallTime: world.wallTime)
         else { return [] }

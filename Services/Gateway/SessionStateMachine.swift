@@ -38,6 +38,8 @@ struct SessionStateMachine {
     var check = SessionCheck()
     /// The tenant has answered while a registration was on its way.
     var hasUntoldVerdict = false
+    /// What waits for a word of the tenant.
+    var parked: [Parked] = []
     private var retryAt: ContinuousClock.Instant?
     /// Channels whose last page moved nothing; they are read on at `retryAt`.
     private var pausedFetches: [ChannelKey] = []
@@ -47,6 +49,10 @@ struct SessionStateMachine {
     var requests = SessionRequests()
     private var needsOpen = false
     private(set) var isRegistering = false
+    /// When the registration on its way was sent, and under which lease.
+    private var registering: (sentAt: ContinuousClock.Instant, leaseEpoch: Int64)?
+    /// The lease under which the session is on record: under a later one nobody knows of it until it is announced.
+    private(set) var leaseEpoch: Int64 = 0
     /// Something came up while a registration was on its way, whose answer may not know it.
     private var announcesAgain = false
     /// The user was bound, which is not registered yet.
@@ -162,7 +168,7 @@ struct SessionStateMachine {
         identity?.bindNumber = bind.bindNumber
         note(bind.syncPoints, needingUser: true)
         opensBind = true
-        return register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
+        return dropParked(in: world) + register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
     }
 
     private mutating func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
@@ -176,7 +182,7 @@ struct SessionStateMachine {
         guard phase == .open, let identity else { return [] }
         // Global oplogs are not pushed to an app in the foreground; they are read when it comes there (spec D15).
         if foreground, !isRegistering { return register(takesOwnership: false, in: world) }
-        return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now))]
+        return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictForStore(in: world))]
     }
 
     private mutating func received(
@@ -242,12 +248,13 @@ struct SessionStateMachine {
         guard let identity else { return [] }
         guard !isRegistering else { return [.listen(identity.targets)] }
         isRegistering = true
+        registering = (world.now, world.leaseEpoch)
         needsOpen = false
         return [
             .listen(identity.targets),
             .open(
                 identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership,
-                verdictFor: check.remaining(at: world.now)),
+                verdictFor: verdictForStore(in: world)),
         ]
     }
 
@@ -268,6 +275,7 @@ struct SessionStateMachine {
             return close(.superseded, "a newer connection of this device is open")
         }
         connectionEpoch = reply.connectionEpoch
+        leaseEpoch = registering?.leaseEpoch ?? 0
         ownsUser = reply.owner
         guard bindNumber == identity.bindNumber else {
             return register(takesOwnership: identity.userID != nil, in: world)
@@ -275,6 +283,8 @@ struct SessionStateMachine {
         for state in reply.channels { learn(state) }
         for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
         earlyHeads = [:]
+        // Before anything is read on: what was ended while nobody could tell it goes out no more.
+        let ended = learnRevocation(reply, sentAt: registering?.sentAt ?? world.now, in: world)
         var actions = settleAll(in: world)
         if phase == .opening {
             phase = .open
@@ -288,10 +298,10 @@ struct SessionStateMachine {
             if let untoldState { actions.append(.send(untoldState)) }
             untoldState = nil
         }
+        actions += ended
         if hasUntoldVerdict {
             hasUntoldVerdict = false
-            actions.append(
-                .update(identity, connectionEpoch: connectionEpoch, verdictFor: check.remaining(at: world.now)))
+            actions += tellStore(in: world)
         }
         rereads.learn(reply.rereads)
         actions += readOn(in: world)
@@ -352,7 +362,7 @@ struct SessionStateMachine {
             windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
         else {
             cursor.learn(head: notice.upto)
-            if isForThisDevice, withholding(key, of: identity, in: world) == nil { cursor.keepLive(notice.entries) }
+            if isForThisDevice, mayRead(key, of: identity, in: world) { cursor.keepLive(notice.entries) }
             cursors[key] = cursor
             return readOn(in: world)
         }
@@ -391,9 +401,12 @@ struct SessionStateMachine {
             return []
         }
         // The reasons to withhold are asked again: they may have come up while the page was on its way.
-        guard !reply.notOwner, fit == .applies, withholding(key, of: identity, in: world) == nil else {
-            return readOn(in: world)
+        let reason = withholding(key, of: identity, in: world)
+        if case .awaitsWord = reason, !reply.notOwner, fit == .applies {
+            cursors[key]?.isFetching = true
+            return park(.page(reply, channelID: channelID), in: world)
         }
+        guard !reply.notOwner, fit == .applies, reason == nil else { return readOn(in: world) }
         cursors[key]?.opensBacklog = false
         let entries = reply.entries.map(Oplog.init(bus:))
         var actions: [SessionAction] = []
@@ -453,8 +466,8 @@ struct SessionStateMachine {
         var actions = sendRereads(to: identity, in: world)
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
-            if let reason = withholding(key, of: identity, in: world) {
-                if case .notEligible = reason {
+            if !mayRead(key, of: identity, in: world) {
+                if case .notEligible = withholding(key, of: identity, in: world) {
                     cursors[key]?.opensBacklog = true
                     cursors[key]?.holdsCaughtUp = false
                 }
@@ -545,8 +558,7 @@ struct SessionStateMachine {
             return close(.protocolViolation, "no Connect within \(limits.connectDeadline)")
         }
         if silence >= interval * 5 / 2 { return close(.idle, "nothing heard for \(interval * 5 / 2)") }
-        var actions: [SessionAction] = []
-        if check.isDue(at: world.now) { actions += validate(in: world) }
+        var actions = validateWhenDue(in: world)
         if let due = retryAt, due <= world.now {
             retryAt = nil
             for key in pausedFetches { cursors[key]?.isFetching = false }

@@ -6,6 +6,8 @@ struct SessionSurroundings {
     let wallTime: WallTime
     /// This gateway's lease holds: what it knows of its sessions is still true (design §4, fencing).
     let holdsLease: Bool
+    /// Of the lease held last: a session registered under another is not on record.
+    var leaseEpoch: Int64 = 0
     let configuration: (InstanceID, BizType) -> SyncConfiguration?
     let instance: (InstanceID) -> Instance?
     /// A number from 0 to below 1, for jitter.

@@ -9,6 +9,8 @@ enum APICall: Hashable, Sendable {
     case recall
     /// `/webapi/sync/trace`: why did it not arrive? (spec H7).
     case trace
+    /// `/webapi/session/revoke`: verdicts from before do not count (spec H7).
+    case revoke
     /// `/openapi.json`: the description of this API (spec H8).
     case description
 
@@ -20,6 +22,7 @@ enum APICall: Hashable, Sendable {
         case "/webapi/sync/batch": self = .batch
         case "/webapi/sync/recall": self = .recall
         case "/webapi/sync/trace": self = .trace
+        case "/webapi/session/revoke": self = .revoke
         case "/openapi.json": self = .description
         default: return nil
         }
@@ -28,7 +31,7 @@ enum APICall: Hashable, Sendable {
     /// The only method of its path.
     var method: HTTPMethod {
         switch self {
-        case .push, .batch, .recall: .POST
+        case .push, .batch, .recall, .revoke: .POST
         case .trace, .description: .GET
         }
     }
@@ -36,7 +39,7 @@ enum APICall: Hashable, Sendable {
     /// Bytes of a body (spec H1); 0: there is none.
     var bodyBytes: Int {
         switch self {
-        case .push, .recall: 65_536
+        case .push, .recall, .revoke: 65_536
         case .batch: 16 << 20
         case .trace, .description: 0
         }

@@ -67,6 +67,7 @@ struct IngestResponder: HTTPResponder {
                 return await intake.answerBatch(
                     instanceID: instanceID, body: body, isDryRun: isDryRun, caller: caller)
             case .recall: return await operations.recall(instanceID: instanceID, body: body)
+            case .revoke: return await operations.revoke(instanceID: instanceID, body: body)
             case .trace, .description: return await operations.trace(query)
             }
         } catch {

@@ -10,8 +10,8 @@ struct OperationIntake: Sendable {
         @Sendable (_ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void) async throws(BusError) ->
         Mss_Bus_V1_Reply
 
-    private let directory: any ConfigurationLookup
-    private let ask: Ask
+    let directory: any ConfigurationLookup
+    let ask: Ask
 
     init(directory: any ConfigurationLookup, ask: @escaping Ask) {
         self.directory = directory
@@ -117,22 +117,10 @@ struct OperationIntake: Sendable {
     }
 
     private func recallName(instanceID: String?, body: [UInt8]) throws(PushRefusal) -> Mss_Bus_V1_OplogName {
-        let members: [String: JSONValue]
-        do {
-            members = try JSONObjectReader.members(of: body)
-        } catch {
-            throw PushRefusal(.argsIsNull, error.detail)
-        }
-        func text(_ name: String) throws(PushRefusal) -> String? {
-            switch members[name] {
-            case nil, .null: nil
-            case .string(let text): text
-            default: throw PushRefusal(.argsIsNull, "\(name) is not a string; send it as a JSON string.")
-            }
-        }
+        let members = try Self.textMembers(of: body)
         return try name(
-            instanceID: instanceID, bizType: try text("bizType"), linkToken: try text("linkToken"),
-            thirdMessageID: try text("thirdMsgId"), oplogID: nil)
+            instanceID: instanceID, bizType: try members("bizType"), linkToken: try members("linkToken"),
+            thirdMessageID: try members("thirdMsgId"), oplogID: nil)
     }
 
     // MARK: Parts
@@ -170,7 +158,26 @@ struct OperationIntake: Sendable {
         }
     }
 
-    private static func checked(_ text: String?, _ name: String) throws(PushRefusal) -> String {
+    /// Reads a body's members that are texts; nil for one that is absent.
+    static func textMembers(
+        of body: [UInt8]
+    ) throws(PushRefusal) -> (_ name: String) throws(PushRefusal) -> String? {
+        let members: [String: JSONValue]
+        do {
+            members = try JSONObjectReader.members(of: body)
+        } catch {
+            throw PushRefusal(.argsIsNull, error.detail)
+        }
+        return { name throws(PushRefusal) in
+            switch members[name] {
+            case nil, .null: nil
+            case .string(let text): text
+            default: throw PushRefusal(.argsIsNull, "\(name) is not a string; send it as a JSON string.")
+            }
+        }
+    }
+
+    static func checked(_ text: String?, _ name: String) throws(PushRefusal) -> String {
         guard let text, !text.isEmpty else {
             throw PushRefusal(.argsIsNull, "\(name) is missing, given twice or not readable; send it once.")
         }
@@ -180,7 +187,7 @@ struct OperationIntake: Sendable {
 
     private static let noSuchOplog = APIAnswer.result(
         .argsIsNull, detail: "There is no such oplog; check instanceId, bizType, linkToken and the id.")
-    private static let storeAway = APIAnswer.unavailable("The store did not answer; repeat the call.")
+    static let storeAway = APIAnswer.unavailable("The store did not answer; repeat the call.")
     private static let recallUnknown = APIAnswer.result(
         .systemError, detail: "It is not known whether everybody has taken note of the recall; repeat the call.")
 }

@@ -13,11 +13,11 @@ struct OperationWork: LaneWork {
 
     static let queue = CommandQueue.operation
     static let groupBodies = 8
-    private static let limit = Duration.seconds(5)
+    static let limit = Duration.seconds(5)
     /// Rows of one list at the most.
     private static let listMax = 1_000
-    /// How long gateways may take to say that they know of a recall; less than the caller waits.
-    private static let recallLimit = Duration.seconds(3)
+    /// How long gateways may take to say that they know of a recall or revocation; less than the caller waits.
+    static let noticeLimit = Duration.seconds(3)
 
     let bus: MessageBus
     let logger: Logger
@@ -34,6 +34,10 @@ struct OperationWork: LaneWork {
             try connection.run(SyncDatabase.bind(to: InstanceID(command.instanceID)), within: Self.limit)
             if case .recall(let name)? = command.body {
                 try recall(name, for: command, replyTo: replyTo, on: connection)
+                return nil
+            }
+            if case .revokeSessions(let sessions)? = command.body {
+                try revoke(sessions, for: command, replyTo: replyTo, on: connection)
                 return nil
             }
             return try answer(command, on: connection)
@@ -189,7 +193,7 @@ struct OperationWork: LaneWork {
             reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
         }
         for (index, gateway) in gateways.enumerated() {
-            bus.notify(gateway: gateway, timeout: Self.recallLimit) { correlation in
+            bus.notify(gateway: gateway, timeout: Self.noticeLimit) { correlation in
                 .with { $0.oplogs = .init(recalled, of: address, correlation: correlation) }
             } completion: {
                 replies.add($0, at: index)

@@ -40,6 +40,7 @@ actor PartitionKeeper: Service {
                 try connection.run(OplogStore.ensurePartitions(weeksAhead: 3), within: .seconds(10))
                 try dropEnded()
                 try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(5))
+                try connection.run(RevocationStore.removeOld, within: .seconds(10))
                 lastMade = .now
             }
             health.set("postgres", isReady: true)

@@ -102,8 +102,10 @@ struct SessionWork: LaneWork {
         let channels = DeviceSessionStore.channels(of: registration)
         let rereads = RereadStore.waiting(
             instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
+        let revocation = RevocationStore.age(
+            of: [UInt8](session.sessionDigest), registration.instanceID, registration.userID)
         let bus = bus
-        let statements = [register.statement, channels.statement, rereads.statement]
+        let statements = [register.statement, channels.statement, rereads.statement, revocation.statement]
         return Step(command: command, replyTo: replyTo, statements: statements) { rows in
             let registered = register.decode(rows[0])
             if let gatewayID = registered.supersededGatewayID {
@@ -118,6 +120,7 @@ struct SessionWork: LaneWork {
                 $0.session.connectionEpoch = registered.connectionEpoch
                 $0.session.leaseLost = !registered.hasLease
                 $0.session.owner = registered.ownsUser
+                if let age = revocation.decode(rows[3]) { $0.session.revokedAgoMs = age }
                 $0.session.channels = channels.decode(rows[1]).map(\.bus)
                 $0.session.rereads = rereads.decode(rows[2]).map { reread in
                     .with {

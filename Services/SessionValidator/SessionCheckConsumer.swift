@@ -4,15 +4,17 @@ import Logging
 import Metrics
 import ServiceKit
 import ServiceLifecycle
+import SwiftProtobuf
 import SyncModel
 import Synchronization
 
 /// Takes the gateways' questions off the bus, asks tenants, and answers; settles a body once all of it is answered.
 final class SessionCheckConsumer: Service, Sendable {
-    /// Who asked, and under which number.
+    /// Who asked, under which number, and when the question came.
     private struct Asker {
         let body: CommandBody
         let correlation: UInt64
+        let since = ContinuousClock.now
     }
 
     private typealias Calls = InFlightCalls<Asker>
@@ -99,9 +101,9 @@ final class SessionCheckConsumer: Service, Sendable {
         let asker = Asker(body: body, correlation: command.correlation)
         do throws(Refusal) {
             _ = try callableInstance(question.instanceID)
-            return perform(calls.withLock { $0.ask(question, asker, now: .now) }, validFor: .zero)
+            return perform(calls.withLock { $0.ask(question, asker, now: .now) }, askedAt: .now)
         } catch {
-            answer(asker, .unknown(error.reason), validFor: .zero)
+            answer(asker, .unknown(error.reason), askedAt: .now)
             return []
         }
     }
@@ -111,21 +113,21 @@ final class SessionCheckConsumer: Service, Sendable {
         var next: Calls.Question? = first
         while let question = next {
             let askedAt = ContinuousClock.now
-            let (outcome, lifetime) = await ask(question)
+            let outcome = await ask(question)
+            if case .invalid(let reason) = outcome { announce(question, reason) }
             let now = ContinuousClock.now
             callTime.recordNanoseconds((now - askedAt).wholeMilliseconds * 1_000_000)
             let actions = calls.withLock { $0.ended(question, outcome, now: now) }
-            // The verdict's life began when the tenant was asked; what is left of it goes to the askers.
-            next = perform(actions, validFor: max(.zero, lifetime - (now - askedAt))).first
+            next = perform(actions, askedAt: askedAt).first
         }
     }
 
-    private func ask(_ question: Calls.Question) async -> (CheckOutcome, lifetime: Duration) {
+    private func ask(_ question: Calls.Question) async -> CheckOutcome {
         let instance: Instance
         do throws(Refusal) {
             instance = try callableInstance(question.instanceID)
         } catch {
-            return (.unknown(error.reason), .zero)
+            return .unknown(error.reason)
         }
         let outcome = await endpoint.check(
             instance.validatorURL, as: instance.validatorForm, instanceID: question.instanceID, userID: question.userID,
@@ -134,26 +136,37 @@ final class SessionCheckConsumer: Service, Sendable {
             logger.debug(
                 "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])
         }
-        return (outcome, instance.verdictLifetime)
+        return outcome
     }
 
-    /// Sends answers; returns the questions to ask.
-    private func perform(_ actions: [Calls.Action], validFor: Duration) -> [Calls.Question] {
+    /// The session may be in use at gateways that did not ask now.
+    private func announce(_ question: Calls.Question, _ reason: String) {
+        bus.notifyEveryGateway(
+            .with {
+                $0.sessionInvalid.instanceID = question.instanceID.text
+                $0.sessionInvalid.userID = question.userID.text
+                $0.sessionInvalid.sessionID = question.sessionID.text
+                $0.sessionInvalid.reason = reason
+            })
+    }
+
+    /// Sends answers of a call that began at an instant; returns the questions to ask.
+    private func perform(_ actions: [Calls.Action], askedAt: ContinuousClock.Instant) -> [Calls.Question] {
         var questions: [Calls.Question] = []
         for action in actions {
             switch action {
             case .call(let question): questions.append(question)
             case .answer(let askers, let outcome):
-                for asker in askers { answer(asker, outcome, validFor: validFor) }
+                for asker in askers { answer(asker, outcome, askedAt: askedAt) }
             }
         }
         return questions
     }
 
-    private func answer(_ asker: Asker, _ outcome: CheckOutcome, validFor: Duration) {
+    private func answer(_ asker: Asker, _ outcome: CheckOutcome, askedAt: ContinuousClock.Instant) {
         var reply = Mss_Bus_V1_Reply()
         reply.correlation = asker.correlation
-        reply.validate = Mss_Bus_V1_ValidateReply(outcome, validFor: validFor)
+        reply.validate = Mss_Bus_V1_ValidateReply(outcome, joinedAfter: asker.since - askedAt)
         verdicts.count(outcome)
         bus.reply(reply, to: asker.body.replyTo, through: CommandQueue.validate.answers)
         guard asker.body.answeredOne(), asker.body.isHeld else { return }
@@ -184,13 +197,14 @@ final class SessionCheckConsumer: Service, Sendable {
 extension Mss_Bus_V1_ValidateReply {
     /// The reply for an outcome.
     ///
-    /// - Parameter validFor: what is left of a valid verdict's life.
-    init(_ outcome: CheckOutcome, validFor: Duration) {
+    /// - Parameter joinedAfter: how long the call had been under way when the question came; below 0: it began later.
+    init(_ outcome: CheckOutcome, joinedAfter: Duration) {
         self.init()
+        // Rounded up: a verdict must never be taken for younger than it is.
+        if joinedAfter > .zero { joinedAfterMs = joinedAfter.wholeMilliseconds + 1 }
         switch outcome {
         case .valid:
             verdict = .valid
-            validForMs = validFor.wholeMilliseconds
         case .invalid(let reason):
             verdict = .invalid
             self.reason = reason

@@ -92,7 +92,9 @@ package struct BrokerDefinitions: Encodable {
             + AnswerExchange.allCases.map(\.rawValue) + [Topology.noticesExchange]
         exchanges =
             direct.map { Exchange(name: $0, vhost: virtualHost, type: "direct") }
-            + [Exchange(name: Topology.controlChangesExchange, vhost: virtualHost, type: "fanout")]
+            + [Topology.everyGatewayExchange, Topology.controlChangesExchange].map {
+                Exchange(name: $0, vhost: virtualHost, type: "fanout")
+            }
         queues = [
             Queue(
                 name: Topology.factsQueue, vhost: virtualHost,

@@ -5,10 +5,10 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// The command queues that it sends to.
     private var sends: [CommandQueue] {
         switch self {
-        case .ingest: [.append, .control, .operation]
-        case .gateway: [.session, .fetch, .ack, .control, .validate]
-        case .validator: [.control]
-        case .tool: [.control, .operation]
+        case .ingest: [.append, .snapshot, .operation, .admission]
+        case .gateway: [.session, .fetch, .ack, .snapshot, .validate, .admission]
+        case .validator: [.snapshot]
+        case .tool: [.snapshot, .control, .operation]
         case .writer, .statistics: []
         }
     }
@@ -16,7 +16,7 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// The command queues that it declares and consumes.
     private var consumes: [CommandQueue] {
         switch self {
-        case .writer: [.append, .session, .fetch, .ack, .control, .operation]
+        case .writer: [.append, .session, .fetch, .ack, .snapshot, .control, .operation, .admission]
         case .validator: [.validate]
         case .ingest, .gateway, .statistics, .tool: []
         }
@@ -29,7 +29,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         // The default exchange, as the broker calls it in permissions: answers straight back.
         case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts]
         case .gateway: [AnswerExchange.taken.rawValue, facts]
-        case .validator: [AnswerExchange.verdicts.rawValue]
+        case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange]
         case .ingest, .statistics, .tool: []
         }
     }
@@ -52,7 +52,13 @@ package enum BusTier: String, Sendable, CaseIterable {
     package var permissions: (configure: String, write: String, read: String) {
         let own = consumes.map(\.rawValue).map(Self.exactly) + listens.map { Self.exactly($0 + ".") + ".+" }
         let written = sends.map(\.exchange) + publishes
-        let read = consumes.map(\.exchange) + listens + (self == .statistics ? [Topology.factsQueue] : [])
+        let others: [String] =
+            switch self {
+            case .gateway: [Topology.everyGatewayExchange]
+            case .statistics: [Topology.factsQueue]
+            default: []
+            }
+        let read = consumes.map(\.exchange) + listens + others
         return (
             Self.pattern(own), Self.pattern(own + written.map(Self.exactly)),
             Self.pattern(own + read.map(Self.exactly))

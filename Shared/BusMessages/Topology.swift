@@ -8,8 +8,11 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     case fetch = "mss.fetch"
     /// Gateway to oplog writer: stored acknowledgements.
     case ack = "mss.ack"
-    /// Everybody to oplog writer: configurations and instances.
+    /// The tool to oplog writer: changes of instances, keys and configurations.
     case control = "mss.control"
+    /// Everybody to oplog writer: what instances, keys and configurations there are. Apart from `control`, so that who
+    /// may ask may not change anything (SEC10).
+    case snapshot = "mss.snapshot"
     /// Ingest and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
     case operation = "mss.operation"
     /// Ingest and gateway to oplog writer: what all of them count together, nonces and pushes of a day.
@@ -22,7 +25,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
         switch self {
         case .append: .milliseconds(2_500)
         case .admission: .milliseconds(1_500)
-        case .session, .fetch, .ack, .control, .operation: .seconds(5)
+        case .session, .fetch, .ack, .control, .snapshot, .operation: .seconds(5)
         case .validate: .seconds(8)
         }
     }
@@ -44,6 +47,8 @@ package enum Topology {
     package static let schemaVersion: UInt32 = 1
     /// Direct exchange to the gateways, keyed by gateway id.
     package static let noticesExchange = "mss.notices"
+    /// Fanout to every gateway: verdicts that end at once.
+    package static let everyGatewayExchange = "mss.gateways"
     /// Fanout that announces new versions of the control data.
     package static let controlChangesExchange = "mss.control.changes"
     /// Durable queue of statistics facts.

@@ -13,8 +13,10 @@ extension AMQPTopology {
 
     /// The exclusive queue on which a gateway gets its notices.
     package static func notices(gatewayID: String) -> AMQPTopology {
-        ofThisProcess(
-            Topology.noticesQueue(gatewayID: gatewayID), exchange: Topology.noticesExchange, routingKey: gatewayID)
+        let queue = Topology.noticesQueue(gatewayID: gatewayID)
+        return ofThisProcess(queue, exchange: Topology.noticesExchange, routingKey: gatewayID).adding(
+            AMQPTopology(
+                bindings: [AMQPBinding(queue: queue, exchange: Topology.everyGatewayExchange, routingKey: "")]))
     }
 
     /// The exclusive queue on which a process hears of control changes.
@@ -75,6 +77,10 @@ extension AMQPRoute {
             exchange: Topology.noticesExchange, routingKey: gatewayID, expiration: nil, isPersistent: false,
             isMandatory: false, replyTo: replyTo)
     }
+
+    static let everyGateway = AMQPRoute(
+        exchange: Topology.everyGatewayExchange, routingKey: "", expiration: nil, isPersistent: false,
+        isMandatory: false, replyTo: nil)
 
     static let controlChanges = AMQPRoute(
         exchange: Topology.controlChangesExchange, routingKey: "", expiration: nil, isPersistent: false,

@@ -161,6 +161,11 @@ package final class MessageBus: Service, Sendable {
         }
     }
 
+    /// Tells every gateway that is there; for news that each would find out by itself, only later.
+    package func notifyEveryGateway(_ notice: Mss_Bus_V1_GatewayNotice) {
+        sendOrLog(Mss_Bus_V1_GatewayNotices.body([notice]), on: .everyGateway)
+    }
+
     /// Announces a version of the control data to every process.
     package func announce(controlVersion: Int64) {
         var changes = Mss_Bus_V1_ControlChanges()

@@ -53,7 +53,9 @@ package struct Instance: Hashable, Sendable {
         guard (.seconds(86_400)...Limits.retention).contains(retention) else {
             return "retention is 1 to \(Limits.retention.components.seconds / 86_400) days"
         }
-        guard verdictLifetime >= .zero else { return "the lifetime of a verdict is 0 s or more" }
+        guard (.zero...Limits.longestVerdictLifetime).contains(verdictLifetime) else {
+            return "the lifetime of a verdict is 0 s to 30 days"
+        }
         guard (Limits.sessionUnits...Limits.longestSessionUnits).contains(sessionUnits) else {
             return "a session id may have \(Limits.sessionUnits) to \(Limits.longestSessionUnits) characters"
         }

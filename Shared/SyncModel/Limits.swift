@@ -16,6 +16,8 @@ package enum Limits {
     package static let sessionUnits = 100
     /// The longest sessions that an instance can allow (spec V1).
     package static let longestSessionUnits = 4_096
+    /// The longest that a verdict can be used for; revocations are kept for a day more (spec V5, H7).
+    package static let longestVerdictLifetime = Duration.seconds(30 * 86_400)
     /// Live keys of one purpose in an instance: the one in use and its successor (spec H9).
     package static let liveKeys = 2
     /// Business types that a device may suspend at once (DeviceProtocol.md).

@@ -62,7 +62,9 @@ package struct SyncConfiguration: Hashable, Sendable {
         }
         if let verdictLifetime {
             guard checksSession else { return "a verdict lifetime needs the session check" }
-            guard verdictLifetime >= .zero else { return "the lifetime of a verdict is 0 s or more" }
+            guard (.zero...Limits.longestVerdictLifetime).contains(verdictLifetime) else {
+                return "the lifetime of a verdict is 0 s to 30 days"
+            }
         }
         return nil
     }

@@ -8,7 +8,9 @@ enum BrokerRightsMatrix {
         "mss.to.session": ["gateway"],
         "mss.to.fetch": ["gateway"],
         "mss.to.ack": ["gateway"],
-        "mss.to.control": ["ingest", "gateway", "validator", "tool"],
+        "mss.to.control": ["tool"],
+        "mss.to.snapshot": ["ingest", "gateway", "validator", "tool"],
+        "mss.to.admission": ["ingest", "gateway"],
         "mss.to.operation": ["ingest", "tool"],
         "mss.to.validate": ["gateway"],
         "mss.to.facts": ["writer", "gateway"],
@@ -16,6 +18,7 @@ enum BrokerRightsMatrix {
         "mss.verdicts": ["validator"],
         "mss.taken": ["gateway"],
         "mss.notices": ["writer"],
+        "mss.gateways": ["validator"],
         "mss.control.changes": ["writer"],
     ]
 
@@ -26,6 +29,8 @@ enum BrokerRightsMatrix {
         "mss.fetch": ["writer"],
         "mss.ack": ["writer"],
         "mss.control": ["writer"],
+        "mss.snapshot": ["writer"],
+        "mss.admission": ["writer"],
         "mss.operation": ["writer"],
         "mss.validate": ["validator"],
         "mss.facts": ["statistics"],
@@ -46,6 +51,8 @@ enum BrokerRightsMatrix {
         "mss.to.fetch": ["writer"],
         "mss.to.ack": ["writer"],
         "mss.to.control": ["writer"],
+        "mss.to.snapshot": ["writer"],
+        "mss.to.admission": ["writer"],
         "mss.to.operation": ["writer"],
         "mss.to.validate": ["validator"],
         "mss.to.facts": [],
@@ -53,6 +60,7 @@ enum BrokerRightsMatrix {
         "mss.verdicts": ["gateway"],
         "mss.taken": ["writer"],
         "mss.notices": ["gateway"],
+        "mss.gateways": ["gateway"],
         "mss.control.changes": ["ingest", "gateway", "validator"],
     ]
 }

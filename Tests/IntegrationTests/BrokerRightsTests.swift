@@ -45,7 +45,7 @@ struct BrokerRightsTests {
         let exchanges =
             CommandQueue.allCases.map(\.exchange) + AnswerExchange.allCases.map(\.rawValue)
             + [Topology.factsQueue, Topology.deadFactsQueue].map(Topology.exchange)
-            + [Topology.noticesExchange, Topology.controlChangesExchange]
+            + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]
         #expect(Set(BrokerRightsMatrix.publish.keys) == Set(exchanges + [""]))
         #expect(Set(BrokerRightsMatrix.bind.keys) == Set(exchanges))
         let queues =

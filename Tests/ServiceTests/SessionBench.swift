@@ -13,6 +13,7 @@ struct SessionBench {
     var machine: SessionStateMachine
     var now = ContinuousClock.now
     var holdsLease = true
+    var leaseEpoch: Int64 = 1
     var configurations: [BizType: SyncConfiguration] = [:]
 
     init(_ configurations: [SyncConfiguration] = [SessionBench.configuration("B")]) {
@@ -22,17 +23,17 @@ struct SessionBench {
 
     static func configuration(
         _ bizType: String, kind: SyncModel.ChannelKind = .user, multiDevice: Bool = true, checks: Bool = false,
-        repush: RepushMode = .all
+        repush: RepushMode = .all, verdictLifetime: Duration? = nil
     ) -> SyncConfiguration {
         SyncConfiguration(
             instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind, isMultiDevice: multiDevice,
-            isPersistent: true, repush: repush, checksSession: checks, isOnline: true)
+            isPersistent: true, repush: repush, checksSession: checks, isOnline: true, verdictLifetime: verdictLifetime)
     }
 
     var world: SessionSurroundings {
         let configurations = configurations
         return SessionSurroundings(
-            now: now, wallTime: WallTime(milliseconds: 1_000), holdsLease: holdsLease,
+            now: now, wallTime: WallTime(milliseconds: 1_000), holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
             instance: { $0 == SessionBench.instance.id ? SessionBench.instance : nil }, random: 0.5)
     }
@@ -41,12 +42,10 @@ struct SessionBench {
         machine.received(.with(fill), in: world)
     }
 
-    /// Connects with user u bound and registers with these channels: (bizType, channel id, head, sync point).
+    /// Connects with user u bound.
     @discardableResult
-    mutating func open(
-        _ channels: [(String, Int64, Int64, Int64)] = [], _ more: (inout Mss_Device_V1_Connect) -> Void = { _ in }
-    ) -> [SessionAction] {
-        _ = receive {
+    mutating func connect(_ more: (inout Mss_Device_V1_Connect) -> Void = { _ in }) -> [SessionAction] {
+        receive {
             $0.connect.protocolVersion = 1
             $0.connect.instanceID = "i"
             $0.connect.deviceID = "d"
@@ -57,6 +56,25 @@ struct SessionBench {
             $0.connect.bind.sessionID = "session"
             more(&$0.connect)
         }
+    }
+
+    /// The tenant's answer to a question that was sent now, unless another instant is given.
+    mutating func answer(
+        _ verdict: Mss_Bus_V1_Verdict, sentAt: ContinuousClock.Instant? = nil, joinedAfter: Int64 = 0, bind: UInt32 = 1
+    ) -> [SessionAction] {
+        let reply = Mss_Bus_V1_ValidateReply.with {
+            $0.verdict = verdict
+            $0.joinedAfterMs = joinedAfter
+        }
+        return machine.validated(reply, bindNumber: bind, askedAt: sentAt ?? now, in: world)
+    }
+
+    /// Connects with user u bound and registers with these channels: (bizType, channel id, head, sync point).
+    @discardableResult
+    mutating func open(
+        _ channels: [(String, Int64, Int64, Int64)] = [], _ more: (inout Mss_Device_V1_Connect) -> Void = { _ in }
+    ) -> [SessionAction] {
+        connect(more)
         return machine.registered(Self.reply(channels), bindNumber: 1, in: world)
     }
 
@@ -135,6 +153,10 @@ extension [SessionAction] {
     }
     var recorded: [Int64] {
         compactMap { if case .record(_, _, _, let upto) = $0 { upto.value } else { nil } }
+    }
+    var questions: Int { count { if case .validate = $0 { true } else { false } } }
+    var states: [Mss_Device_V1_SessionState] {
+        compactMap { if case .send(let packet) = $0, case .sessionState(let state)? = packet.body { state } else { nil } }
     }
     var opens: Int { count { if case .open = $0 { true } else { false } } }
     /// The registrations, as they name the session.

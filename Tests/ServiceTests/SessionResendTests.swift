@@ -274,15 +274,12 @@ struct SessionResendTests {
         var bench = Bench()
         _ = bench.machine.announce(in: bench.world)
         let early = bench.machine.validated(
-            .with {
-                $0.verdict = .valid
-                $0.validForMs = 60_000
-            }, bindNumber: 1, askedAt: bench.now, in: bench.world)
+            .with { $0.verdict = .valid }, bindNumber: 1, askedAt: bench.now, in: bench.world)
         func told(_ actions: [SessionAction]) -> [Duration] {
             actions.compactMap { if case .update(_, 7, let verdict) = $0 { verdict } else { nil } }
         }
         #expect(told(early).isEmpty)
-        #expect(told(bench.registered(head: 0)) == [.seconds(60)])
+        #expect(told(bench.registered(head: 0)) == [.seconds(600)])
         #expect(told(bench.registered(head: 0)).isEmpty, "once")
     }
 

@@ -218,21 +218,16 @@ struct SessionStateMachineTests {
 
     @Test("D16: checked data goes out only while the verdict is valid, asked at every batch")
     func verdictIsAskedAtEveryBatch() {
-        var bench = Bench([Bench.configuration("B", checks: true)])
+        var bench = Bench([Bench.configuration("B", checks: true, verdictLifetime: .seconds(1))])
         #expect(bench.open([("B", 3, 5, 0)]).fetches.isEmpty)
-        let valid = Mss_Bus_V1_ValidateReply.with {
-            $0.verdict = .valid
-            $0.validForMs = 1_000
-        }
+        let valid = Mss_Bus_V1_ValidateReply.with { $0.verdict = .valid }
         let opened = bench.machine.validated(valid, bindNumber: 1, askedAt: bench.now, in: bench.world)
         #expect(opened.fetches.map(\.after) == [0])
         bench.now += .seconds(2)
         let late = bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world)
         #expect(late.pushed.isEmpty, "the verdict ran out while the page was on its way")
         let again = bench.machine.validated(valid, bindNumber: 1, askedAt: bench.now, in: bench.world)
-        #expect(again.fetches.map(\.after) == [0])
-        #expect(
-            bench.machine.fetched(Bench.page(after: 0, ids: [1, 5]), channelID: 3, in: bench.world).pushed == [1, 5])
+        #expect(again.pushed == [1, 5], "it waited for the word")
         let invalid = Mss_Bus_V1_ValidateReply.with { $0.verdict = .invalid }
         _ = bench.machine.validated(invalid, bindNumber: 1, askedAt: bench.now, in: bench.world)
         #expect(

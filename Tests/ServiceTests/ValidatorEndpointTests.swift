@@ -112,13 +112,13 @@ struct ValidatorEndpointTests {
         #expect(!reason.contains("secret"))
     }
 
-    @Test("only a valid verdict has a life, in milliseconds")
+    @Test("V5: a reply says how long the call had been under way when the question joined it, never less")
     func replies() {
-        let valid = Mss_Bus_V1_ValidateReply(.valid, validFor: .milliseconds(1_500))
-        #expect(valid.verdict == .valid && valid.validForMs == 1_500 && valid.reason.isEmpty)
-        let invalid = Mss_Bus_V1_ValidateReply(.invalid("gone"), validFor: .seconds(1))
-        #expect(invalid.verdict == .invalid && invalid.validForMs == 0 && invalid.reason == "gone")
-        let unknown = Mss_Bus_V1_ValidateReply(.unknown("why"), validFor: .seconds(1))
-        #expect(unknown.verdict == .unknown && unknown.validForMs == 0 && unknown.reason == "why")
+        let own = Mss_Bus_V1_ValidateReply(.valid, joinedAfter: .milliseconds(-3))
+        #expect(own.verdict == .valid && own.joinedAfterMs == 0 && own.reason.isEmpty)
+        let joined = Mss_Bus_V1_ValidateReply(.invalid("gone"), joinedAfter: .microseconds(1_500_001))
+        #expect(joined.verdict == .invalid && joined.joinedAfterMs == 1_501 && joined.reason == "gone")
+        let unknown = Mss_Bus_V1_ValidateReply(.unknown("why"), joinedAfter: .zero)
+        #expect(unknown.verdict == .unknown && unknown.joinedAfterMs == 0 && unknown.reason == "why")
     }
 }

@@ -45,6 +45,10 @@ struct BusEnvelopeTests {
         Kind("keys", Mss_Bus_V1_ControlCommands.self, BusSamples.keyCommands),
         Kind("admission replies", Mss_Bus_V1_Replies.self, BusSamples.admissionReplies),
         Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
+        Kind("verdicts", Mss_Bus_V1_Replies.self, BusSamples.verdictReplies),
+        Kind("revocations", Mss_Bus_V1_OperationCommands.self, BusSamples.revocations),
+        Kind("revoked sessions", Mss_Bus_V1_SessionCommands.self, BusSamples.digests),
+        Kind("endings", Mss_Bus_V1_GatewayNotices.self, BusSamples.endings),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
     ]
 

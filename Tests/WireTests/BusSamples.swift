@@ -274,7 +274,6 @@ enum BusSamples {
             $0.correlation = 9
             $0.validate = .with {
                 $0.verdict = .invalid
-                $0.validForMs = 5
                 $0.reason = "r"
             }
         },

@@ -2028,11 +2028,8 @@ package nonisolated struct Mss_Bus_V1_RevokeReply: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Some gateway did not say that it knows: it may still hand out for as long as its lease.
+  /// Some gateway did not say that it knows: it may still hand out on a verdict from before.
   package var uncertain: Bool = false
-
-  /// Connected sessions that it ended.
-  package var sessions: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2229,13 +2226,11 @@ package nonisolated struct Mss_Bus_V1_ValidateReply: Sendable {
 
   package var verdict: Mss_Bus_V1_Verdict = .unknown
 
-  /// From the moment the tenant was asked; only with VERDICT_VALID.
-  package var validForMs: Int64 = 0
-
   package var reason: String = String()
 
-  /// How long before this reply the tenant was asked.
-  package var ageMs: Int64 = 0
+  /// How long the call to the tenant had been under way when this question came and joined it, rounded up; 0: the
+  /// tenant was asked after the question came.
+  package var joinedAfterMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2599,7 +2594,7 @@ package nonisolated struct Mss_Bus_V1_SessionsRevoked: Sendable {
   package init() {}
 }
 
-/// From the session validator to every gateway: the tenant has just called this session invalid.
+/// From a session validator to every gateway: the tenant has just called this session invalid.
 package nonisolated struct Mss_Bus_V1_SessionInvalid: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -6536,7 +6531,7 @@ nonisolated extension Mss_Bus_V1_RevokeSessions: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_RevokeReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RevokeReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}uncertain\0\u{1}sessions\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}uncertain\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6545,7 +6540,6 @@ nonisolated extension Mss_Bus_V1_RevokeReply: SwiftProtobuf.Message, SwiftProtob
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularBoolField(value: &self.uncertain) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.sessions) }()
       default: break
       }
     }
@@ -6555,15 +6549,11 @@ nonisolated extension Mss_Bus_V1_RevokeReply: SwiftProtobuf.Message, SwiftProtob
     if self.uncertain != false {
       try visitor.visitSingularBoolField(value: self.uncertain, fieldNumber: 1)
     }
-    if self.sessions != 0 {
-      try visitor.visitSingularUInt32Field(value: self.sessions, fieldNumber: 2)
-    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_RevokeReply, rhs: Mss_Bus_V1_RevokeReply) -> Bool {
     if lhs.uncertain != rhs.uncertain {return false}
-    if lhs.sessions != rhs.sessions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6983,7 +6973,7 @@ nonisolated extension Mss_Bus_V1_ValidateCommand: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ValidateReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verdict\0\u{3}valid_for_ms\0\u{1}reason\0\u{3}age_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}verdict\0\u{2}\u{2}reason\0\u{3}joined_after_ms\0\u{c}\u{2}\u{1}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6992,9 +6982,8 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularEnumField(value: &self.verdict) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.validForMs) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.reason) }()
-      case 4: try { try decoder.decodeSingularInt64Field(value: &self.ageMs) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.joinedAfterMs) }()
       default: break
       }
     }
@@ -7004,23 +6993,19 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
     if self.verdict != .unknown {
       try visitor.visitSingularEnumField(value: self.verdict, fieldNumber: 1)
     }
-    if self.validForMs != 0 {
-      try visitor.visitSingularInt64Field(value: self.validForMs, fieldNumber: 2)
-    }
     if !self.reason.isEmpty {
       try visitor.visitSingularStringField(value: self.reason, fieldNumber: 3)
     }
-    if self.ageMs != 0 {
-      try visitor.visitSingularInt64Field(value: self.ageMs, fieldNumber: 4)
+    if self.joinedAfterMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.joinedAfterMs, fieldNumber: 4)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ValidateReply, rhs: Mss_Bus_V1_ValidateReply) -> Bool {
     if lhs.verdict != rhs.verdict {return false}
-    if lhs.validForMs != rhs.validForMs {return false}
     if lhs.reason != rhs.reason {return false}
-    if lhs.ageMs != rhs.ageMs {return false}
+    if lhs.joinedAfterMs != rhs.joinedAfterMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,40 @@
+import PostgreSQL
+package import SyncModel
+
+/// Sessions that their tenant has ended.
+package enum RevocationStore {
+    /// Notes that a session was ended now; with an empty digest every session of the user.
+    package static func revoke(_ instanceID: InstanceID, _ userID: UserID, digest: [UInt8]) -> Query<Void> {
+        let sql = """
+            INSERT INTO session_revocation AS r (instance_id, user_id, session_digest, revoked_at)
+            VALUES ($1, $2, $3, clock_timestamp())
+            ON CONFLICT (instance_id, user_id, session_digest) DO UPDATE
+            SET revoked_at = greatest(r.revoked_at, excluded.revoked_at)
+            """
+        let parameters: [PostgresValue] = [.text(instanceID.text), .text(userID.text), .bytes(digest)]
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
+    /// How many milliseconds ago a session was ended, rounded down; nil: it was not. Run after the session's
+    /// registration has committed, as one that is being revoked meanwhile is then seen here or there.
+    package static func age(of digest: [UInt8], _ instanceID: InstanceID, _ userID: UserID?) -> Query<Int64?> {
+        let sql = """
+            SELECT greatest(0, floor(extract(epoch FROM clock_timestamp() - max(revoked_at)) * 1000))::bigint
+            FROM session_revocation
+            WHERE instance_id = $1 AND user_id = $2 AND session_digest IN ('', $3)
+            """
+        let parameters: [PostgresValue] = [
+            .text(instanceID.text), .text(userID?.text ?? ""), .bytes(digest),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.first.flatMap { $0.isNull(0) ? nil : $0.int64(0) }
+        }
+    }
+
+    /// Removes those that are older than any verdict can be.
+    package static let removeOld = Query(
+        PostgresStatement(
+            "DELETE FROM session_revocation WHERE revoked_at < clock_timestamp() - make_interval(secs => $1)",
+            [.int64(Limits.longestVerdictLifetime.components.seconds + 86_400)])
+    ) { _ in }
+}
