@@ -30,7 +30,7 @@ struct ControlClient: Sendable {
 
     /// Every instance and configuration, by name.
     func snapshot() async throws -> (instances: [Instance], configurations: [SyncConfiguration]) {
-        let reply = try await ask { $0.snapshot = .init() }
+        let reply = try await ask(.snapshot) { $0.snapshot = .init() }
         return (
             reply.snapshot.instances.map { Instance(bus: $0) }.sorted { $0.id.text < $1.id.text },
             reply.snapshot.configurations.compactMap { SyncConfiguration(bus: $0) }
@@ -93,9 +93,10 @@ struct ControlClient: Sendable {
     }
 
     private func ask(
-        isRepeatable: Bool = true, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void
+        _ queue: CommandQueue = .control, isRepeatable: Bool = true,
+        _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void
     ) async throws -> Mss_Bus_V1_Reply {
-        try await ask(.control, as: Mss_Bus_V1_ControlCommands.self, isRepeatable: isRepeatable) { correlation in
+        try await ask(queue, as: Mss_Bus_V1_ControlCommands.self, isRepeatable: isRepeatable) { correlation in
             var command = Mss_Bus_V1_ControlCommand()
             command.correlation = correlation
             fill(&command)

@@ -8,7 +8,7 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Answers snapshots of the control data and makes its changes; the only writer of these tables.
+/// Makes the changes of the control data; the only writer of these tables.
 struct ControlWork: LaneWork {
     typealias Command = Mss_Bus_V1_ControlCommand
 
@@ -29,8 +29,6 @@ struct ControlWork: LaneWork {
         _ command: Command, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         switch command.body {
-        case .snapshot(let request):
-            return try snapshot(after: request.knownVersion, on: connection)
         case .putInstance(let message):
             let instance = Instance(bus: message)
             if let fault = instance.fault { return .with { $0.control.refusal = fault } }
@@ -65,8 +63,8 @@ struct ControlWork: LaneWork {
             let query = KeyStore.revoke(name.keyID, of: InstanceID(name.instanceID), by: command.actor)
             return try make(query, on: connection, unless: "there is no such key")
         case .resealKeys: return try resealKeys(by: command.actor, on: connection)
-        case nil:
-            return .with { $0.failure.reason = "this build does not know the command" }
+        case .snapshot, nil:
+            return .with { $0.failure.reason = "this queue does not know the command" }
         }
     }
 
@@ -90,26 +88,5 @@ struct ControlWork: LaneWork {
         bus.announce(controlVersion: version)
         logger.info("control data changed", metadata: ["version": "\(version)"])
         return .with { $0.control.version = version }
-    }
-
-    /// The version is read first: should a change come in between, the snapshot is newer than its version says, and
-    /// the next question brings it again.
-    private func snapshot(
-        after known: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
-        let version = try connection.run(ControlStore.version, within: .seconds(5))
-        guard version != known else { return .with { $0.snapshot.version = version } }
-        let instances = try connection.run(ControlStore.instances, within: .seconds(5))
-        let keys = try connection.run(KeyStore.all, within: .seconds(5))
-        let configurations = try connection.run(ControlStore.configurations, within: .seconds(5))
-        return .with {
-            $0.snapshot.version = version
-            $0.snapshot.instances = instances.map { instance in
-                var instance = instance
-                instance.keys = keys.filter { $0.instanceID == instance.id }.map(\.key)
-                return instance.bus
-            }
-            $0.snapshot.configurations = configurations.map(\.bus)
-        }
     }
 }

@@ -20,48 +20,37 @@ struct OplogWriterService: Service {
         amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int,
         ring: KeyRing, logger: Logger
     ) {
-        let queues = (
-            append: WorkQueue<AMQPDelivery>(), session: WorkQueue<AMQPDelivery>(), fetch: WorkQueue<AMQPDelivery>(),
-            ack: WorkQueue<AMQPDelivery>(), control: WorkQueue<AMQPDelivery>(), operation: WorkQueue<AMQPDelivery>(),
-            admission: WorkQueue<AMQPDelivery>()
-        )
-        func consumption(_ queue: String, _ work: WorkQueue<AMQPDelivery>) -> AMQPConsumption {
-            AMQPConsumption(queue: queue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
-        }
+        var queues: [CommandQueue: WorkQueue<AMQPDelivery>] = [:]
+        for queue in CommandQueue.allCases where queue != .validate { queues[queue] = WorkQueue() }
         let bus = MessageBus(
             configuration: amqp,
-            consumptions: [
-                consumption(AppendWork.queue.rawValue, queues.append),
-                consumption(SessionWork.queue.rawValue, queues.session),
-                consumption(FetchWork.queue.rawValue, queues.fetch),
-                consumption(AckWork.queue.rawValue, queues.ack),
-                consumption(ControlWork.queue.rawValue, queues.control),
-                consumption(OperationWork.queue.rawValue, queues.operation),
-                consumption(AdmissionWork.queue.rawValue, queues.admission),
-            ], answers: .taken, logger: logger)
-        func lanes<Work: LaneWork>(
-            _ count: Int, _ name: String, _ queue: WorkQueue<AMQPDelivery>, _ work: Work
-        ) -> [@Sendable () async -> Void] {
-            (0..<count).map { number in
+            consumptions: queues.map { queue, work in
+                AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
+            }, answers: .taken, logger: logger)
+        let factBook = FactBook(bus: bus)
+        var runLanes: [@Sendable () async -> Void] = []
+        func addLanes<Work: LaneWork>(_ count: Int = 1, _ work: Work) {
+            guard let queue = queues[Work.queue] else { return }
+            for number in 0..<count {
                 let lane = Lane(
-                    name: "\(name)-\(number)", configuration: postgres, queue: queue, work: work, logger: logger)
-                return { await lane.run() }
+                    name: "\(Work.queue.rawValue)-\(number)", configuration: postgres, queue: queue, work: work,
+                    logger: logger)
+                runLanes.append { await lane.run() }
             }
         }
-        let factBook = FactBook(bus: bus)
+        addLanes(appendLanes, AppendWork(bus: bus, factBook: factBook))
+        addLanes(SessionWork(bus: bus))
+        addLanes(fetchLanes, FetchWork(bus: bus))
+        addLanes(AckWork(bus: bus))
+        addLanes(SnapshotWork(bus: bus))
+        addLanes(ControlWork(bus: bus, ring: ring, logger: logger))
+        addLanes(2, OperationWork(bus: bus, logger: logger))
+        addLanes(AdmissionWork(bus: bus))
         self.bus = bus
         self.factBook = factBook
-        runLanes =
-            lanes(appendLanes, "append", queues.append, AppendWork(bus: bus, factBook: factBook))
-            + lanes(1, "session", queues.session, SessionWork(bus: bus))
-            + lanes(fetchLanes, "fetch", queues.fetch, FetchWork(bus: bus))
-            + lanes(1, "ack", queues.ack, AckWork(bus: bus))
-            + lanes(1, "control", queues.control, ControlWork(bus: bus, ring: ring, logger: logger))
-            + lanes(2, "operation", queues.operation, OperationWork(bus: bus, logger: logger))
-            + lanes(1, "admission", queues.admission, AdmissionWork(bus: bus))
-        finishQueues = {
-            let (commands, others) = ([queues.append, queues.session, queues.fetch], [queues.ack, queues.control])
-            for queue in commands + others + [queues.operation, queues.admission] { queue.finish() }
+        self.runLanes = runLanes
+        finishQueues = { [queues] in
+            for queue in queues.values { queue.finish() }
         }
     }
 

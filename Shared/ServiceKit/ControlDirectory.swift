@@ -81,7 +81,7 @@ package final class ControlDirectory: Service, Sendable {
     private func refresh() async {
         let known = version
         do throws(BusError) {
-            let reply = try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+            let reply = try await bus.request(.snapshot, as: Mss_Bus_V1_ControlCommands.self) { correlation in
                 var command = Mss_Bus_V1_ControlCommand()
                 command.correlation = correlation
                 command.snapshot.knownVersion = known

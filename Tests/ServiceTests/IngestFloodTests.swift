@@ -136,36 +136,6 @@ struct IngestFloodTests {
         }
     }
 
-    @Test("SEC8, SEC11: an app above its rate is answered 429 with Retry-After; another app's pushes are stored")
-    func appRate() async throws {
-        let submission = StubSubmission()
-        var directory = StubDirectory()
-        directory.add(instance: "other", isEnabled: true)
-        try await IngestServerFixture.serve(submission: submission, directory: directory, pushesPerSecond: 1) { port in
-            let push = Case.push("Connection: close\r\n")
-            var answers: [IngestRawAnswer] = []
-            for _ in 0..<20 { answers += try await IngestServerFixture.exchange(port, push) }
-            #expect(answers.prefix(4).map(\.status) == [200, 200, 200, 200])
-            let refused = try #require(answers.last)
-            #expect(refused.status == 429 && refused.fields["retry-after"] != nil)
-            #expect(refused.refusalFlaw == nil)
-            let other = try await IngestServerFixture.exchange(port, push.replacing("w_app", with: "other"))
-            #expect(other.map(\.status) == [200])
-        }
-        #expect(submission.pushes.count < 20)
-    }
-
-    @Test("SEC11: a batch that is larger than what an app may send at once is stored, and paid back before the next")
-    func batches() {
-        let (rates, app, now) = (AppRates(perSecond: 10), InstanceID("w_app"), ContinuousClock.now)
-        func take(_ count: Int, _ seconds: Double) -> Bool {
-            rates.take(count, of: app, at: now + .seconds(seconds))
-        }
-        #expect(take(500, 0))
-        #expect(!take(1, 3))
-        #expect(take(1, 4.2))
-    }
-
     // MARK: Errors
 
     @Test("SEC19: health and metrics are not on the API's port")
