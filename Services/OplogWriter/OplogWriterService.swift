@@ -29,7 +29,7 @@ struct OplogWriterService: Service {
             }, answers: .taken, logger: logger)
         let factBook = FactBook(bus: bus)
         var runLanes: [@Sendable () async -> Void] = []
-        func addLanes<Work: LaneWork>(_ count: Int = 1, _ work: Work) {
+        func addLanes<Work: LaneWork>(_ work: Work, _ count: Int = 1) {
             guard let queue = queues[Work.queue] else { return }
             for number in 0..<count {
                 let lane = Lane(
@@ -38,13 +38,13 @@ struct OplogWriterService: Service {
                 runLanes.append { await lane.run() }
             }
         }
-        addLanes(appendLanes, AppendWork(bus: bus, factBook: factBook))
+        addLanes(AppendWork(bus: bus, factBook: factBook), appendLanes)
         addLanes(SessionWork(bus: bus))
-        addLanes(fetchLanes, FetchWork(bus: bus))
+        addLanes(FetchWork(bus: bus), fetchLanes)
         addLanes(AckWork(bus: bus))
         addLanes(SnapshotWork(bus: bus))
         addLanes(ControlWork(bus: bus, ring: ring, logger: logger))
-        addLanes(2, OperationWork(bus: bus, logger: logger))
+        addLanes(OperationWork(bus: bus, logger: logger), 2)
         addLanes(AdmissionWork(bus: bus))
         self.bus = bus
         self.factBook = factBook

@@ -3,6 +3,7 @@ import BusMessages
 import PostgreSQL
 import ServiceKit
 import SwiftProtobuf
+import SyncModel
 import SyncStore
 
 /// Says what instances, keys and configurations there are. It changes nothing, whatever it is sent (SEC10).

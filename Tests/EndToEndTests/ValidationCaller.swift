@@ -23,6 +23,8 @@ final class ValidationCaller: Sendable {
 
     private let client: AMQPClient
     private let state: Shared
+    /// The key of its answers.
+    private let name = UUID().uuidString
 
     private final class Shared: Sendable {
         let state = Mutex(State())
@@ -44,11 +46,20 @@ final class ValidationCaller: Sendable {
         configuration.packedBodyBytes = 0
         let shared = Shared()
         state = shared
+        let queue = AnswerExchange.verdicts.queue(processID: name)
+        let topology = AMQPTopology(
+            queues: [
+                AMQPQueue(
+                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil, messageTTL: nil,
+                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
+            ],
+            bindings: [AMQPBinding(queue: queue, exchange: AnswerExchange.verdicts.rawValue, routingKey: name)])
         client = AMQPClient(
-            configuration: configuration, topology: AMQPTopology(), consumptions: [],
+            configuration: configuration, topology: topology,
+            consumptions: [AMQPConsumption(queue: queue, prefetch: nil) { shared.take($0.map(\.body)) }],
             events: AMQPEvents(
                 onConnected: { shared.state.withLock { $0.isConnected = true } }, onDisconnected: {},
-                onReplies: { shared.take($0) }, onReturned: { _, _ in }),
+                onReplies: { _ in }, onReturned: { _, _ in }),
             logger: Logger(label: "caller") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -81,8 +92,8 @@ final class ValidationCaller: Sendable {
         try client.send(
             Mss_Bus_V1_ValidateCommands.body([command]),
             on: AMQPRoute(
-                exchange: "", routingKey: CommandQueue.validate.rawValue, expiration: nil, isPersistent: false,
-                isMandatory: true, wantsReply: true))
+                exchange: CommandQueue.validate.exchange, routingKey: "", expiration: nil, isPersistent: false,
+                isMandatory: true, replyTo: name))
     }
 
     /// Asks one question and waits for its answer.
