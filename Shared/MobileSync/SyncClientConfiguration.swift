@@ -12,6 +12,8 @@ public struct SyncClientConfiguration: Sendable {
     public var storePath: String
     /// Whose certificates are believed; the operating system's by default.
     public var trust: SyncTrust
+    /// Shown to a gateway that asks devices for a certificate; nil, the default, where none asks.
+    public var identity: SyncIdentity?
     /// `iOS`, `Android`, or another name, which matches only pushes without a restriction.
     public var operatingSystemName: String
     /// Free text.
@@ -39,8 +41,8 @@ public struct SyncClientConfiguration: Sendable {
     /// A configuration with the defaults of everything that is optional.
     public init(
         host: String, port: Int, instanceID: String, deviceID: String, storePath: String, trust: SyncTrust = .system,
-        operatingSystemName: String = "", operatingSystemVersion: String = "", appVersion: String = "",
-        connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil, backgroundTime: Duration? = nil,
+        identity: SyncIdentity? = nil, operatingSystemName: String = "", operatingSystemVersion: String = "",
+        appVersion: String = "", connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil, backgroundTime: Duration? = nil,
         storeKey: [UInt8]? = nil, storeLimit: Int = 100_000_000,
         onSynchronize: (@Sendable (SyncStep) -> SyncDecision)? = nil
     ) {
@@ -50,6 +52,7 @@ public struct SyncClientConfiguration: Sendable {
         self.deviceID = deviceID
         self.storePath = storePath
         self.trust = trust
+        self.identity = identity
         self.operatingSystemName = operatingSystemName
         self.operatingSystemVersion = operatingSystemVersion
         self.appVersion = appVersion

@@ -63,6 +63,9 @@ final class Stack: Sendable {
         try await plan.tool(arguments)
     }
 
+    /// Makes the certificates that are not there.
+    func makeCertificates() async throws { try await plan.makeCertificates() }
+
     /// Ends everything.
     func stop() {
         for process in processes.reversed() { process.stop() }

@@ -150,7 +150,11 @@ struct StackPlan: Sendable {
         try await run(
             scripts.appending(path: "rabbitmq.sh"),
             ["init", folder.appending(path: "rabbitmq").path, "\(rabbitPort)", definitions.path])
-        try await run(scripts.appending(path: "certificates.sh"), [folder.appending(path: "tls").path])
+        try await makeCertificates()
+    }
+
+    func makeCertificates() async throws {
+        try await run(scripts("certificates.sh"), [folder.appending(path: "tls").path])
     }
 
     func serversAnswer() async -> Bool {

@@ -28,6 +28,17 @@ final class Supervised: Sendable {
         self.log = log
     }
 
+    /// Another one of the same executable, with other settings.
+    func sibling(_ name: String, _ settings: [String: String]) -> Supervised {
+        Supervised(
+            name: name, executable: executable, arguments: arguments,
+            environment: environment.merging(settings) { $1 },
+            log: log.deletingLastPathComponent().appending(path: "\(name).log"))
+    }
+
+    /// What it has logged.
+    var logged: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
+
     /// How often it has been started.
     var starts: Int { state.withLock { $0.starts } }
 

@@ -34,12 +34,12 @@ struct AMQPSecurityTests {
                 (.server, OpenSSLProcess.onlyTLS11, "SSL handshake failed"),
             ]
             for (name, arguments, words) in cases {
-                try await OpenSSLProcess.withServer(certificates, name, arguments) { port in
+                try await OpenSSLProcess.withServer(certificates, name, arguments) { port, _ in
                     let reason = refusal(configuration(port, security))
                     #expect(reason?.contains(words) == true, "\(name): \(reason ?? "connected")")
                 }
             }
-            try await OpenSSLProcess.withServer(certificates, .server, OpenSSLProcess.onlyTLS11) { port in
+            try await OpenSSLProcess.withServer(certificates, .server, OpenSSLProcess.onlyTLS11) { port, _ in
                 try await OpenSSLProcess.withClient(port, OpenSSLProcess.onlyTLS11 + ["-state"]) { client in
                     try await eventually("the counterpart speaks TLS 1.1", within: .seconds(5)) {
                         client.output.contains("TLS read finished")

@@ -36,10 +36,10 @@ package final class OpenSSLProcess: Sendable {
         try await body(client)
     }
 
-    /// Runs the body with a server that shows a certificate, on a port of its own.
+    /// Runs the body with a server that shows a certificate, on a port of its own; its output has what it is sent.
     package static func withServer(
         _ certificates: TestCertificates, _ name: TestCertificates.Name, _ arguments: [String] = [],
-        _ body: (Int) async throws -> Void
+        _ body: (_ port: Int, _ server: OpenSSLProcess) async throws -> Void
     ) async throws {
         let port = try FreePorts.take(1)[0]
         let server = try OpenSSLProcess(
@@ -49,7 +49,7 @@ package final class OpenSSLProcess: Sendable {
             ] + arguments)
         defer { server.stop() }
         try await eventually("openssl listens", within: .seconds(10)) { server.output.contains("ACCEPT") }
-        try await body(port)
+        try await body(port, server)
     }
 
     /// What it said: of a client what came over TLS, and its complaints.

@@ -9,14 +9,16 @@ struct ClientConnection: Sendable {
     private let board: ClientBoard
     private let tls: NIOSSLContext?
 
-    /// - Throws: `SyncError.trust` when the authority's file cannot be read.
+    /// - Throws: `SyncError.trust` when the authority's or the identity's files cannot be read.
     init(configuration: SyncClientConfiguration, board: ClientBoard) throws(SyncError) {
         self.configuration = configuration
         self.board = board
-        tls = try Self.makeContext(configuration.trust)
+        tls = try Self.makeContext(configuration.trust, configuration.identity)
     }
 
-    private static func makeContext(_ trust: SyncTrust) throws(SyncError) -> NIOSSLContext? {
+    private static func makeContext(
+        _ trust: SyncTrust, _ identity: SyncIdentity?
+    ) throws(SyncError) -> NIOSSLContext? {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
@@ -27,9 +29,15 @@ struct ClientConnection: Sendable {
             case .certificateAuthority(let file):
                 tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(file))
             }
+            if let identity {
+                tls.certificateChain = try NIOSSLCertificate.fromPEMFile(identity.certificateFile)
+                    .map { .certificate($0) }
+                tls.privateKey = .privateKey(try NIOSSLPrivateKey(file: identity.privateKeyFile, format: .pem))
+            }
             return try NIOSSLContext(configuration: tls)
         } catch {
-            throw SyncError(.trust, "the certificate authority's file cannot be used (\(error)); check its path")
+            throw SyncError(
+                .trust, "the authority's or the identity's files cannot be used (\(error)); check their paths")
         }
     }
 
