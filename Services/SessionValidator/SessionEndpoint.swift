@@ -87,7 +87,9 @@ struct SessionEndpoint: Sendable {
             guard let waiting = connections.waiting(key) else { continue }
             do {
                 return try await exchange(head, body, on: waiting, key, by: deadline)
-            } catch CalloutError.closed {
+            } catch let error as CalloutError where error != .closed {
+                throw error
+            } catch {
                 // It had been idle, and the tenant's server was about to close it: a new one decides.
                 break
             }

@@ -12,6 +12,10 @@ final class SystemResolver: HostResolving {
     static let lookupsMax = 64
 
     private let running = Mutex<[String: EventLoopFuture<[IPAddress]>]>([:])
+    private let look: @Sendable (String) -> [IPAddress]
+
+    /// - Parameter look: finds a host's addresses, and blocks meanwhile; replaced in tests.
+    init(look: @escaping @Sendable (String) -> [IPAddress] = SystemResolver.look) { self.look = look }
 
     func addresses(of host: String, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (answer, promise) = running.withLock {
@@ -27,7 +31,7 @@ final class SystemResolver: HostResolving {
         if let promise {
             // A thread and no pool's: a pool would have to be joined at the end, and DNS may take longer than that.
             Thread.detachNewThread { [self] in
-                let addresses = Self.look(up: host)
+                let addresses = look(host)
                 running.withLock { $0[host] = nil }
                 promise.succeed(addresses)
             }
@@ -35,8 +39,8 @@ final class SystemResolver: HostResolving {
         return answer.hop(to: loop)
     }
 
-    /// Blocks. No address: there is none, or DNS says nothing; the difference is nothing to the caller.
-    private static func look(up host: String) -> [IPAddress] {
+    /// The system's own way. No address: there is none, or DNS says nothing; that is the same to the caller.
+    @Sendable static func look(_ host: String) -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_ADDRCONFIG

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import SyncModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -156,5 +157,28 @@ struct ValidatorCalloutTests {
         #expect(!found.isEmpty)
         for address in found { #expect(AddressKind(address) == .loopback) }
         #expect(try await SystemResolver().addresses(of: "no-such-host.invalid", on: loop).get().isEmpty)
+    }
+
+    @Test("SEC12: a host is looked up once at a time, and no more hosts than there are threads for")
+    func boundedLookups() async throws {
+        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        let gate = DispatchSemaphore(value: 0)
+        let begun = Mutex(0)
+        let address = try #require(IPAddress("8.8.8.8"))
+        let resolver = SystemResolver { _ in
+            begun.withLock { $0 += 1 }
+            gate.wait()
+            return [address]
+        }
+        let hosts = (0..<SystemResolver.lookupsMax).map { "host-\($0).example" }
+        let answers = (hosts + hosts).map { resolver.addresses(of: $0, on: loop) }
+        await #expect(throws: CalloutRefusal.self) {
+            try await resolver.addresses(of: "one-more.example", on: loop).get()
+        }
+        for _ in hosts { gate.signal() }
+        for answer in answers { #expect(try await answer.get() == [address]) }
+        #expect(begun.withLock { $0 } == hosts.count)
+        gate.signal()
+        #expect(try await resolver.addresses(of: "one-more.example", on: loop).get() == [address])
     }
 }
