@@ -47,9 +47,12 @@ final class Stack: Sendable {
     /// The tenants that are not as they should be, and where they lead to.
     var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.forbiddenPort) }
 
-    /// The broker, for a test that speaks to a tier directly.
+    /// The broker, for a test that asks the validator as a gateway does.
     var broker: AMQPConfiguration {
-        AMQPConfiguration(host: "127.0.0.1", port: plan.rabbitPort, user: "guest", password: "guest")
+        get throws {
+            AMQPConfiguration(
+                host: "127.0.0.1", port: plan.rabbitPort, user: "gateway", password: try plan.password(of: "gateway"))
+        }
     }
 
     /// The answer to a GET.

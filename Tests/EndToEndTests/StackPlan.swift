@@ -153,6 +153,11 @@ struct StackPlan: Sendable {
         try await makeCertificates()
     }
 
+    /// The password of a tier's user at the broker.
+    func password(of tier: String) throws -> String {
+        try String(contentsOf: folder.appending(path: "secrets/amqp_\(tier)"), encoding: .utf8)
+    }
+
     func makeCertificates() async throws {
         try await run(scripts("certificates.sh"), [folder.appending(path: "tls").path])
     }

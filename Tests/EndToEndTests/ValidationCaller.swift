@@ -41,8 +41,8 @@ final class ValidationCaller: Sendable {
         }
     }
 
-    private init(_ stack: Stack) {
-        var configuration = stack.broker
+    private init(_ stack: Stack) throws {
+        var configuration = try stack.broker
         configuration.packedBodyBytes = 0
         let shared = Shared()
         state = shared
@@ -65,7 +65,7 @@ final class ValidationCaller: Sendable {
 
     /// Runs the body with a connected caller.
     static func connected(_ stack: Stack, _ body: (ValidationCaller) async throws -> Void) async throws {
-        let caller = ValidationCaller(stack)
+        let caller = try ValidationCaller(stack)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await caller.client.run() }
             try await eventually("the caller is connected", within: .seconds(10)) {
