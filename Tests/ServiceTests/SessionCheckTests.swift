@@ -14,9 +14,8 @@ struct SessionCheckTests {
         _ = check.ask()
         var reply = Mss_Bus_V1_ValidateReply()
         reply.verdict = .valid
-        reply.validForMs = 100_000
-        _ = check.answered(reply, askedAt: start, now: start, random: random)
-        return check.isDue(at: start + .seconds(seconds))
+        _ = check.answered(reply, sentAt: start, now: start, random: random)
+        return check.isDue(for: .seconds(100), at: start + .seconds(seconds))
     }
 
     @Test("V5: a valid session is asked about again before its verdict ends, and not all at the same moment")
