@@ -43,6 +43,16 @@ struct IngestTLSTests {
         return output
     }
 
+    /// What a caller gets who sends bytes without TLS, and whether the connection was closed in time.
+    private func said(_ port: Int, _ bytes: String) async throws -> (isClosed: Bool, text: String) {
+        try await IngestServerFixture.blocking {
+            let connection = try IngestRawConnection(port: port)
+            connection.send(bytes)
+            let isClosed = connection.readToEnd()
+            return (isClosed, String(decoding: connection.received, as: UTF8.self))
+        }
+    }
+
     @Test("SEC1: HTTPS takes TLS 1.2 and 1.3; TLS 1.1 and plaintext are refused")
     func versions() async throws {
         try await serve { port, _, _ in
@@ -50,11 +60,8 @@ struct IngestTLSTests {
                 #expect(try await answer(port, [version]).contains("HTTP/1.1 200 OK"), "\(version)")
             }
             #expect(try await answer(port, OpenSSLProcess.onlyTLS11).contains("alert protocol version"))
-            try await IngestServerFixture.blocking {
-                let plain = try IngestRawConnection(port: port)
-                plain.send(Self.question + "\r\n")
-                #expect(plain.readToEnd() && !String(decoding: plain.received, as: UTF8.self).contains("HTTP"))
-            }
+            let (isClosed, plain) = try await said(port, Self.question + "\r\n")
+            #expect(isClosed && !plain.contains("HTTP"))
         }
     }
 
@@ -112,11 +119,8 @@ struct IngestTLSTests {
         try await serve(limits: limits) { port, _, _ in
             // Nothing, and the beginning of a greeting: a record's header that announces 512 bytes.
             for beginning in ["", "\u{16}\u{3}\u{1}\u{2}\u{0}"] {
-                try await IngestServerFixture.blocking {
-                    let slow = try IngestRawConnection(port: port)
-                    slow.send(beginning)
-                    #expect(slow.readToEnd() && slow.received.isEmpty)
-                }
+                let (isClosed, answer) = try await said(port, beginning)
+                #expect(isClosed && answer.isEmpty)
             }
         }
     }
