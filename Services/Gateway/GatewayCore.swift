@@ -85,7 +85,8 @@ final class GatewayCore: Sendable {
         let (now, directory, lease) = (ContinuousClock.now, directory, currentLease)
         return SessionSurroundings(
             now: now, wallTime: .now, holdsLease: lease?.holds(at: now) ?? false,
-            leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) }, instance: { directory.instance($0) },
+            leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) },
+            instance: { directory.instance($0) },
             random: .random(in: 0..<1))
     }
 

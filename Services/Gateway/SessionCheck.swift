@@ -129,7 +129,7 @@ struct SessionCheck {
     /// - Parameters:
     ///   - ago: before the store's answer, in whole milliseconds, rounded down.
     ///   - sentAt: when the store was asked; it looked after that.
-    ///   - isNewBind: the bind took effect with this answer, after the revocation: the tenant's word from then on counts.
+    ///   - isNewBind: the bind took effect with this answer, after the revocation: a word from then on counts.
     /// - Returns: whether it ends the session: it is news to a bind from before it.
     mutating func learnRevocation(
         ago: Duration, sentAt: ContinuousClock.Instant, now: ContinuousClock.Instant, isNewBind: Bool

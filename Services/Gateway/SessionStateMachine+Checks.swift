@@ -41,7 +41,9 @@ extension SessionStateMachine {
 
     /// Asks anew when a verdict of this session is to be renewed, so that data need not wait for it.
     mutating func validateWhenDue(in world: SessionSurroundings) -> [SessionAction] {
-        guard let identity, check.isDue(for: shortestLifetime(of: identity, in: world), at: world.now) else { return [] }
+        guard let identity, check.isDue(for: shortestLifetime(of: identity, in: world), at: world.now) else {
+            return []
+        }
         return validate(in: world)
     }
 

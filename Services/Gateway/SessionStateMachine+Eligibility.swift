@@ -23,7 +23,8 @@ extension SessionStateMachine {
         let configuration = found?.kind == key.kind ? found : nil
         let instance = world.instance(identity.instanceID)
         let lifetime = configuration?.verdictLifetime ?? instance?.verdictLifetime ?? .zero
-        let standing = check.standing(for: lifetime, at: world.now)
+        var standing = check.standing(for: lifetime, at: world.now)
+        if standing == .awaited, instance?.validatorURL.isEmpty != false { standing = .notValid }
         let obstacle =
             Obstacle(instance: instance, configuration: configuration)
             ?? configuration?.rules.obstacle(

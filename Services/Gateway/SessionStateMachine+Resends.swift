@@ -14,17 +14,18 @@ extension SessionStateMachine {
             return reason == nil ? key.kind : nil
         }
         self.rereads = rereads
-        return (awaitsWord ? askForWord(in: world) : []) + allowed.compactMap { reread in
-            let oplog = Oplog(bus: reread.oplog)
-            guard
-                let key = keysByChannelID[reread.channelID],
-                oplog.skipReason(for: identity.traits, now: world.wallTime) == nil
-            else { return nil }
-            let message = Mss_Device_V1_ChannelBatch(
-                key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog],
-                reread: UInt64(bitPattern: reread.rereadID))
-            return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
-        }
+        return (awaitsWord ? askForWord(in: world) : [])
+            + allowed.compactMap { reread in
+                let oplog = Oplog(bus: reread.oplog)
+                guard
+                    let key = keysByChannelID[reread.channelID],
+                    oplog.skipReason(for: identity.traits, now: world.wallTime) == nil
+                else { return nil }
+                let message = Mss_Device_V1_ChannelBatch(
+                    key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog],
+                    reread: UInt64(bitPattern: reread.rereadID))
+                return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
+            }
     }
 
     /// What the app did with oplogs.

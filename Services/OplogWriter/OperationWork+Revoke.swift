@@ -10,8 +10,8 @@ import SyncStore
 extension OperationWork {
     /// Stores the revocation, then tells every gateway and answers once each knows.
     ///
-    /// No session can be missed. Who is told is read after the commit, and everybody with a live lease is: also one that
-    /// holds an older connection of a device which is on record elsewhere. A session looks for revocations after its
+    /// No session can be missed. Who is told is read after the commit, and everybody with a live lease is: also a gateway
+    /// that has an older connection of a device which is on record elsewhere. A session looks for revocations after its
     /// registration has committed, so one that registers meanwhile either sees this one, or is in its gateway's
     /// registry before the notice comes. A gateway without a lease hands out nothing; with its next one it registers
     /// every session anew, before any of them goes on.

@@ -64,7 +64,8 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .configurationOffline: "The configuration is offline or deleted; it goes when it comes online."
         case .notConnected: "The device is not connected; it goes when the device connects."
         case .notOwner: "Another device of the user is the owner of single-device data; it goes to that one."
-        case .sessionNotValid: "The tenant has not called the user's session valid, or its verdict has expired."
+        case .sessionNotValid:
+            "The tenant has not called the user's session valid, has ended it, or its verdict has expired."
         case .waitsForForeground:
             "Global data is not pushed at once: it goes when the app connects or comes to the front."
         case .suspended: "The device does not take data of this bizType now; it goes when the device takes it again."

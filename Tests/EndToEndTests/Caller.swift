@@ -41,6 +41,24 @@ struct Caller: Sendable {
         return try? JSONDecoder().decode(Answer.self, from: Data(bytes.readableBytesView))
     }
 
+    /// Ends a session of a user, or all of them; nil when there was no readable answer.
+    func revoke(_ user: String?, session: String? = nil) async -> Answer? {
+        var request = HTTPClientRequest(
+            url: "http://127.0.0.1:\(apis[0])/webapi/session/revoke?instanceId=\(instance)")
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        var members: [String: String] = [:]
+        members["userId"] = user
+        members["sessionId"] = session
+        guard let body = try? JSONEncoder().encode(members) else { return nil }
+        request.body = .bytes(ByteBuffer(bytes: body))
+        guard
+            let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(10)),
+            let bytes = try? await response.body.collect(upTo: 65_536)
+        else { return nil }
+        return try? JSONDecoder().decode(Answer.self, from: Data(bytes.readableBytesView))
+    }
+
     /// One batch of (Sync ID, target, id), each with its id as the payload; the items' answers.
     func batch(_ items: [(bizType: String, target: String, id: String)], api: Int = 0) async throws -> [Answer] {
         struct Batch: Decodable { let results: [Answer] }

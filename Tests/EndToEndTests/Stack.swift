@@ -55,6 +55,15 @@ final class Stack: Sendable {
         }
     }
 
+    /// What the tenant says of a session from now on.
+    func setTruth(of session: String, _ isValid: Bool) async throws {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(plan.tenantPort)/control")
+        request.method = .POST
+        request.body = .bytes(ByteBuffer(string: #"{"sessionId":"\#(session)","valid":\#(isValid)}"#))
+        let status = try await HTTPClient.shared.execute(request, timeout: .seconds(5)).status
+        guard status == .ok else { throw Failure("the tenant answered \(status)") }
+    }
+
     /// The answer to a GET.
     func get(_ url: String) async throws -> (status: UInt, body: String) {
         let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: url), timeout: .seconds(5))

@@ -123,7 +123,7 @@ struct StackPlan: Sendable {
         self.tenantPort = tenantPort
     }
 
-    private let tenantPort: Int
+    let tenantPort: Int
 
     /// Where the build put the executables: beside the test bundle.
     static var binaries: URL {

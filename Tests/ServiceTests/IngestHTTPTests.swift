@@ -111,7 +111,7 @@ struct IngestHTTPTests {
             let call = try #require(APICall(path: path[...]), "\(path)")
             #expect(methods == [call.method.rawValue.lowercased()])
         }
-        #expect(calls.count == 6)
+        #expect(calls.count == 7)
         let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: [String: Any]])
         let enums = schemas.values.compactMap { $0["enum"] as? [String] }.map(Set.init)
         #expect(enums.contains(Set(ResultCode.allCases.map(\.rawValue))))

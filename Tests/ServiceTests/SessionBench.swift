@@ -156,7 +156,9 @@ extension [SessionAction] {
     }
     var questions: Int { count { if case .validate = $0 { true } else { false } } }
     var states: [Mss_Device_V1_SessionState] {
-        compactMap { if case .send(let packet) = $0, case .sessionState(let state)? = packet.body { state } else { nil } }
+        compactMap {
+            if case .send(let packet) = $0, case .sessionState(let state)? = packet.body { state } else { nil }
+        }
     }
     var opens: Int { count { if case .open = $0 { true } else { false } } }
     /// The registrations, as they name the session.

@@ -30,7 +30,7 @@ struct SessionVerdictTests {
         #expect(questions == 1)
         let sentAt = bench.now
         bench.now += .milliseconds(300)
-        // The question joined a call that was 600 ms under way: the tenant may have been asked 600 ms before it was sent.
+        // The question joined a call that was 600 ms under way: so long before it the tenant may have been asked.
         _ = bench.answer(.valid, sentAt: sentAt, joinedAfter: 600)
         bench.now = sentAt + .milliseconds(399)
         #expect(bench.machine.noticed(notice(1), in: bench.world).pushed == [1])
@@ -117,7 +117,9 @@ struct SessionVerdictTests {
         #expect(bench.machine.ticked(in: bench.world).questions == 1)
     }
 
-    @Test("V6: an invalid verdict stops the very next batch, the app is told once with the reason; rebinding asks at once")
+    @Test(
+        "V6: an invalid verdict stops the very next batch, the app is told once with the reason; rebinding asks at once"
+    )
     func invalidStopsTheNext() {
         var bench = opened(.seconds(600))
         #expect(bench.machine.noticed(notice(1), in: bench.world).pushed == [1])
@@ -227,7 +229,9 @@ struct SessionVerdictTests {
         #expect(again.fetches.count == 1)
     }
 
-    @Test("V3–V6, H7, I7: over random events nothing goes out without a word for it, and nothing starves", arguments: 0..<150)
+    @Test(
+        "V3–V6, H7, I7: over random events nothing goes out without a word for it, and nothing starves",
+        arguments: 0..<150)
     func randomEvents(seed: UInt64) {
         var world = VerdictWorld(seed: seed)
         world.run(seconds: 8)

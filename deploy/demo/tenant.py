@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A tenant's session endpoint for the demo: every session is valid but those that start with "bad".
 
+POST /control {"sessionId": "s", "valid": false} makes it say otherwise of a session from then on.
 Under /mgw.htm it answers as an mPaaS mobile gateway in front of such a tenant does.
 
 Usage: tenant.py [--port 7190]
@@ -11,6 +12,9 @@ import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+said = {}  # of sessions that /control named
+
+
 class SessionEndpoint(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -19,6 +23,9 @@ class SessionEndpoint(BaseHTTPRequestHandler):
         is_gateway = self.path == "/mgw.htm"
         try:
             question = json.loads(self.rfile.read(min(length, 65536)))
+            if self.path == "/control":
+                said[question["sessionId"]] = bool(question["valid"])
+                return self.answer(200, {})
             if is_gateway:
                 question = question[0].get("_requestBody", question[0])
             session = question["sessionId"]
@@ -27,7 +34,7 @@ class SessionEndpoint(BaseHTTPRequestHandler):
         if is_gateway and not self.is_call():
             # The gateway's own errors are status 200 too.
             return self.answer(200, {}, {"Result-Status": "3000"})
-        is_valid = not session.startswith("bad")
+        is_valid = said.get(session, not session.startswith("bad"))
         self.answer(200, {"resultCode": "OK", "success": True, "result": {"sid": session, "valid": is_valid}},
                     {"Result-Status": "1000"} if is_gateway else {})
 
