@@ -27,8 +27,12 @@ struct ApplyCommand: AsyncParsableCommand {
         try await ControlClient.with { client in
             let existing = try await client.snapshot().instances
             for entry in content.instances ?? [] {
-                let instance = Instance(entry, over: existing.first { $0.id.text == entry.instanceId })
-                try await client.change("instance \(instance.id)") { $0.putInstance = instance.bus }
+                let before = existing.first { $0.id.text == entry.instanceId }
+                let instance = Instance(entry, over: before)
+                let decidesCallers = instance.requiresSignature && before?.requiresSignature == false
+                try await client.change("instance \(instance.id)", decidesCallers: decidesCallers) {
+                    $0.putInstance = instance.bus
+                }
             }
             for entry in content.configurations ?? [] {
                 let configuration = SyncConfiguration(entry)

@@ -50,10 +50,13 @@ struct ControlClient: Sendable {
     /// Makes one change and says so once it is in force on every gateway (spec D17).
     ///
     /// - Parameters:
+    ///   - decidesCallers: whether it changes who may call the API. Ingests hear of it at once; one that does not stops
+    ///     taking calls after `Limits.controlAge`, and that is waited for.
     ///   - isRepeatable: whether it may be asked for again when no answer came.
     ///   - onMade: told the answer as soon as it is there.
     func change(
-        _ what: String, isRepeatable: Bool = true, _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void,
+        _ what: String, decidesCallers: Bool = false, isRepeatable: Bool = true,
+        _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void,
         onMade: (Mss_Bus_V1_ControlReply) -> Void = { _ in }
     ) async throws {
         let actor = Self.actor
@@ -64,7 +67,8 @@ struct ControlClient: Sendable {
         guard reply.control.refusal.isEmpty else { throw ValidationError("\(what): \(reply.control.refusal)") }
         onMade(reply.control)
         let version = reply.control.version
-        let deadline = ContinuousClock.now + Self.inForceLimit
+        let made = ContinuousClock.now
+        let deadline = made + Self.inForceLimit
         while true {
             let behind = try await ask { $0.awaitVersion.version = version }.control.gatewaysBehind
             if behind.isEmpty { break }
@@ -75,6 +79,7 @@ struct ControlClient: Sendable {
             }
             try await Task.sleep(for: .milliseconds(100))
         }
+        if decidesCallers { try await Task.sleep(until: made + Limits.controlAge, clock: .continuous) }
         print("\(what): in force, version \(version)")
     }
 

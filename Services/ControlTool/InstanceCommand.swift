@@ -159,12 +159,14 @@ struct InstanceCommand: AsyncParsableCommand {
         _ id: String, _ what: String, _ edit: @Sendable (inout Instance) -> Void
     ) async throws {
         try await ControlClient.with { client in
-            guard var instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
+            guard let existing = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
                 throw ValidationError("there is no instance \(id); see mssctl instance list")
             }
+            var instance = existing
             edit(&instance)
             let message = instance.bus
-            try await client.change(what) { $0.putInstance = message }
+            let decidesCallers = instance.requiresSignature && !existing.requiresSignature
+            try await client.change(what, decidesCallers: decidesCallers) { $0.putInstance = message }
         }
     }
 }

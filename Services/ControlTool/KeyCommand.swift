@@ -63,7 +63,10 @@ struct KeyCommand: AsyncParsableCommand {
             }
             try await ControlClient.with { client in
                 // Not repeated: each one makes a key. The secret is shown before anything else can go wrong.
-                try await client.change("create key", isRepeatable: false, { $0.createKey = request }) { made in
+                try await client.change(
+                    "create key", decidesCallers: request.purpose == .backend, isRepeatable: false,
+                    { $0.createKey = request }
+                ) { made in
                     print("key\t\(made.keyID)")
                     if request.secret.isEmpty { print("secret\t\(made.secret.base64EncodedString())") }
                 }
@@ -103,7 +106,7 @@ struct KeyCommand: AsyncParsableCommand {
                 $0.keyID = key
             }
             try await ControlClient.with { client in
-                try await client.change("revoke \(name.keyID)") { $0.revokeKey = name }
+                try await client.change("revoke \(name.keyID)", decidesCallers: true) { $0.revokeKey = name }
             }
         }
     }

@@ -5,6 +5,8 @@ import SyncModel
 protocol ConfigurationLookup: Sendable {
     /// False until the first snapshot: nothing can be said of any instance.
     var isLoaded: Bool { get }
+    /// False while it may be that a change has not arrived here: nobody can be let in.
+    var isCurrent: Bool { get }
     /// An instance, enabled or not.
     func instance(_ id: InstanceID) -> Instance?
     /// The instance that has a live key, of whatever purpose.

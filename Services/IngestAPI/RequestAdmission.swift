@@ -50,7 +50,7 @@ struct RequestAdmission: Sendable {
 
     /// What the head alone decides, before the body is read: whether the call is signed where it must be.
     func headers(of head: HTTPRequest, _ query: RequestQuery) throws(HeadRefusal) -> SignatureHeaders? {
-        guard directory.isLoaded else { throw HeadRefusal(answer: Self.starting) }
+        guard directory.isCurrent else { throw HeadRefusal(answer: Self.notCurrent) }
         if let headers = try SignatureHeaders(head.headerFields) { return headers }
         let instance = query["instanceId"].flatMap { directory.instance(InstanceID($0)) }
         guard instance?.requiresSignature != true else {
@@ -140,6 +140,6 @@ struct RequestAdmission: Sendable {
         HeadRefusal(answer: .denied(status, detail))
     }
 
-    private static let starting = APIAnswer.unavailable(
-        "The service is starting and does not know its configurations yet; repeat the call.")
+    private static let notCurrent = APIAnswer.unavailable(
+        "The service is starting, or cannot find out who may call; repeat the call.")
 }

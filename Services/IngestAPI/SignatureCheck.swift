@@ -16,29 +16,37 @@ struct SignatureCheck: Sendable {
 
     private let directory: any ConfigurationLookup
     private let ring: KeyRing
-    /// Stands in for keys that are not there.
-    private let stranger: (address: KeyAddress, sealedSecret: [UInt8])
+    /// Stands in for instances that have no such key; nobody knows its key's secret.
+    private let stranger: Instance
+    private let strangersKey: AppKey
 
     init(directory: any ConfigurationLookup, ring: KeyRing) {
         self.directory = directory
         self.ring = ring
-        let address = KeyAddress(instanceID: InstanceID(""), keyID: "", purpose: .backend)
-        stranger = (address, ring.seal(RandomBytes.make(RequestSignature.bytes), of: address) ?? [])
+        // With NUL, which no instance has.
+        let address = KeyAddress(instanceID: InstanceID("no\0_app"), keyID: "k0000000000000000", purpose: .backend)
+        let sealed = ring.seal(RandomBytes.make(RequestSignature.bytes), of: address) ?? []
+        strangersKey = AppKey(
+            id: address.keyID, purpose: .backend, sealedSecret: sealed, limits: KeyLimits(),
+            createdAt: WallTime(milliseconds: 0))
+        stranger = Instance(
+            id: address.instanceID, name: "", isEnabled: false, validatorURL: "", verdictLifetime: .zero,
+            keys: [strangersKey])
     }
 
     /// Checks the signature; neither the time nor the nonce.
     func outcome(of headers: SignatureHeaders, over signature: RequestSignature) -> Outcome {
-        let instance = directory.instance(ofKey: headers.keyID)
-        let key = instance?.keys.first { $0.id == headers.keyID && $0.purpose == .backend }
-        var address = stranger.address
-        if let instance, let key {
-            address = KeyAddress(instanceID: instance.id, keyID: key.id, purpose: key.purpose)
+        var instance = stranger
+        var wanted = strangersKey.id
+        if let holder = directory.instance(ofKey: headers.keyID) {
+            (instance, wanted) = (holder, headers.keyID)
         }
-        guard let secret = ring.open(key?.sealedSecret ?? stranger.sealedSecret, of: address) else {
-            return .unreadable
-        }
+        var key = strangersKey
+        for one in instance.keys where one.id == wanted && one.purpose == .backend { key = one }
+        let owner = key.id == headers.keyID ? instance.id : stranger.id
+        let address = KeyAddress(instanceID: owner, keyID: key.id, purpose: .backend)
+        guard let secret = ring.open(key.sealedSecret, of: address) else { return .unreadable }
         let isRight = signature.isValid(headers.code, with: secret)
-        guard isRight, let instance, let key else { return .wrong }
-        return .signed(by: key, of: instance.id)
+        return isRight && owner != stranger.id ? .signed(by: key, of: owner) : .wrong
     }
 }

@@ -16,6 +16,8 @@ package final class ControlDirectory: Service, Sendable {
 
     private struct State {
         var version: Int64 = 0
+        /// When the newest answer about the version was asked for.
+        var confirmedAt: ContinuousClock.Instant?
         var instances: [InstanceID: Instance] = [:]
         var configurations: [ConfigurationKey: SyncConfiguration] = [:]
         var instanceOfKey: [String: InstanceID] = [:]
@@ -45,6 +47,12 @@ package final class ControlDirectory: Service, Sendable {
 
     /// Whether a snapshot has been taken over.
     package var isLoaded: Bool { version > 0 }
+
+    /// Whether the copy is known to have been the newest within `Limits.controlAge`.
+    package var isCurrent: Bool {
+        let confirmedAt = state.withLock { $0.confirmedAt }
+        return confirmedAt.map { $0.duration(to: .now) <= Limits.controlAge } ?? false
+    }
 
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
@@ -80,15 +88,19 @@ package final class ControlDirectory: Service, Sendable {
 
     private func refresh() async {
         let known = version
+        let askedAt = ContinuousClock.now
         do throws(BusError) {
-            let reply = try await bus.request(.snapshot, as: Mss_Bus_V1_ControlCommands.self) { correlation in
+            let reply = try await bus.request(
+                .snapshot, as: Mss_Bus_V1_ControlCommands.self, timeout: .seconds(2)
+            ) { correlation in
                 var command = Mss_Bus_V1_ControlCommand()
                 command.correlation = correlation
                 command.snapshot.knownVersion = known
                 return command
             }
-            guard case .snapshot(let snapshot)? = reply.body, snapshot.version != known else { return }
-            take(snapshot)
+            guard case .snapshot(let snapshot)? = reply.body else { return }
+            if snapshot.version != known { take(snapshot) }
+            state.withLock { $0.confirmedAt = askedAt }
         } catch {
             logger.debug("control data not refreshed", metadata: ["error": "\(error)"])
         }
@@ -107,7 +119,10 @@ package final class ControlDirectory: Service, Sendable {
             let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
             new.configurations[key] = configuration
         }
-        state.withLock { $0 = new }
+        state.withLock { state in
+            new.confirmedAt = state.confirmedAt
+            state = new
+        }
         logger.info("control data taken over", metadata: ["version": "\(snapshot.version)"])
         onLoaded()
     }

@@ -40,6 +40,9 @@ package enum Limits {
     package static let gatewayLease = Duration.seconds(6)
     /// How often a gateway renews its lease (design §4).
     package static let gatewayLeaseRenewal = Duration.seconds(2)
+    /// How old a process's knowledge of the control data may be for it to decide who may call: a change is in force
+    /// everywhere once this has passed. Long enough to outlive two answers that were lost.
+    package static let controlAge = Duration.seconds(6)
     /// The first wait of the resend ladder when nobody names another: an app that works has confirmed by then (spec D14).
     package static let firstResend = Duration.seconds(10)
     /// The shortest first wait of the resend ladder: below it repeats only race with the confirmation.

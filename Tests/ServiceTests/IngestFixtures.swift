@@ -10,6 +10,7 @@ import Synchronization
 /// Control data of a test: one instance, one configuration per kind, and what tests add.
 struct StubDirectory: ConfigurationLookup {
     var isLoaded = true
+    var isCurrent = true
     var instances: [InstanceID: Instance] = [:]
     var configurations: [BizType: SyncConfiguration] = [:]
 

@@ -184,6 +184,18 @@ struct IngestSignatureTests {
         #expect(nonces.claims == 2, "what is refused uses no nonce")
     }
 
+    @Test("C8: an ingest that cannot know who may call lets nobody in, whether signed or not")
+    func notCurrent() async throws {
+        let signer = IngestSigner()
+        var directory = signer.directory(requiresSignature: false)
+        directory.isCurrent = false
+        let submission = StubSubmission()
+        let all = try await answers(
+            [signer.request(), signer.request(headers: "")], directory: directory, submission: submission)
+        #expect(all.map(\.status) == [503, 503] && all[0].refusalFlaw == nil)
+        #expect(submission.pushes.isEmpty)
+    }
+
     @Test("SEC6: without the store's word nothing is done: 503, and when to come again")
     func storeAway() async throws {
         let signer = IngestSigner()

@@ -1,0 +1,106 @@
+import Credentials
+import Crypto
+import Foundation
+import Hummingbird
+import SyncModel
+import Testing
+
+@testable import IngestAPI
+
+private let samples = ProcessInfo.processInfo.environment["MSS_TEST_TIMING"].flatMap { Int($0) } ?? 0
+
+/// Whether the time of a refusal says something about the key or the signature (reliability SEC6). A measurement, not
+/// part of the tests: `MSS_TEST_TIMING=1000000 deploy/test --filter SignatureTiming`, on a machine with nothing else
+/// to do.
+@Suite(
+    "Signature timing",
+    .enabled(if: samples > 0, "a measurement; set MSS_TEST_TIMING to the number of samples"))
+struct SignatureTimingTests {
+    /// Looks keys up as the directory of a process does.
+    private struct Directory: ConfigurationLookup {
+        var instances: [InstanceID: Instance] = [:]
+        var instanceOfKey: [String: InstanceID] = [:]
+        var isLoaded: Bool { true }
+        var isCurrent: Bool { true }
+        func instance(_ id: InstanceID) -> Instance? { instances[id] }
+        func instance(ofKey keyID: String) -> Instance? { instanceOfKey[keyID].flatMap { instances[$0] } }
+        func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? { nil }
+    }
+
+    /// Mean and variance of what was measured, one value after the other.
+    private struct Moments {
+        private(set) var count = 0.0
+        private(set) var mean = 0.0
+        private var squares = 0.0
+        var variance: Double { squares / (count - 1) }
+
+        mutating func add(_ value: Double) {
+            count += 1
+            let difference = value - mean
+            mean += difference / count
+            squares += difference * (value - mean)
+        }
+
+        /// Welch's t.
+        func t(_ other: Self) -> Double {
+            (mean - other.mean) / (variance / count + other.variance / other.count).squareRoot()
+        }
+    }
+
+    @Test("SEC6: wrong in the first byte, in the last byte, unknown key: no difference in time, t < 4.5")
+    func timing() throws {
+        var directory = Directory()
+        for number in 0..<200 {
+            let signer = IngestSigner(instanceID: "w_\(number)", keyID: "k0011223344556\(100 + number)")
+            for instance in signer.directory().instances.values where !instance.keys.isEmpty {
+                directory.instances[instance.id] = instance
+                directory.instanceOfKey[signer.keyID] = instance.id
+            }
+        }
+        let check = SignatureCheck(directory: directory, ring: IngestSigner.ring)
+        let signer = IngestSigner(instanceID: "w_7", keyID: "k0011223344556\(100 + 7)")
+        /// The signer's headers with its signature changed in one byte.
+        func headers(_ keyID: String, wrongAt place: Int) throws -> (SignatureHeaders, RequestSignature) {
+            var signer = signer
+            signer.keyID = keyID
+            let signature = RequestSignature(
+                method: signer.method, target: signer.target, body: Array(signer.body.utf8),
+                timestamp: signer.timestamp, nonce: signer.nonce, keyID: keyID)
+            var code = signature.code(with: SymmetricKey(data: signer.secret))
+            code[place] ^= 1
+            var fields = HTTPFields()
+            let texts = [keyID, signer.timestamp, signer.nonce, HexText.of(code)]
+            for (name, text) in zip(["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"], texts) {
+                fields[try #require(HTTPFields.Element.Name(name))] = text
+            }
+            return (try #require(try SignatureHeaders(fields)), signature)
+        }
+        let classes = [
+            try headers(signer.keyID, wrongAt: 0), try headers(signer.keyID, wrongAt: 31),
+            try headers("k9999999999999999", wrongAt: 0),
+        ]
+        let clock = ContinuousClock()
+        var others = 0
+        var times = [[Int64]](repeating: [], count: classes.count)
+        for _ in 0..<samples {
+            // At random, so that whatever else the machine does falls on all of them alike.
+            let number = Int.random(in: classes.indices)
+            let start = clock.now
+            let outcome = check.outcome(of: classes[number].0, over: classes[number].1)
+            let time = start.duration(to: clock.now)
+            if outcome != .wrong { others += 1 }
+            times[number].append(time.components.attoseconds / 1_000_000_000)
+        }
+        #expect(others == 0)
+        // Without the slowest tenth, which is interrupts and other processes.
+        let limit = times.joined().sorted()[samples * 9 / 10]
+        let moments = times.map { times in
+            times.filter { $0 <= limit }.reduce(into: Moments()) { $0.add(Double($1)) }
+        }
+        for (one, other, name) in [(0, 1, "first and last byte"), (0, 2, "wrong and unknown key")] {
+            let t = moments[one].t(moments[other])
+            print("\(name): means \(moments[one].mean) and \(moments[other].mean) ns, t = \(t)")
+            #expect(abs(t) < 4.5, "\(name)")
+        }
+    }
+}
