@@ -17,6 +17,10 @@ struct ControlFile: Decodable {
         let requireSignature: Bool?
         let requestsPerSecond: Int?
         let pushesPerDay: Int?
+        /// A device id belongs to the secret that it is first registered with; false by default.
+        let bindDevices: Bool?
+        /// UTF-16 units of a session id at the most; 100 by default.
+        let sessionLength: Int?
     }
 
     struct ConfigurationEntry: Decodable {
@@ -69,8 +73,8 @@ extension Instance {
             retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
             validatorForm: entry.validatorForm,
             requiresSignature: entry.requireSignature ?? existing?.requiresSignature ?? false,
-            bindsDevices: existing?.bindsDevices ?? false,
-            sessionUnits: existing?.sessionUnits ?? Limits.sessionUnits,
+            bindsDevices: entry.bindDevices ?? existing?.bindsDevices ?? false,
+            sessionUnits: entry.sessionLength ?? existing?.sessionUnits ?? Limits.sessionUnits,
             limits: KeyLimits(
                 requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
                     ?? existing?.limits.requestsPerSecond,

@@ -51,13 +51,18 @@ struct InstanceCommand: AsyncParsableCommand {
         @Flag(help: "Refuse calls and connects that are not signed; see mssctl key.")
         var requireSignature = false
         @OptionGroup var limits: LimitArguments
+        @Flag(help: "A device id belongs to the secret that it is first registered with.")
+        var bindDevices = false
+        @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
+        var sessionLength = Limits.sessionUnits
 
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
                 instanceId: id, name: name, validatorUrl: validatorURL, validatorMode: validatorMode,
                 validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
-                requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay)
+                requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay, bindDevices: bindDevices,
+                sessionLength: sessionLength)
             let instance = Instance(entry)
             try await ControlClient.with { client in
                 guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
@@ -82,6 +87,10 @@ struct InstanceCommand: AsyncParsableCommand {
         var retentionDays: Int?
         @Flag(inversion: .prefixedNo, help: "Refuse calls and connects that are not signed; see mssctl key.")
         var requireSignature: Bool?
+        @Flag(inversion: .prefixedNo, help: "A device id belongs to the secret that it is first registered with.")
+        var bindDevices: Bool?
+        @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
+        var sessionLength: Int?
         @OptionGroup(title: "Limits of calls without a key") var limits: LimitArguments
 
         func run() async throws {
@@ -93,6 +102,8 @@ struct InstanceCommand: AsyncParsableCommand {
                     options.verdictLifetimeSeconds.map { .seconds($0) } ?? instance.verdictLifetime
                 instance.retention = options.retentionDays.map { .seconds($0 * 86_400) } ?? instance.retention
                 instance.requiresSignature = options.requireSignature ?? instance.requiresSignature
+                instance.bindsDevices = options.bindDevices ?? instance.bindsDevices
+                instance.sessionUnits = options.sessionLength ?? instance.sessionUnits
                 instance.limits = options.limits.over(instance.limits)
             }
         }
@@ -123,6 +134,14 @@ struct InstanceCommand: AsyncParsableCommand {
         var server = "127.0.0.1"
         @Option(help: "The gateway's port.")
         var port = 7443
+        @Option(help: "The id of the device key that the app signs with; mssctl key create makes one.")
+        var key: String?
+        @Option(help: "A file with the key's secret: it goes into the app as appSecret.", completion: .file())
+        var keySecretFile: String?
+
+        func validate() throws {
+            guard keySecretFile == nil || key != nil else { throw ValidationError("--key-secret-file needs --key.") }
+        }
 
         /// The members that apps read. The service takes the id as a whole; its parts are for the guide's readers.
         private struct File: Encodable {
@@ -131,19 +150,25 @@ struct InstanceCommand: AsyncParsableCommand {
             let appId: String
             let syncserver: String
             let syncport: String
+            let appKey: String?
+            let appSecret: String?
         }
 
         func run() async throws {
-            let (id, server, port) = (id, server, port)
+            let (id, server, port, key) = (id, server, port, key)
+            let secret = try keySecretFile.map(SecretFile.text)
             try await ControlClient.with { client in
-                guard try await client.snapshot().instances.contains(where: { $0.id.text == id }) else {
+                guard let instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
                     throw ValidationError("there is no instance \(id); see mssctl instance list")
+                }
+                if let key, !instance.keys(for: .device).contains(where: { $0.id == key }) {
+                    throw ValidationError("\(key) is no device key of \(id)")
                 }
                 let parts = id.split(separator: "_", maxSplits: 1).map(String.init)
                 let file = File(
                     instanceId: id, workspaceId: parts.count == 2 ? parts[0] : "", appId: parts.last ?? id,
                     syncserver: server,
-                    syncport: "\(port)")
+                    syncport: "\(port)", appKey: key, appSecret: secret)
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
                 print(String(decoding: try encoder.encode(file), as: UTF8.self))

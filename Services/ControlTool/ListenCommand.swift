@@ -39,6 +39,7 @@ struct ListenCommand: AsyncParsableCommand {
     var os = "iOS"
     @Option(help: "The app's version.")
     var appVersion = "1.0.0"
+    @OptionGroup var appKey: AppKeyOptions
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count takes 1 or more.") }
@@ -79,7 +80,8 @@ struct ListenCommand: AsyncParsableCommand {
         }
         let configuration = SyncClientConfiguration(
             host: host, port: port, instanceID: instance, deviceID: device, storePath: path,
-            trust: .certificateAuthority(file: ca), operatingSystemName: os, appVersion: appVersion)
+            trust: .certificateAuthority(file: ca), operatingSystemName: os, appVersion: appVersion,
+            appKey: try appKey.key())
         let client = try SyncClient(configuration: configuration, logger: ToolSettings.logger())
         if client.replacedDamagedStore {
             FileHandle.standardError.write(Data("the store was damaged: a new one begins, the old is beside it\n".utf8))
@@ -136,6 +138,7 @@ struct ListenCommand: AsyncParsableCommand {
             case .caughtUp: "caught up"
             case .storeFull: "the local store is full"
             case .sessionInvalid(let userID, let reason): "the session of \(userID) is invalid: \(reason)"
+            case .registeredAnew(let deviceID): "the device id is another's; connecting as \(deviceID)"
             case .closed(let code, let reason): "closed by the gateway (\(code)): \(reason)"
             case .connectionLost(let reason): "connection lost: \(reason)"
             }

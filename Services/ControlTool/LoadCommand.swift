@@ -1,6 +1,7 @@
 import ArgumentParser
 import DeviceProtocol
 import Foundation
+import MobileSync
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -38,6 +39,7 @@ struct LoadCommand: AsyncParsableCommand {
     @Option(help: "Bytes of payload.")
     var payload = 300
     @OptionGroup var signing: SigningArguments
+    @OptionGroup var appKey: AppKeyOptions
 
     func validate() throws {
         guard (rate == nil) != (window == nil) else { throw ValidationError("give --rate or --window") }
@@ -54,7 +56,7 @@ struct LoadCommand: AsyncParsableCommand {
             instance: instance, bizType: bizType, devices: devices, seconds: seconds,
             pace: rate.map { .rate(perSecond: $0) } ?? .window(window ?? 1), httpConnections: connections,
             payloadBytes: payload, runID: String(UInt32.random(in: .min ... .max), radix: 36),
-            signer: try signing.signer())
+            signer: try signing.signer(), connectSigner: try appKey.key().map(ConnectSigner.init))
         let apis = try api.split(separator: ",").map(Self.address)
         let gateways = try gateway.split(separator: ",").map(Self.address)
         var tls = TLSConfiguration.makeClientConfiguration()

@@ -1,6 +1,11 @@
+import Credentials
 import DeviceProtocol
+import Foundation
+import MobileSync
 import NIOCore
+import ServiceKit
 import SwiftProtobuf
+import SyncModel
 
 /// A device of a load run: acknowledges and confirms at once, and stores nothing.
 final class LoadDevice: ChannelInboundHandler {
@@ -27,18 +32,20 @@ final class LoadDevice: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        send(
-            .with {
-                $0.connect.protocolVersion = DeviceProtocolLimits.version
-                $0.connect.instanceID = plan.instance
-                $0.connect.deviceID = "load-\(plan.runID)-d\(number)"
-                $0.connect.storeID = "load-\(plan.runID)"
-                $0.connect.osName = "iOS"
-                $0.connect.appVersion = "1.0"
-                $0.connect.bind.bindNumber = 1
-                $0.connect.bind.userID = plan.user(number)
-                $0.connect.bind.sessionID = "load"
-            }, context)
+        let connect = Mss_Device_V1_Packet.with {
+            $0.connect.protocolVersion = DeviceProtocolLimits.version
+            $0.connect.instanceID = plan.instance
+            $0.connect.deviceID = "load-\(plan.runID)-d\(number)"
+            $0.connect.storeID = "load-\(plan.runID)"
+            $0.connect.osName = "iOS"
+            $0.connect.appVersion = "1.0"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = plan.user(number)
+            $0.connect.bind.sessionID = "load"
+            // Every run has devices of its own.
+            $0.connect.deviceSecret = Data(RandomBytes.make(32))
+        }
+        send(plan.connectSigner?.signed(connect, now: .now) ?? connect, context)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

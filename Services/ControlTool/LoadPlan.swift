@@ -1,3 +1,5 @@
+import MobileSync
+
 /// What a load run does; pure.
 struct LoadPlan: Sendable {
     /// How pushes are paced.
@@ -20,6 +22,8 @@ struct LoadPlan: Sendable {
     var runID: String
     /// Signs the pushes; nil: they are not signed.
     var signer: APISigner?
+    /// Signs the devices' connects; nil: they are not signed.
+    var connectSigner: ConnectSigner?
 
     func user(_ device: Int) -> String { "load-\(runID)-\(device)" }
 

@@ -100,6 +100,8 @@ final class DeviceHandler: ChannelInboundHandler {
             write(packet)
         case .answer(let packet):
             write(packet)
+        case .claim(let claim):
+            gateway.claim(claim, for: handle(on: context))
         case .listen(let targets):
             gateway.registry.listen(number, to: targets)
         case .open(let identity, let connectionEpoch, let takesOwnership, let verdictFor):
@@ -188,6 +190,7 @@ final class DeviceHandler: ChannelInboundHandler {
             .with {
                 $0.close.code = code.rawValue
                 $0.close.reason = reason
+                if code == .clockOff { $0.close.serverTimeMs = WallTime.now.milliseconds }
                 if CloseCode.Group(code: code.rawValue) == .reconnectLater {
                     $0.close.retryAfterMs = UInt32.random(in: code.retryAfterMilliseconds)
                 }

@@ -19,20 +19,21 @@ final class GatewayCore: Sendable {
     let logger: Logger
     let bus: MessageBus
     private let directory: ControlDirectory
+    private let keys: OpenedKeys
     private let tails: GlobalTails
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
 
     init(
-        gatewayID: String, limits: SessionLimits, admission: AdmissionLimits, control: ControlConnection,
-        logger: Logger
+        _ context: ServiceContext, limits: SessionLimits, admission: AdmissionLimits, control: ControlConnection
     ) {
-        self.gatewayID = gatewayID
+        gatewayID = context.settings[GatewaySettings.id]
         self.limits = limits
         self.admission = AdmissionDesk(limits: admission)
-        self.logger = logger
+        logger = context.logger
         bus = control.bus
         directory = control.directory
+        keys = OpenedKeys(ring: context.settings[KeyRingSetting.ring])
         reporter = Reporter(bus: control.bus)
         tails = GlobalTails { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
@@ -82,12 +83,11 @@ final class GatewayCore: Sendable {
 
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
-        let (now, directory, lease) = (ContinuousClock.now, directory, currentLease)
+        let (now, directory, keys, lease) = (ContinuousClock.now, directory, keys, currentLease)
         return SessionSurroundings(
             now: now, wallTime: .now, holdsLease: lease?.holds(at: now) ?? false,
             leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) },
-            instance: { directory.instance($0) },
-            random: .random(in: 0..<1))
+            instance: { directory.instance($0) }, openKey: { keys.secret(of: $0, $1) }, random: .random(in: 0..<1))
     }
 
     // MARK: Events for many sessions
@@ -111,6 +111,7 @@ final class GatewayCore: Sendable {
     /// Configurations have changed: what was withheld may go out.
     func surroundingsChanged() {
         tails.forgetAll()
+        keys.forgetAll()
         tell(registry.all) { $0.surroundingsChanged(in: $1) }
         currentLease?.controlDataChanged()
     }
@@ -217,6 +218,8 @@ final class GatewayCore: Sendable {
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
                 $0.open.suspended = identity.suspended.map(\.text).sorted()
                 if identity.userID != nil { $0.open.sessionDigest = Data(identity.sessionDigest) }
+                $0.open.deviceSecretDigest = Data(identity.secretDigest)
+                $0.open.bindsDevice = directory.instance(identity.instanceID)?.bindsDevices ?? false
             }
         } completion: { [self] result in
             tell([session]) { machine, world in

@@ -19,8 +19,8 @@ struct Main {
                 context, extra: .notices(gatewayID: gatewayID), consumptions: [notices], answers: .verdicts
             ) { link.core?.surroundingsChanged() }
             let core = GatewayCore(
-                gatewayID: gatewayID, limits: GatewaySettings.limits(settings),
-                admission: AdmissionSettings.limits(settings), control: control, logger: context.logger)
+                context, limits: GatewaySettings.limits(settings), admission: AdmissionSettings.limits(settings),
+                control: control)
             link.set(core)
             control.bus.onConnectionChange { isConnected in
                 if isConnected { core.announceAll() }

@@ -10,6 +10,8 @@ enum SessionAction {
     case send(Mss_Device_V1_Packet)
     /// The answer to a request: no batch waits for it, and it for none.
     case answer(Mss_Device_V1_Packet)
+    /// Use up the nonce of the Connect; the answer comes back.
+    case claim(NonceClaim)
     /// Listen for notices of these targets, and of no others.
     case listen([TargetAddress])
     /// Register the session, or announce it again; the answer comes back with the bind it was asked for.
@@ -121,6 +123,8 @@ struct SessionIdentity: Sendable {
     var isSimple: Bool
     /// Business types whose data it does not take now.
     var suspended: Set<BizType>
+    /// SHA-256 of the secret that it showed; empty: it showed none.
+    var secretDigest: [UInt8]
     /// Nil: no user bound.
     var userID: UserID?
     var sessionID: String

@@ -11,8 +11,10 @@ import SyncModel
 struct SessionStateMachine {
     /// Where the connection is in its life.
     enum Phase: Equatable {
-        /// Accepted, no frame yet. Exits: opening (Connect), closed (anything else, deadline).
+        /// Accepted, no frame yet. Exits: opening (Connect), proving (a signed one), closed (anything else, deadline).
         case awaitingConnect
+        /// The nonce of a signed Connect is being claimed. Exits: opening (it was new), closed (used, not known).
+        case proving
         /// Registration is on its way. Exits: open (registered), closed (refused, superseded, device gone).
         case opening
         /// In service. Exits: closed.
@@ -27,8 +29,10 @@ struct SessionStateMachine {
         let bizType: BizType
     }
 
-    private(set) var phase = Phase.awaitingConnect
-    private(set) var identity: SessionIdentity?
+    var phase = Phase.awaitingConnect
+    var identity: SessionIdentity?
+    /// While proving.
+    var unproven: UnprovenConnect?
     private(set) var connectionEpoch: Int64 = 0
     var cursors: [ChannelKey: ChannelCursor] = [:]
     private(set) var keysByChannelID: [Int64: ChannelKey] = [:]
@@ -91,6 +95,8 @@ struct SessionStateMachine {
             return close(.protocolViolation, "the first frame must be Connect")
         case (_, .connect):
             return close(.protocolViolation, "Connect came twice")
+        case (.proving, .bind), (.proving, .foreground), (.proving, .subscriptions):
+            return keep(packet)
         case (_, .bind(let bind)):
             return received(bind, in: world)
         case (_, .ping(let ping)):
@@ -119,47 +125,17 @@ struct SessionStateMachine {
         }
     }
 
-    private mutating func received(
-        _ connect: Mss_Device_V1_Connect, in world: SessionSurroundings
-    ) -> [SessionAction] {
-        guard connect.protocolVersion >= 1 else { return close(.protocolViolation, "protocol_version is missing") }
-        let instanceID = InstanceID(connect.instanceID)
-        guard let instance = world.instance(instanceID), instance.isEnabled else {
-            return close(.unknownInstance, "no such instance")
-        }
-        guard Self.isIdentifier(connect.deviceID), Self.isIdentifier(connect.storeID) else {
-            return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
-        }
-        guard let suspended = Self.suspended(connect.suspended) else { return closeForTooManySuspended() }
-        guard !connect.hasBind || connect.bind.bindNumber > 0 else {
-            return close(.protocolViolation, "bind_number starts at 1")
-        }
-        identity = SessionIdentity(
-            instanceID: instanceID, deviceID: DeviceID(connect.deviceID), storeID: StoreID(connect.storeID),
-            traits: DeviceTraits(
-                operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
-            isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
-            userID: nil, sessionID: "", bindNumber: 0)
-        note(connect.syncPoints, needingUser: false)
-        phase = .opening
-        if connect.hasBind {
-            guard let actions = take(connect.bind, in: world) else { return refuseBind(connect.bind) }
-            return actions
-        }
-        return register(takesOwnership: false, in: world)
-    }
-
     private mutating func received(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction] {
         guard let current = identity, bind.bindNumber > current.bindNumber else {
             return close(.protocolViolation, "bind_number must rise")
         }
-        return take(bind, in: world) ?? refuseBind(bind)
+        return take(bind, in: world) ?? refuseBind(bind, in: world)
     }
 
     /// Switches to the user; nil when the bind breaks a limit.
-    private mutating func take(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction]? {
+    mutating func take(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction]? {
         guard
-            bind.userID.utf16.count <= Limits.sessionUnits, bind.sessionID.utf16.count <= Limits.sessionUnits,
+            bind.userID.utf16.count <= Limits.linkTokenUnits, bind.sessionID.utf16.count <= sessionUnits(in: world),
             !bind.userID.utf8.contains(0)
         else { return nil }
         forgetUser()
@@ -171,8 +147,16 @@ struct SessionStateMachine {
         return dropParked(in: world) + register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
     }
 
-    private mutating func refuseBind(_ bind: Mss_Device_V1_Bind) -> [SessionAction] {
-        let reason = "user_id and session_id take at most \(Limits.sessionUnits) characters, without NUL in user_id"
+    /// What the instance allows (spec V1).
+    private func sessionUnits(in world: SessionSurroundings) -> Int {
+        identity.flatMap { world.instance($0.instanceID)?.sessionUnits } ?? Limits.sessionUnits
+    }
+
+    mutating func refuseBind(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction] {
+        let reason = """
+            user_id takes at most \(Limits.linkTokenUnits) characters without NUL, session_id at most \
+            \(sessionUnits(in: world))
+            """
         return [.send(.bindResult(bind.bindNumber, refusedBecause: reason))] + close(.protocolViolation, reason)
     }
 
@@ -196,7 +180,7 @@ struct SessionStateMachine {
         return actions + announce(in: world)
     }
 
-    private mutating func closeForTooManySuspended() -> [SessionAction] {
+    mutating func closeForTooManySuspended() -> [SessionAction] {
         close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
     }
 
@@ -244,7 +228,7 @@ struct SessionStateMachine {
     // MARK: Registration
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
-    private mutating func register(takesOwnership: Bool, in world: SessionSurroundings) -> [SessionAction] {
+    mutating func register(takesOwnership: Bool, in world: SessionSurroundings) -> [SessionAction] {
         guard let identity else { return [] }
         guard !isRegistering else { return [.listen(identity.targets)] }
         isRegistering = true
@@ -271,6 +255,7 @@ struct SessionStateMachine {
             retryAt = world.now + limits.retryDelay
             return []
         }
+        if reply.wrongDeviceSecret { return closeForWrongSecret() }
         guard reply.connectionEpoch > 0 else {
             return close(.superseded, "a newer connection of this device is open")
         }
@@ -540,7 +525,7 @@ struct SessionStateMachine {
         untoldState = nil
     }
 
-    private mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
+    mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
         for point in points {
             guard let kind = SyncModel.ChannelKind(wire: point.kind), kind.needsUser == needingUser, point.oplogID > 0
             else { continue }
@@ -587,9 +572,5 @@ struct SessionStateMachine {
     mutating func close(_ code: CloseCode, _ reason: String) -> [SessionAction] {
         phase = .closed
         return [.close(code, reason)]
-    }
-
-    private static func isIdentifier(_ text: String) -> Bool {
-        !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
     }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import SyncModel
 
 /// What a session's rules look at beside its own state: clocks, the lease, configurations, and chance.
@@ -10,6 +11,8 @@ struct SessionSurroundings {
     var leaseEpoch: Int64 = 0
     let configuration: (InstanceID, BizType) -> SyncConfiguration?
     let instance: (InstanceID) -> Instance?
+    /// The secret of an instance's key; nil when this gateway cannot open it.
+    let openKey: (AppKey, InstanceID) -> SymmetricKey?
     /// A number from 0 to below 1, for jitter.
     let random: Double
 }

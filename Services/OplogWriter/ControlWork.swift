@@ -63,6 +63,10 @@ struct ControlWork: LaneWork {
             let query = KeyStore.revoke(name.keyID, of: InstanceID(name.instanceID), by: command.actor)
             return try make(query, on: connection, unless: "there is no such key")
         case .resealKeys: return try resealKeys(by: command.actor, on: connection)
+        case .releaseDevice(let device):
+            let query = DeviceSecretStore.release(
+                DeviceID(device.deviceID), of: InstanceID(device.instanceID), by: command.actor)
+            return try make(query, on: connection, unless: "no secret is on record for this device id")
         case .snapshot, nil:
             return .with { $0.failure.reason = "this queue does not know the command" }
         }

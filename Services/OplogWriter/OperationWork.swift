@@ -68,7 +68,7 @@ struct OperationWork: LaneWork {
             return .with { $0.deadLetters.letters = letters.map(\.bus) }
         case .replay(let request):
             return try replay(request, by: command.actor, on: connection)
-        case .recall, .revokeSessions, .releaseDevice, nil:
+        case .recall, .revokeSessions, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
     }
@@ -243,7 +243,6 @@ extension Mss_Bus_V1_OperationCommand {
         case .deadLetters(let request): request.instanceID
         case .replay(let request): request.oplog.instanceID
         case .revokeSessions(let request): request.instanceID
-        case .releaseDevice(let request): request.instanceID
         case nil: ""
         }
     }

@@ -97,7 +97,8 @@ struct SessionWork: LaneWork {
                 operatingSystem: SyncModel.OperatingSystem(bus: session.operatingSystem),
                 appVersion: session.appVersion), isForeground: session.foreground,
             connectionEpoch: session.connectionEpoch, takesOwnership: session.takesOwnership,
-            verdictMilliseconds: session.verdictValidMs, suspended: session.suspended.map { BizType($0) })
+            verdictMilliseconds: session.verdictValidMs, suspended: session.suspended.map { BizType($0) },
+            secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil)
         let register = DeviceSessionStore.register(registration)
         let channels = DeviceSessionStore.channels(of: registration)
         let rereads = RereadStore.waiting(
@@ -121,6 +122,7 @@ struct SessionWork: LaneWork {
                 $0.session.leaseLost = !registered.hasLease
                 $0.session.owner = registered.ownsUser
                 if let age = revocation.decode(rows[3]) { $0.session.revokedAgoMs = age }
+                $0.session.wrongDeviceSecret = registered.isWrongSecret
                 $0.session.channels = channels.decode(rows[1]).map(\.bus)
                 $0.session.rereads = rereads.decode(rows[2]).map { reread in
                     .with {

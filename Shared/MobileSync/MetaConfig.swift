@@ -14,8 +14,10 @@ public struct MetaConfig: Sendable, Hashable {
     public var workspaceID: String
     /// The app, `appId`.
     public var appID: String
-    /// The app's key, `appKey`; nil when the file has none. The device protocol does not use it yet.
+    /// The id of the app's key, `appKey`; nil when the file has none.
     public var appKey: String?
+    /// The key with its secret, `appSecret`; nil when the file has none: connects are not signed then.
+    public var signingKey: SyncAppKey?
     /// The instance as a whole, `instanceId`, for ids that are not of the form `<workspaceId>_<appId>`.
     private var wholeInstanceID: String?
 
@@ -23,12 +25,16 @@ public struct MetaConfig: Sendable, Hashable {
     public var instanceID: String { wholeInstanceID ?? "\(workspaceID)_\(appID)" }
 
     /// The same as a file, from an app that has its settings elsewhere.
-    public init(host: String, port: Int, workspaceID: String, appID: String, appKey: String? = nil) {
+    public init(
+        host: String, port: Int, workspaceID: String, appID: String, appKey: String? = nil,
+        signingKey: SyncAppKey? = nil
+    ) {
         self.host = host
         self.port = port
         self.workspaceID = workspaceID
         self.appID = appID
-        self.appKey = appKey
+        self.appKey = appKey ?? signingKey?.id
+        self.signingKey = signingKey
     }
 
     /// Reads a file.
@@ -59,6 +65,12 @@ public struct MetaConfig: Sendable, Hashable {
         host = try reader.host("syncserver")
         port = try reader.port("syncport")
         appKey = try reader.text("appKey")
+        if let secret = try reader.text("appSecret") {
+            guard let key = try? SyncAppKey(id: appKey ?? "", secret: secret) else {
+                throw reader.error("appSecret", "Base64 of at least 16 bytes, and appKey beside it")
+            }
+            signingKey = key
+        }
         let whole = try reader.text("instanceId")
         let (workspaceID, appID) = (try reader.text("workspaceId"), try reader.text("appId"))
         if let whole {
@@ -84,7 +96,8 @@ public struct MetaConfig: Sendable, Hashable {
         deviceID: String, storePath: String, trust: SyncTrust = .system
     ) -> SyncClientConfiguration {
         SyncClientConfiguration(
-            host: host, port: port, instanceID: instanceID, deviceID: deviceID, storePath: storePath, trust: trust)
+            host: host, port: port, instanceID: instanceID, deviceID: deviceID, storePath: storePath, trust: trust,
+            appKey: signingKey)
     }
 }
 

@@ -118,6 +118,10 @@ public final class SyncClient: Sendable {
     /// The connection's status now.
     public var status: SyncStatus { board.status }
 
+    /// The device as the service knows it: the configuration's id, or the one that the client took when the service
+    /// refused that (`SyncEvent.registeredAnew`).
+    public var deviceID: String { board.deviceID }
+
     /// News from now on; a reader that is more than 64 behind loses the oldest.
     public var events: AsyncStream<SyncEvent> { board.events.listen() }
 
@@ -127,11 +131,13 @@ public final class SyncClient: Sendable {
     ///
     /// The gateway's answer comes as an event. Takes effect on every later connection too.
     ///
-    /// - Throws: `SyncError.invalidArgument` when an id is empty, over 100 UTF-16 units, or has a NUL.
+    /// - Throws: `SyncError.invalidArgument` when the user id is empty, over 100 UTF-16 units, or has a NUL; or when the
+    ///   session id has over 4,096, which is the most that an instance can allow. A service that allows less refuses the
+    ///   bind.
     public func bind(userID: String, sessionID: String) throws(SyncError) {
         try Self.check(userID, "userID")
-        guard sessionID.utf16.count <= Limits.sessionUnits else {
-            throw SyncError(.invalidArgument, "sessionID takes at most \(Limits.sessionUnits) characters")
+        guard sessionID.utf16.count <= Limits.longestSessionUnits else {
+            throw SyncError(.invalidArgument, "sessionID takes at most \(Limits.longestSessionUnits) characters")
         }
         board.setUser(BoundUser(userID: userID, sessionID: sessionID))
     }

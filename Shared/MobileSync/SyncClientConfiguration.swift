@@ -1,3 +1,6 @@
+import Foundation
+package import SyncModel
+
 /// What a client needs to know to connect and to keep what it receives.
 public struct SyncClientConfiguration: Sendable {
     /// The gateway's name or address; it must be in the gateway's certificate.
@@ -34,6 +37,12 @@ public struct SyncClientConfiguration: Sendable {
     /// Bytes that the local store may take, 1 MB or more; 100 MB by default. When it is full, what is confirmed goes
     /// first, oldest first; when nothing confirmed is left, nothing more is taken until the app confirms (spec K8).
     public var storeLimit: Int
+    /// Signs what the client connects with; nil, the default, is for instances whose signature switch is off.
+    public var appKey: SyncAppKey?
+    /// The device's clock; tests set it wrong.
+    package var clock: @Sendable () -> WallTime = {
+        WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+    }
     /// Told of each step of a synchronisation, and decides whether it goes on; on a queue of the client's own, so it
     /// must not block. By default it always goes on.
     public var onSynchronize: (@Sendable (SyncStep) -> SyncDecision)?
@@ -42,8 +51,9 @@ public struct SyncClientConfiguration: Sendable {
     public init(
         host: String, port: Int, instanceID: String, deviceID: String, storePath: String, trust: SyncTrust = .system,
         identity: SyncIdentity? = nil, operatingSystemName: String = "", operatingSystemVersion: String = "",
-        appVersion: String = "", connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil, backgroundTime: Duration? = nil,
-        storeKey: [UInt8]? = nil, storeLimit: Int = 100_000_000,
+        appVersion: String = "", connectTimeout: Duration = .seconds(10), firstResend: Duration? = nil,
+        backgroundTime: Duration? = nil, storeKey: [UInt8]? = nil, storeLimit: Int = 100_000_000,
+        appKey: SyncAppKey? = nil,
         onSynchronize: (@Sendable (SyncStep) -> SyncDecision)? = nil
     ) {
         self.host = host
@@ -61,6 +71,7 @@ public struct SyncClientConfiguration: Sendable {
         self.backgroundTime = backgroundTime
         self.storeKey = storeKey
         self.storeLimit = storeLimit
+        self.appKey = appKey
         self.onSynchronize = onSynchronize
     }
 }

@@ -12,6 +12,9 @@ public enum SyncEvent: Sendable, Hashable {
     case storeFull
     /// The tenant calls the session invalid: sign in again and bind. Data that needs no session goes on.
     case sessionInvalid(userID: String, reason: String)
+    /// The service does not take this device for the one that it knows under its id, which another has, or whose secret
+    /// was lost: the client has taken this id and connects with it. Data for the device is to be pushed to it.
+    case registeredAnew(deviceID: String)
     /// The gateway closed the connection with this code (DeviceProtocol.md, Close codes).
     case closed(code: UInt32, reason: String)
     /// The connection was lost, or could not be made.

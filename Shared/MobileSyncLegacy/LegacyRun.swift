@@ -15,7 +15,7 @@ final class LegacyRun: Sendable {
 
     let client: SyncClient
     /// The device as the service knows it.
-    let deviceID: String
+    var deviceID: String { client.deviceID }
     /// Unbounded; an app can only confirm what it was handed out, and keeps that in memory itself.
     private let orders: AsyncStream<Order>.Continuation
     private let task: Task<Void, Never>
@@ -32,7 +32,7 @@ final class LegacyRun: Sendable {
         deliver: @escaping @Sendable (SyncMessage) -> Void
     ) throws(SyncError) {
         Self.prepare(application.folder)
-        deviceID = try DeviceIdentifier.load(from: application.folder)
+        let deviceID = try DeviceIdentifier.load(from: application.folder)
         var configuration = application.metaConfig.clientConfiguration(
             deviceID: deviceID, storePath: application.store.path, trust: application.trust)
         configuration.operatingSystemName = application.operatingSystemName

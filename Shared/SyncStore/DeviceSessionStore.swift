@@ -39,11 +39,14 @@ package enum DeviceSessionStore {
         package var verdictMilliseconds: Int64
         /// What the device does not take now.
         package var suspended: [BizType]
+        /// Nil: the instance binds no device ids. SHA-256 of the secret that the device showed, empty when it showed
+        /// none.
+        package var secretDigest: [UInt8]?
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionEpoch: Int64, takesOwnership: Bool,
-            verdictMilliseconds: Int64, suspended: [BizType]
+            verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil
         ) {
             self.gatewayID = gatewayID
             self.gatewayEpoch = gatewayEpoch
@@ -57,25 +60,28 @@ package enum DeviceSessionStore {
             self.takesOwnership = takesOwnership
             self.verdictMilliseconds = verdictMilliseconds
             self.suspended = suspended
+            self.secretDigest = secretDigest
         }
     }
 
     /// What became of a registration.
     package struct Registered: Sendable {
-        /// 0: a newer connection of the device exists, or the gateway's lease is gone.
+        /// 0: a newer connection of the device exists, the gateway's lease is gone, or the secret is wrong.
         package var connectionEpoch: Int64
         /// The gateway whose older connection of this device is to be closed.
         package var supersededGatewayID: String?
         package var hasLease: Bool
         /// This device is the owner of the bound user (spec §1).
         package var ownsUser: Bool
+        /// The device id belongs to another secret, or none was shown: nothing was registered.
+        package var isWrongSecret = false
     }
 
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease, owns_user
-            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
+            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
@@ -83,6 +89,7 @@ package enum DeviceSessionStore {
             .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
             .bool(session.isForeground), .int64(session.connectionEpoch), .bool(session.takesOwnership),
             .int64(session.verdictMilliseconds), .textArray(session.suspended.map(\.text)),
+            .bool(session.secretDigest != nil), .bytes(session.secretDigest ?? []),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first else {
@@ -90,7 +97,7 @@ package enum DeviceSessionStore {
             }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2), ownsUser: row.bool(3))
+                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4))
         }
     }
 

@@ -16,6 +16,7 @@ final class TestDevice: Sendable {
     private let operatingSystem: String
     private let appVersion: String
     private let storePath: String
+    private let settings: @Sendable (inout SyncClientConfiguration) -> Void
     private let shown = Mutex<[SyncOplog]>([])
     private let news = Mutex<[SyncEvent]>([])
 
@@ -23,10 +24,12 @@ final class TestDevice: Sendable {
     ///   - install: another one of the same device is a re-installed app, with an empty store.
     ///   - firstResend: the ladder's first wait; a busy machine is given the usual ten seconds.
     ///   - confirms: whether the app confirms what it is given.
+    ///   - settings: what else its client is told.
     init(
         _ stack: Stack, user: String, device: String, session: String = "session", operatingSystem: String = "iOS",
         appVersion: String = "1.0.0", install: Int = 0, instance: String = Stack.instance,
-        firstResend: Duration = .seconds(10), confirms: Bool = true
+        firstResend: Duration = .seconds(10), confirms: Bool = true,
+        settings: @escaping @Sendable (inout SyncClientConfiguration) -> Void = { _ in }
     ) {
         self.user = user
         self.device = device
@@ -34,6 +37,7 @@ final class TestDevice: Sendable {
         self.instance = instance
         self.firstResend = firstResend
         self.confirms = confirms
+        self.settings = settings
         self.stack = stack
         self.operatingSystem = operatingSystem
         self.appVersion = appVersion
@@ -51,12 +55,13 @@ final class TestDevice: Sendable {
 
     /// Connects to a gateway and stays, until cancelled.
     func stay(gateway: Int = 0) async throws {
+        var configuration = SyncClientConfiguration(
+            host: "127.0.0.1", port: stack.gateways[gateway % stack.gateways.count], instanceID: instance,
+            deviceID: device, storePath: storePath, trust: .certificateAuthority(file: stack.certificateAuthority),
+            operatingSystemName: operatingSystem, appVersion: appVersion, firstResend: firstResend)
+        settings(&configuration)
         let client = try SyncClient(
-            configuration: SyncClientConfiguration(
-                host: "127.0.0.1", port: stack.gateways[gateway % stack.gateways.count], instanceID: instance,
-                deviceID: device, storePath: storePath,
-                trust: .certificateAuthority(file: stack.certificateAuthority),
-                operatingSystemName: operatingSystem, appVersion: appVersion, firstResend: firstResend),
+            configuration: configuration,
             logger: Logger(label: "device") { _ in SwiftLogNoOpLogHandler() })
         try client.bind(userID: user, sessionID: session)
         let events = client.events

@@ -21,7 +21,7 @@ enum TierRightsMatrix {
         "request_nonce": ["SELECT INSERT DELETE"],
         "push_quota": ["SELECT INSERT UPDATE(taken) DELETE"],
         "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revoked_at)"],
-        "device_secret": ["", "", "SELECT DELETE"],
+        "device_secret": ["SELECT DELETE"],
         // Channels and oplogs: written by functions alone.
         "incarnation": [],
         "current_timeline": [],
@@ -45,6 +45,7 @@ enum TierRightsMatrix {
         "presence_epoch": [],
         "renew_lease": ["EXECUTE"],
         "register_session": ["EXECUTE"],
+        "holds_device": [],
         // Statistics: folded by a function alone; the writer reads what became of an oplog.
         "statistics_channel": [],
         "statistics_oplog": [],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { FrameDecoder, FrameError, decodeMessage, encodeFrame, encodeMessage }
+import { FrameDecoder, FrameError, decodeMessage, encodeFrame, encodeMessage, signConnect, signedText }
   from '../../Services/Gateway/Web/mss-client.js';
 
 const bytesOf = (text) => Uint8Array.from(text.match(/[0-9a-f]{2}/g) ?? [], (pair) => Number.parseInt(pair, 16));
@@ -18,11 +18,15 @@ function examples() {
 const created = 1_700_000_000_000n;
 const hello = { oplogId: 9n, payload: new TextEncoder().encode('hello'), thirdMessageId: 'm1', createdAtMs: created };
 const points = [{ bizType: 'UCHAT', oplogId: 4n }];
+const connect = {
+  protocolVersion: 1, instanceId: 'demo_app', deviceId: 'd1', storeId: 's1', osName: 'iOS', appVersion: '2.0',
+  bind: { bindNumber: 1, userId: 'u1', sessionId: 'x', syncPoints: points },
+};
+const counted = (first, count) => Uint8Array.from({ length: count }, (_, index) => first + index);
+const signed = await signConnect({ ...connect, deviceSecret: counted(0x20, 32) },
+  { id: 'k1', secret: Buffer.from(counted(0, 32)).toString('base64') }, Number(created), counted(0, 16));
 const samples = [
-  ['connect', {
-    protocolVersion: 1, instanceId: 'demo_app', deviceId: 'd1', storeId: 's1', osName: 'iOS', appVersion: '2.0',
-    bind: { bindNumber: 1, userId: 'u1', sessionId: 'x', syncPoints: points },
-  }],
+  ['connect', connect],
   ['connected', {
     connectionId: '17', heartbeatSeconds: 60, maxFrameBytes: 65_536, serverTimeMs: created, firstResendMs: 10_000,
     maxHeartbeatSeconds: 300,
@@ -32,6 +36,7 @@ const samples = [
   ['storedAck', { channels: [{ bizType: 'UCHAT', bindNumber: 1, upto: 9n }] }],
   ['confirmReport', { reportId: 1n, channels: [{ bizType: 'UCHAT', bindNumber: 1, oplogIds: [9n, 300n] }] }],
   ['historyRequest', { requestNumber: 1, bizType: 'UCHAT', bindNumber: 1, before: 9n, count: 20 }],
+  ['connect', signed],
 ];
 
 test('the examples of the text are encoded and decoded byte by byte', () => {
@@ -47,6 +52,26 @@ test('the examples of the text are encoded and decoded byte by byte', () => {
   assert.deepEqual([batch.kind, batch.after, batch.upto, batch.reread], [0, 4n, 9n, 0n]);
   assert.deepEqual([entry.oplogId, new TextDecoder().decode(entry.payload), entry.binary], [9n, 'hello', false]);
   assert.equal(entry.createdAtMs, created);
+});
+
+test('SEC9: what is signed is what the text says, byte by byte', () => {
+  const text = readFileSync(new URL('../../Shared/DeviceProtocol/DeviceProtocol.md', import.meta.url), 'utf8');
+  const rows = text.split('| Parts | Bytes |')[1].split('\n\n')[0].split('\n').slice(2);
+  const written = rows.map((row) => row.split('|')[2].replaceAll(/[^0-9a-f]/g, '')).join('');
+  assert.equal(Buffer.from(signedText(signed)).toString('hex'), written);
+});
+
+test('SEC9: every field of a Connect is in what is signed', () => {
+  const changes = { protocolVersion: 2, instanceId: 'x', deviceId: 'x', storeId: 'x', osName: 'x', osVersion: 'x',
+    appVersion: 'x', sdkVersion: 'x', background: true, syncPoints: points, bind: null, simple: true,
+    suspended: ['x'], deviceSecret: counted(0, 32) };
+  const texts = new Set([signed, ...Object.entries(changes).map(([name, value]) => ({ ...signed, [name]: value })),
+    ...Object.entries({ bindNumber: 2, userId: 'x', sessionId: 'y', syncPoints: [] })
+      .map(([name, value]) => ({ ...signed, bind: { ...signed.bind, [name]: value } })),
+    ...Object.entries({ keyId: 'x', timestampMs: 1n, nonce: counted(1, 16) })
+      .map(([name, value]) => ({ ...signed, signature: { ...signed.signature, [name]: value } })),
+  ].map((values) => Buffer.from(signedText(values)).toString('hex')));
+  assert.equal(texts.size, 1 + 14 + 4 + 3);
 });
 
 test('every split of the stream gives the same packets', () => {

@@ -1,4 +1,5 @@
 import BusMessages
+import Crypto
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
@@ -15,6 +16,10 @@ struct SessionBench {
     var holdsLease = true
     var leaseEpoch: Int64 = 1
     var configurations: [BizType: SyncConfiguration] = [:]
+    var instance = SessionBench.instance
+    /// The secrets of its keys, by key id.
+    var secrets: [String: SymmetricKey] = [:]
+    var wallTime = WallTime(milliseconds: 1_000)
 
     init(_ configurations: [SyncConfiguration] = [SessionBench.configuration("B")]) {
         machine = SessionStateMachine(limits: SessionLimits(), now: now)
@@ -31,11 +36,11 @@ struct SessionBench {
     }
 
     var world: SessionSurroundings {
-        let configurations = configurations
+        let (configurations, instance, secrets) = (configurations, instance, secrets)
         return SessionSurroundings(
-            now: now, wallTime: WallTime(milliseconds: 1_000), holdsLease: holdsLease, leaseEpoch: leaseEpoch,
+            now: now, wallTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
-            instance: { $0 == SessionBench.instance.id ? SessionBench.instance : nil }, random: 0.5)
+            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: 0.5)
     }
 
     mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {

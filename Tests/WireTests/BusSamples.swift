@@ -164,6 +164,33 @@ enum BusSamples {
         }
     ]
 
+    /// A device that shows a secret to an instance that binds ids.
+    static let deviceSecrets: [Mss_Bus_V1_SessionCommand] = [
+        .with {
+            $0.correlation = 3
+            $0.open.deviceID = "d1"
+            $0.open.deviceSecretDigest = Data([0x01, 0xFF])
+            $0.open.bindsDevice = true
+        }
+    ]
+
+    /// The secret of a device id is forgotten.
+    static let deviceReleases: [Mss_Bus_V1_ControlCommand] = [
+        .with {
+            $0.correlation = 4
+            $0.releaseDevice.instanceID = "demo_app"
+            $0.releaseDevice.deviceID = "d1"
+        }
+    ]
+
+    /// The device id is another's.
+    static let wrongDeviceSecrets: [Mss_Bus_V1_Reply] = [
+        .with {
+            $0.correlation = 3
+            $0.session.wrongDeviceSecret = true
+        }
+    ]
+
     static let acks = [
         Mss_Bus_V1_AckCommand.with {
             $0.correlation = 1

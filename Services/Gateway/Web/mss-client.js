@@ -30,7 +30,8 @@ const layouts = {
     + '18 summaryRequest SummaryRequest, 19 summaryPage SummaryPage',
   Connect: '1 protocolVersion uint32, 2 instanceId text, 3 deviceId text, 4 storeId text, 5 osName text,'
     + '6 osVersion text, 7 appVersion text, 8 sdkVersion text, 9 background bool, 10 syncPoints SyncPoint[],'
-    + '11 bind Bind, 12 simple bool, 13 suspended text[]',
+    + '11 bind Bind, 12 simple bool, 13 suspended text[], 14 signature Signature, 15 deviceSecret bytes',
+  Signature: '1 keyId text, 2 timestampMs int64, 3 nonce bytes, 4 mac bytes',
   SyncPoint: '1 kind uint32, 2 bizType text, 3 oplogId int64',
   Connected: '1 connectionId text, 2 heartbeatSeconds uint32, 3 maxFrameBytes uint32, 4 serverTimeMs int64,'
     + '5 firstResendMs uint32, 6 maxHeartbeatSeconds uint32',
@@ -52,7 +53,7 @@ const layouts = {
   Foreground: '1 foreground bool',
   Ping: '1 number uint64, 2 intervalSeconds uint32',
   Pong: '1 number uint64',
-  Close: '1 code uint32, 2 reason text, 3 retryAfterMs uint32, 4 address text',
+  Close: '1 code uint32, 2 reason text, 3 retryAfterMs uint32, 4 address text, 5 serverTimeMs int64',
   Subscriptions: '1 suspended text[]',
   HistoryRequest: '1 requestNumber uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 before int64,'
     + '6 count uint32, 7 oldestFirst bool',
@@ -240,6 +241,41 @@ export class FrameDecoder {
   }
 }
 
+// ---- signatures ----------------------------------------------------------------------------------------------------
+
+/**
+ * What the signature of a Connect is made over: the label and every field in the order of the protocol's text, each
+ * behind its length.
+ */
+export function signedText(connect) {
+  const { signature, bind } = connect;
+  const parts = ['mss-connect-1', signature.keyId, signature.timestampMs, signature.nonce, connect.protocolVersion];
+  const names = ['instanceId', 'deviceId', 'storeId', 'osName', 'osVersion', 'appVersion', 'sdkVersion'];
+  const points = (list = []) => [list.length, ...list.flatMap(({ kind, bizType, oplogId }) => [kind ?? 0, bizType,
+    oplogId])];
+  parts.push(...names.map((name) => connect[name] ?? ''), connect.background, ...points(connect.syncPoints));
+  parts.push(Boolean(bind), ...bind ? [bind.bindNumber, bind.userId, bind.sessionId, ...points(bind.syncPoints)] : []);
+  parts.push(connect.simple, connect.suspended?.length, ...connect.suspended ?? [], connect.deviceSecret ?? '');
+  const bytes = [];
+  for (const part of parts) {
+    const content = part instanceof Uint8Array ? part
+      : utf8.encoder.encode(typeof part === 'boolean' ? String(Number(part)) : String(part ?? 0));
+    bytes.push(...[24, 16, 8, 0].map((shift) => (content.length >>> shift) & 255), ...content);
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** Signs by an app's key: `{id, secret}`, the secret in Base64. Needs a secure context. */
+export async function signConnect(connect, { id, secret }, timestampMs, nonce) {
+  const values = { ...connect, signature: { keyId: id, timestampMs: BigInt(timestampMs), nonce } };
+  const bytes = Uint8Array.from(atob(secret), (character) => character.charCodeAt(0));
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
+  values.signature.mac = new Uint8Array(await crypto.subtle.sign('HMAC', key, signedText(values)));
+  return values;
+}
+
+const random = (count) => crypto.getRandomValues(new Uint8Array(count));
+
 // ---- rules (pure) --------------------------------------------------------------------------------------------------
 
 const kindNames = ['user', 'device', 'globalUser', 'globalDevice'];
@@ -303,7 +339,7 @@ export class Heartbeat {
 
 // ---- store ---------------------------------------------------------------------------------------------------------
 
-// settings: store id, suspended types; entries: what the app has not confirmed; reports: what the server does not know
+// settings: store id, the device's secret, its id where the service refused the app's, suspended types; entries: what the app has not confirmed; reports: what the server does not know
 // yet; recoveries: how far a recover is; confirmed and rereads: what was there, so that nothing comes twice.
 const tables = ['settings', 'positions', 'entries', 'reports', 'recoveries', 'confirmed', 'rereads'];
 
@@ -473,6 +509,25 @@ export class Inbox {
     const days = 400; // far beyond any retention: nothing older can be sent again
     await this.#store.trim(500, this.#wall() - days * 86_400_000);
     if (!this.settings.has('storeId')) await this.set('storeId', crypto.randomUUID());
+    // On the disk before anybody is shown it.
+    if (!this.settings.has('deviceSecret')) await this.set('deviceSecret', random(32));
+  }
+
+  /**
+   * The device id is another's: takes a new one and a new secret. What was stored for the former id's own channels goes
+   * with it; nothing of a user, or of everybody's, changes.
+   * @returns {Promise<string>} the new id
+   */
+  async registerAnew() {
+    const deviceId = crypto.randomUUID();
+    const changes = [['settings', 'ownDeviceId', deviceId], ['settings', 'deviceSecret', random(32)]];
+    for (const table of ['positions', 'entries', 'reports', 'recoveries', 'confirmed']) {
+      for (const [key, { kind }] of this[table] ?? await this.#store.all(table)) {
+        if (kindNames[kind] === 'device') changes.push([table, key, undefined]);
+      }
+    }
+    await this.#commit(changes);
+    return deviceId;
   }
 
   close() {
@@ -710,7 +765,7 @@ export class SyncError extends Error {
 
 /**
  * One connection, from dialling to its end: frames, the two limits of 10 s, pings, requests and their answers.
- * `handlers`: `greet()` when frames can be sent, `packet(name, values)`, `ended(close)` with the fields of Close,
+ * `handlers`: `greet()` when the first frame can be sent, `packet(name, values)`, `ended(close)` with the fields of Close,
  * `isHidden()`: whether timers may be late.
  */
 class Link {
@@ -752,6 +807,13 @@ class Link {
 
   get isUp() {
     return this.state === 'greeting' || this.state === 'open';
+  }
+
+  /** The first frame. */
+  greet(connect) {
+    if (this.state !== 'dialling') return;
+    this.state = 'greeting';
+    this.send('connect', connect);
   }
 
   send(body, values) {
@@ -813,7 +875,6 @@ class Link {
 
   #opened() {
     if (this.#socket.protocol !== 'mss.1') return this.end('the sub-protocol is not mss.1');
-    this.state = 'greeting';
     this.#limit('no answer to Connect');
     this.#handlers.greet();
   }
@@ -936,6 +997,7 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
 /**
  * A device. Events (CustomEvent, data in `detail`): `status` {status} · `standby` {} another tab of this device holds
  * the connection · `bound` {userId} · `bindRefused` {userId, reason} · `sessionValid`, `sessionInvalid` {reason} ·
+ * `registeredAnew` {deviceId}: the service knows the former id as another device's, this is the new one ·
  * `caughtUp` {} · `passedOver` {bizType, upto}: older ones are only in the history · `recovered` {bizType} ·
  * `closed` {code, reason, retryInMs: null when only `start` connects again} · `storeError`, `handlerError` {error}.
  */
@@ -964,6 +1026,8 @@ export class SyncClient extends EventTarget {
    * @param {string} options.instanceId the instance, `<workspaceId>_<appId>`
    * @param {string} [options.url] of the gateway; this page's host when absent
    * @param {string} [options.deviceId] names the device for good; made up once and kept in localStorage when absent
+   * @param {{id: string, secret: string}} [options.appKey] signs connects, for instances whose signature switch is on;
+   *   the secret in Base64, `appSecret` of `meta.config`
    * @param {string} [options.appVersion] dotted numbers
    * @param {string} [options.osName] `iOS`, `Android` or another; `Web` when absent
    * @param {string} [options.osVersion]
@@ -983,11 +1047,16 @@ export class SyncClient extends EventTarget {
     if (this.#url.pathname === '/') this.#url.pathname = '/mss/1';
     this.#deviceId = options.deviceId ?? storedDeviceId();
     checkId('deviceId', this.#deviceId);
+    const { appKey } = options;
+    if (appKey && !(appKey.id && /^[A-Za-z0-9+/]{22,}={0,2}$/.test(appKey.secret))) {
+      throw new RangeError('appKey has an id, and in Base64 a secret of at least 16 bytes');
+    }
     this.#clock = options.clock ?? realClock;
   }
 
+  /** The device as the service knows it: after `start` it may be another than the app's. */
   get deviceId() {
-    return this.#deviceId;
+    return this.#inbox?.settings.get('ownDeviceId') ?? this.#deviceId;
   }
 
   /** One of `Status`. */
@@ -1091,7 +1160,7 @@ export class SyncClient extends EventTarget {
   /** Binds a user with the session that the tenant's check is asked about; replaces the bound one. */
   bind(userId, sessionId = '') {
     checkId('userId', userId);
-    if (sessionId.length > 100) throw new RangeError('sessionId takes at most 100 characters');
+    if (sessionId.length > 4096) throw new RangeError('sessionId takes at most 4096 characters');
     this.#user = { userId, sessionId };
     this.#sendBind();
   }
@@ -1281,18 +1350,43 @@ export class SyncClient extends EventTarget {
     this.#link = link;
   }
 
-  #greet(link) {
-    const { instanceId, osName, osVersion, appVersion } = this.#options;
-    link.send('connect', fitting('connect', {
-      protocolVersion: 1, instanceId, deviceId: this.#deviceId, storeId: this.#inbox.settings.get('storeId'), osName,
-      osVersion, appVersion, sdkVersion: SDK_VERSION, background: this.#background,
-      syncPoints: this.#inbox.syncPoints(''), suspended: this.#inbox.suspended,
-      bind: this.#user ? this.#nextBind(link) : null,
-    }));
+  async #greet(link) {
+    const { appKey } = this.#options;
+    const connect = fitting('connect', this.#connectValues(link));
+    if (!appKey) return link.greet(connect);
+    const state = this.#stateToTell;
+    const time = this.#clock.wall() + (this.#inbox.clockOffset ?? 0);
+    try {
+      const signed = await signConnect(connect, appKey, Math.round(time), random(16));
+      if (this.#link !== link || !this.#inbox) return;
+      // What the app changed while it was being signed is not in it.
+      if (this.#stateToTell.some((part, index) => part !== state[index])) return this.#greet(link);
+      link.greet(signed);
+    } catch (error) {
+      link.end(`the connect cannot be signed: ${error}`);
+    }
   }
 
-  #ended(link, { code = 0, reason = '', retryAfterMs = 0, address = '' }) {
+  get #stateToTell() {
+    return [this.#user, this.#background, this.#inbox.settings.get('suspended')];
+  }
+
+  #connectValues(link) {
+    const { appKey, instanceId, osName, osVersion, appVersion } = this.#options;
+    return {
+      protocolVersion: 1, instanceId, deviceId: this.deviceId, storeId: this.#inbox.settings.get('storeId'), osName,
+      osVersion, appVersion, sdkVersion: SDK_VERSION, background: this.#background,
+      syncPoints: this.#inbox.syncPoints(''), suspended: this.#inbox.suspended,
+      bind: this.#user ? this.#nextBind(link) : null, deviceSecret: this.#inbox.settings.get('deviceSecret'),
+      // As long as the one that takes its place.
+      signature: appKey ? { keyId: appKey.id, timestampMs: 1n << 42n, nonce: random(16), mac: random(32) } : null,
+    };
+  }
+
+  #ended(link, { code = 0, reason = '', retryAfterMs = 0, address = '', serverTimeMs = 0n }) {
     this.#link = null;
+    if (serverTimeMs > 0n && this.#inbox) this.#inbox.clockOffset = Number(serverTimeMs) - this.#clock.wall();
+    if (code === 5004 && this.#run) return this.#registerAnew(code, reason);
     if (link.openFor >= 5_000) this.#attempt = 0;
     const group = closeGroup(code);
     if (group === 'withoutUser') this.#user = null;
@@ -1305,6 +1399,20 @@ export class SyncClient extends EventTarget {
     const retryInMs = this.#connectLater(elsewhere, retryAfterMs);
     this.#emit('closed', { code, reason, retryInMs });
     if (group === 'withoutUser') this.#emit('sessionInvalid', { reason });
+  }
+
+  /** Comes again as another device, with what it has. */
+  #registerAnew(code, reason) {
+    const run = this.#run;
+    this.#setStatus(Status.connectFailed);
+    this.#emit('closed', { code, reason, retryInMs: null });
+    this.#storing(async (inbox) => {
+      const deviceId = await inbox.registerAnew();
+      this.#emit('registeredAnew', { deviceId });
+    }).then(() => {
+      // Without a new identity it is refused again, and tries again.
+      if (this.#run === run && this.#inbox) this.#connectLater(this.#url, 0);
+    });
   }
 
   #connectLater(url, retryAfterMs) {

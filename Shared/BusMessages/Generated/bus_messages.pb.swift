@@ -1190,6 +1190,14 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .resealKeys(newValue)}
   }
 
+  package var releaseDevice: Mss_Bus_V1_ReleaseDevice {
+    get {
+      if case .releaseDevice(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_ReleaseDevice()
+    }
+    set {_uniqueStorage()._body = .releaseDevice(newValue)}
+  }
+
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1217,6 +1225,7 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     case revokeKey(Mss_Bus_V1_KeyName)
     /// Seals every secret anew with the newest master key.
     case resealKeys(Mss_Bus_V1_ResealKeys)
+    case releaseDevice(Mss_Bus_V1_ReleaseDevice)
 
   }
 
@@ -1321,6 +1330,21 @@ package nonisolated struct Mss_Bus_V1_ResealKeys: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Forgets the secret of a device id: the next device that connects with the id gets it. Refused when it has none.
+package nonisolated struct Mss_Bus_V1_ReleaseDevice: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1650,14 +1674,6 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .revokeSessions(newValue)}
   }
 
-  package var releaseDevice: Mss_Bus_V1_ReleaseDevice {
-    get {
-      if case .releaseDevice(let v)? = _storage._body {return v}
-      return Mss_Bus_V1_ReleaseDevice()
-    }
-    set {_uniqueStorage()._body = .releaseDevice(newValue)}
-  }
-
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1675,7 +1691,6 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     case deadLetters(Mss_Bus_V1_DeadLettersRequest)
     case replay(Mss_Bus_V1_ReplayRequest)
     case revokeSessions(Mss_Bus_V1_RevokeSessions)
-    case releaseDevice(Mss_Bus_V1_ReleaseDevice)
 
   }
 
@@ -2036,34 +2051,6 @@ package nonisolated struct Mss_Bus_V1_RevokeReply: Sendable {
   package init() {}
 }
 
-/// Forgets the secret of a device id: the next device that connects with the id gets it.
-package nonisolated struct Mss_Bus_V1_ReleaseDevice: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  package var instanceID: String = String()
-
-  package var deviceID: String = String()
-
-  package var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  package init() {}
-}
-
-package nonisolated struct Mss_Bus_V1_ReleaseReply: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  /// False: no secret was on record.
-  package var released: Bool = false
-
-  package var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  package init() {}
-}
-
 /// What all processes must count together.
 package nonisolated struct Mss_Bus_V1_AdmissionCommands: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -2413,14 +2400,6 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .revoke(newValue)}
   }
 
-  package var release: Mss_Bus_V1_ReleaseReply {
-    get {
-      if case .release(let v)? = body {return v}
-      return Mss_Bus_V1_ReleaseReply()
-    }
-    set {body = .release(newValue)}
-  }
-
   package var claim: Mss_Bus_V1_ClaimReply {
     get {
       if case .claim(let v)? = body {return v}
@@ -2460,7 +2439,6 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case history(Mss_Bus_V1_HistoryReply)
     case summary(Mss_Bus_V1_SummaryReply)
     case revoke(Mss_Bus_V1_RevokeReply)
-    case release(Mss_Bus_V1_ReleaseReply)
     case claim(Mss_Bus_V1_ClaimReply)
     case quota(Mss_Bus_V1_QuotaReply)
 
@@ -4609,7 +4587,7 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{2}\u{3}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -4790,6 +4768,19 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
             _storage._body = .resealKeys(v)
           }
         }()
+        case 14: try {
+          var v: Mss_Bus_V1_ReleaseDevice?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .releaseDevice(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .releaseDevice(v)
+          }
+        }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
         default: break
         }
@@ -4850,6 +4841,10 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       case .resealKeys?: try {
         guard case .resealKeys(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      }()
+      case .releaseDevice?: try {
+        guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
       }()
       case nil: break
       }
@@ -5079,6 +5074,41 @@ nonisolated extension Mss_Bus_V1_ResealKeys: SwiftProtobuf.Message, SwiftProtobu
   }
 
   package static func ==(lhs: Mss_Bus_V1_ResealKeys, rhs: Mss_Bus_V1_ResealKeys) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ReleaseDevice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ReleaseDevice"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ReleaseDevice, rhs: Mss_Bus_V1_ReleaseDevice) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5588,7 +5618,7 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{3}release_device\0\u{2}\u{6}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{2}\u{7}actor\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -5717,19 +5747,6 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
             _storage._body = .revokeSessions(v)
           }
         }()
-        case 9: try {
-          var v: Mss_Bus_V1_ReleaseDevice?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .releaseDevice(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .releaseDevice(v)
-          }
-        }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
         default: break
         }
@@ -5774,10 +5791,6 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       case .revokeSessions?: try {
         guard case .revokeSessions(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-      }()
-      case .releaseDevice?: try {
-        guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
       }()
       case nil: break
       }
@@ -6559,71 +6572,6 @@ nonisolated extension Mss_Bus_V1_RevokeReply: SwiftProtobuf.Message, SwiftProtob
   }
 }
 
-nonisolated extension Mss_Bus_V1_ReleaseDevice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  package static let protoMessageName: String = _protobuf_package + ".ReleaseDevice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
-
-  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
-      default: break
-      }
-    }
-  }
-
-  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.instanceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
-    }
-    if !self.deviceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  package static func ==(lhs: Mss_Bus_V1_ReleaseDevice, rhs: Mss_Bus_V1_ReleaseDevice) -> Bool {
-    if lhs.instanceID != rhs.instanceID {return false}
-    if lhs.deviceID != rhs.deviceID {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension Mss_Bus_V1_ReleaseReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  package static let protoMessageName: String = _protobuf_package + ".ReleaseReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}released\0")
-
-  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularBoolField(value: &self.released) }()
-      default: break
-      }
-    }
-  }
-
-  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.released != false {
-      try visitor.visitSingularBoolField(value: self.released, fieldNumber: 1)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  package static func ==(lhs: Mss_Bus_V1_ReleaseReply, rhs: Mss_Bus_V1_ReleaseReply) -> Bool {
-    if lhs.released != rhs.released {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
 nonisolated extension Mss_Bus_V1_AdmissionCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AdmissionCommands"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
@@ -7048,7 +6996,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{1}release\0\u{1}claim\0\u{1}quota\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7304,19 +7252,6 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .revoke(v)
         }
       }()
-      case 21: try {
-        var v: Mss_Bus_V1_ReleaseReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .release(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .release(v)
-        }
-      }()
       case 22: try {
         var v: Mss_Bus_V1_ClaimReply?
         var hadOneofValue = false
@@ -7432,10 +7367,6 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .revoke?: try {
       guard case .revoke(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
-    }()
-    case .release?: try {
-      guard case .release(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
     case .claim?: try {
       guard case .claim(let v)? = self.body else { preconditionFailure() }

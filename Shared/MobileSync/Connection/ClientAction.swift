@@ -17,6 +17,10 @@ enum ClientAction: Hashable, Sendable {
     case caughtUp(userID: String?)
     /// The gateway has greeted; it may have named the first wait of the resend ladder, and its clock.
     case connected(firstResend: Duration?, serverTime: WallTime?)
+    /// The gateway has told its clock.
+    case clock(WallTime)
+    /// The device id is another's: take a new one.
+    case takeNewIdentity
     /// Tell the app.
     case notify(SyncEvent)
     /// The connection is over.

@@ -13,6 +13,7 @@ final class ClientBoard: Sendable {
         var backgroundEnd: ContinuousClock.Instant?
         var network: NetworkPath?
         var isCaughtUp = false
+        var deviceID = ""
         var isRunning = false
         /// Iterators by the Sync ID that they take; nil takes all.
         var readers: [String?: Int] = [:]
@@ -82,6 +83,12 @@ final class ClientBoard: Sendable {
     var isCaughtUp: Bool {
         get { state.withLock { $0.isCaughtUp } }
         set { state.withLock { $0.isCaughtUp = newValue } }
+    }
+
+    /// The device as the service knows it.
+    var deviceID: String {
+        get { state.withLock { $0.deviceID } }
+        set { state.withLock { $0.deviceID = newValue } }
     }
 
     /// The app wants a connection, or none.

@@ -9,14 +9,15 @@ import SyncModel
 ///
 /// It runs on a queue of its own because SQLite waits for the disk; no method suspends, so events never interleave.
 actor ClientEngine {
-    /// Bytes of a frame that sync points of device channels, and of the user's, may take each.
-    private static let pointBytes = DeviceProtocolLimits.toGatewayBytes / 2 - 2_048
+    /// Bytes of a frame that what stands around its parts takes at the most, and a signature.
+    private static let frameBytes = 1_024
     private static let libraryVersion = "0.1.0"
 
     private let executor = BlockingExecutor(label: "mobile-sync")
     private let configuration: SyncClientConfiguration
     let board: ClientBoard
     private let logger: Logger
+    private let signer: ConnectSigner?
     let store: LocalStore
     var handOut: HandOut
     private var schedule = ResendSchedule()
@@ -48,11 +49,13 @@ actor ClientEngine {
         self.configuration = configuration
         self.board = board
         self.logger = logger
+        signer = configuration.appKey.map(ConnectSigner.init)
         let store = try LocalStore(
             path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID,
             key: configuration.storeKey, limit: configuration.storeLimit)
         handOut = HandOut(channels: try store.startOver())
         self.store = store
+        board.deviceID = store.identity.deviceID
         replacedDamagedStore = store.replacedDamaged
         schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? Limits.firstResend)
     }
@@ -77,10 +80,12 @@ actor ClientEngine {
         lackingBytes = nil
         recoveryRetryAt = nil
         refusedRecoveries = []
-        let connect = Mss_Device_V1_Connect.with {
+        let user = board.userToBind
+        var connect = Mss_Device_V1_Connect.with {
             $0.protocolVersion = DeviceProtocolLimits.version
             $0.instanceID = configuration.instanceID
-            $0.deviceID = configuration.deviceID
+            $0.deviceID = store.identity.deviceID
+            $0.deviceSecret = Data(store.identity.secret)
             $0.storeID = store.storeID
             $0.osName = configuration.operatingSystemName
             $0.osVersion = configuration.operatingSystemVersion
@@ -88,11 +93,13 @@ actor ClientEngine {
             $0.sdkVersion = Self.libraryVersion
             $0.background = !board.isForeground
             $0.suspended = store.suspended.sorted()
-            $0.syncPoints = store.syncPoints(ofUser: nil, maxBytes: Self.pointBytes)
         }
-        let user = board.userToBind
+        // The points share what the rest leaves of a frame.
+        let taken = (try? connect.serializedBytes() as [UInt8])?.count ?? 0
+        let maxBytes = max(0, room(beside: user) - taken) / 2
+        connect.syncPoints = store.syncPoints(ofUser: nil, maxBytes: maxBytes)
         announce(.starting)
-        perform(machine.opened(connect, user: user, points: points(of: user), now: .now))
+        perform(machine.opened(connect, user: user, points: points(of: user, maxBytes: maxBytes), now: .now))
         return connectionEnd
     }
 
@@ -106,7 +113,8 @@ actor ClientEngine {
     func boardChanged() -> ConnectionEnd? {
         guard board.wantsConnection(at: .now), isOnItsNetwork() else { return leave() }
         let user = board.userToBind
-        let actions = machine.userChanged(to: user, points: points(of: user), now: .now)
+        let points = points(of: user, maxBytes: room(beside: user))
+        let actions = machine.userChanged(to: user, points: points, now: .now)
         if !actions.isEmpty, user != nil { announce(.starting) }
         perform(actions)
         perform(machine.foregroundChanged(to: board.isForeground, now: .now))
@@ -244,7 +252,13 @@ actor ClientEngine {
     private func perform(_ action: ClientAction) throws(SyncError) {
         switch action {
         case .send(let packet):
-            send(packet)
+            send(signer?.signed(packet, now: serviceTime) ?? packet)
+        case .clock(let time):
+            try setClock(time)
+        case .takeNewIdentity:
+            try store.takeNewIdentity()
+            board.deviceID = store.identity.deviceID
+            board.events.send(.registeredAnew(deviceID: store.identity.deviceID))
         case .store(let batches, let userID, let bindNumber):
             // What follows a batch that was dropped is dropped too; it would pass for a gap.
             guard lackingBytes == nil else { return }
@@ -272,9 +286,7 @@ actor ClientEngine {
             board.setStatus(.connected)
             announce(.uploading)
             recoverRefused()
-            if let serverTime {
-                try store.setClockOffset(.milliseconds(serverTime.milliseconds - Self.deviceTime()))
-            }
+            if let serverTime { try setClock(serverTime) }
         case .answered(let ticket, let answer):
             askers.removeValue(forKey: ticket)?(answer)
         case .caughtUp(let userID):
@@ -333,7 +345,12 @@ actor ClientEngine {
         if sync == .begun { announce(.downloading) }
     }
 
-    private static func deviceTime() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+    private func setClock(_ time: WallTime) throws(SyncError) {
+        try store.setClockOffset(.milliseconds(time.milliseconds - configuration.clock().milliseconds))
+    }
+
+    /// The service's clock, as far as this device knows it.
+    private var serviceTime: WallTime { configuration.clock() + (store.clockOffset ?? .zero) }
 
     // MARK: Wishes
 
@@ -385,7 +402,13 @@ actor ClientEngine {
         channel.writeAndFlush(buffer, promise: nil)
     }
 
-    private func points(of user: BoundUser?) -> [Mss_Device_V1_SyncPoint] {
-        user.map { store.syncPoints(ofUser: $0.userID, maxBytes: Self.pointBytes) } ?? []
+    private func points(of user: BoundUser?, maxBytes: Int) -> [Mss_Device_V1_SyncPoint] {
+        user.map { store.syncPoints(ofUser: $0.userID, maxBytes: maxBytes) } ?? []
+    }
+
+    /// Bytes of a frame that binds this user, for the rest of it.
+    private func room(beside user: BoundUser?) -> Int {
+        let ids = (user?.userID.utf8.count ?? 0) + (user?.sessionID.utf8.count ?? 0)
+        return DeviceProtocolLimits.toGatewayBytes - Self.frameBytes - ids
     }
 }

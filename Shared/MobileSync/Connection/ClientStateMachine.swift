@@ -115,10 +115,7 @@ struct ClientStateMachine {
         case .ping(let ping):
             return [.send(.with { $0.pong.number = ping.number })]
         case .close(let close):
-            return end(
-                .closed(
-                    code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs)),
-                    address: close.address))
+            return received(close)
         case .historyPage(let page):
             return answered(page.requestNumber, .history(page), now: now)
         case .summaryPage(let page):
@@ -149,6 +146,17 @@ struct ClientStateMachine {
         let firstResend = Duration.milliseconds(Int64(connected.firstResendMs))
         let time = connected.serverTimeMs > 0 ? WallTime(milliseconds: connected.serverTimeMs) : nil
         return [.connected(firstResend: firstResend > .zero ? firstResend : nil, serverTime: time), collect]
+    }
+
+    private mutating func received(_ close: Mss_Device_V1_Close) -> [ClientAction] {
+        var actions: [ClientAction] = []
+        if close.serverTimeMs > 0 { actions.append(.clock(WallTime(milliseconds: close.serverTimeMs))) }
+        if close.code == CloseCode.registerAnew.rawValue { actions.append(.takeNewIdentity) }
+        return actions
+            + end(
+                .closed(
+                    code: close.code, reason: close.reason, retryAfter: .milliseconds(Int64(close.retryAfterMs)),
+                    address: close.address))
     }
 
     private mutating func received(_ result: Mss_Device_V1_BindResult) -> [ClientAction] {

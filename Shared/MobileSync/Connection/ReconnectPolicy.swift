@@ -42,6 +42,8 @@ struct ReconnectPolicy {
         guard case .closed(let code, let reason, let retryAfter, let address) = end else {
             return .wait(delay, atLeast: .zero)
         }
+        // The client has taken another identity.
+        if code == CloseCode.registerAnew.rawValue { return .wait(delay, atLeast: .zero) }
         let least = min(Self.longestWait - delay, retryAfter)
         switch CloseCode.Group(code: code) {
         case .reconnectNow: return .wait(delay, atLeast: .zero)

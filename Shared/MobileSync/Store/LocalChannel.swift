@@ -5,7 +5,7 @@ struct LocalChannel: Hashable, Sendable {
     /// What tells channels of one store apart.
     struct Key: Hashable, Sendable {
         let kind: ChannelKind
-        /// Empty for channels of the device.
+        /// Of channels of the device: empty, or the former device id that they were of.
         let userID: String
         let bizType: String
 
@@ -28,5 +28,10 @@ struct LocalChannel: Hashable, Sendable {
     var range = LocalRange()
 
     /// Whether its data may reach the app while this user is bound.
-    func isVisible(to userID: String?) -> Bool { key.userID.isEmpty || userID?.isSame(as: key.userID) == true }
+    func isVisible(to userID: String?) -> Bool {
+        !key.kind.needsUser || userID?.isSame(as: key.userID) == true
+    }
+
+    /// Whose data it has; nil: the device's.
+    var userID: String? { key.kind.needsUser ? key.userID : nil }
 }

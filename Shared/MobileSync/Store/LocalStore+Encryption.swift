@@ -59,6 +59,7 @@ extension LocalStore {
             let written = try new?.seal(payload, channelRow: row, oplogID: id) ?? payload
             try update.execute(arguments: [written, row, id])
         }
+        try rewriteSecret(db, from: old, to: new)
         try db.execute(sql: "UPDATE store SET key_check = ?", arguments: [try new?.makeCheck()])
     }
 }

@@ -103,7 +103,7 @@ extension LocalStore {
         return SyncOplog(
             bizType: channel.key.bizType, oplogID: row[0], payload: [UInt8](payload), isBinary: row[2],
             thirdMessageID: thirdMessageID.isEmpty ? nil : thirdMessageID, createdAt: row[4],
-            userID: channel.key.userID.isEmpty ? nil : channel.key.userID, recalls: recalls == 0 ? nil : recalls,
+            userID: channel.userID, recalls: recalls == 0 ? nil : recalls,
             isReplay: row[6], channelRow: channel.row, state: ResendLadder.State(repeats: row[8], handOuts: row[7]))
     }
 

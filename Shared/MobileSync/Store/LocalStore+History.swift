@@ -63,7 +63,7 @@ extension LocalStore {
         SyncOplog(
             bizType: channel.key.bizType, oplogID: entry.oplogID, payload: [UInt8](entry.payload),
             isBinary: entry.binary, thirdMessageID: entry.thirdMessageID.isEmpty ? nil : entry.thirdMessageID,
-            createdAt: entry.createdAtMs, userID: channel.key.userID.isEmpty ? nil : channel.key.userID, recalls: nil,
+            createdAt: entry.createdAtMs, userID: channel.userID, recalls: nil,
             isReplay: false, channelRow: channel.row, state: ResendLadder.State(repeats: 0, handOuts: 0))
     }
 }

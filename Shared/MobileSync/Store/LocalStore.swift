@@ -22,6 +22,8 @@ final class LocalStore {
     private(set) var clockOffset: Duration?
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
+    /// Who the device is for the service.
+    var identity: LocalIdentity
     /// The file at this path was damaged; it stands beside this new one.
     let replacedDamaged: Bool
 
@@ -52,7 +54,9 @@ final class LocalStore {
                 ?? SyncError(.store, "the store \(path) cannot be opened (\(error)); check folder, space and rights")
         }
         self.limit = limit
+        identity = LocalIdentity(deviceID: deviceID, secret: [])
         try use(cipher)
+        identity = try loadIdentity(deviceID)
         try loadChannels()
         try loadSuspended()
         clockOffset = try access("reading the clock") { db in
@@ -132,12 +136,14 @@ final class LocalStore {
         }.joined()
     }
 
-    private func loadChannels() throws(SyncError) {
+    /// Reads what the database knows of channels, in place of what was known before.
+    func loadChannels() throws(SyncError) {
         let rows = try access("reading the channels") { db in
             try Row.fetchAll(
                 db,
                 sql: "SELECT id, kind, user_id, biz_type, sync_point, complete_from, complete_upto FROM channel")
         }
+        (channels, channelsByRow) = ([:], [:])
         for row in rows {
             guard let kind = ChannelKind(rawValue: row[1]) else { continue }
             let key = LocalChannel.Key(kind: kind, userID: row[2], bizType: row[3])
@@ -333,7 +339,11 @@ final class LocalStore {
     func syncPoints(ofUser userID: String?, maxBytes: Int) -> [Mss_Device_V1_SyncPoint] {
         var left = maxBytes
         var points: [Mss_Device_V1_SyncPoint] = []
-        for channel in channels.values where channel.key.userID.isSame(as: userID ?? "") && channel.position > .zero {
+        let userID = userID ?? ""
+        for channel in channels.values
+        where channel.key.userID.isSame(as: userID) && channel.key.kind.needsUser != userID.isEmpty
+            && channel.position > .zero
+        {
             left -= channel.key.bizType.utf8.count + 24
             guard left >= 0 else { break }
             points.append(

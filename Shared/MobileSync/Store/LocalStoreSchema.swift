@@ -18,10 +18,15 @@ enum LocalStoreSchema {
             -- PayloadCipher: NULL while payloads are stored as they are.
             key_check BLOB,
             -- What to add to the device's clock, as of the last connection.
-            clock_offset_ms INTEGER);
+            clock_offset_ms INTEGER,
+            -- Taken when the service refused device_id, the app's; NULL before.
+            own_device_id TEXT,
+            -- What the device id belongs to at the service; sealed as payloads are.
+            device_secret BLOB);
         CREATE TABLE channel (
             id INTEGER PRIMARY KEY,
             kind INTEGER NOT NULL,
+            -- Of a device's own channels: empty, or the former id that they were of.
             user_id TEXT NOT NULL,
             biz_type TEXT NOT NULL,
             sync_point INTEGER NOT NULL,

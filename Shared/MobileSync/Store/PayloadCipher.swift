@@ -6,6 +6,7 @@ struct PayloadCipher: Sendable {
     /// Bytes of a key.
     static let keyBytes = 32
     private static let checkText = Data("mobile-sync store key".utf8)
+    private static let secretPlace = Data("device secret".utf8)
 
     private let key: SymmetricKey
 
@@ -29,6 +30,16 @@ struct PayloadCipher: Sendable {
         if sealed.isEmpty { return sealed }
         return try AES.GCM.open(
             AES.GCM.SealedBox(combined: sealed), using: key, authenticating: Self.place(channelRow, oplogID))
+    }
+
+    /// The device's secret as it goes to the disk.
+    func sealSecret(_ secret: Data) throws -> Data { try seal(secret, for: Self.secretPlace) }
+
+    /// The secret of what `sealSecret` made.
+    ///
+    /// - Throws: `CryptoKitError` for anything else.
+    func openSecret(_ sealed: Data) throws -> Data {
+        try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key, authenticating: Self.secretPlace)
     }
 
     /// What a store keeps to know its key again.

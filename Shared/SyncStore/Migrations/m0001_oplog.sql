@@ -451,13 +451,28 @@ BEGIN
     RETURN new_epoch;
 END $$;
 
+-- Whether the device id belongs to the secret with this digest; the first secret that is shown gets it. No digest, no
+-- id (reliability SEC9).
+CREATE FUNCTION holds_device(in_instance text, in_device text, in_digest bytea) RETURNS boolean
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF in_digest = '' THEN RETURN false; END IF;
+    -- Of two that come first at once one waits here for the other's commit, and sees it below.
+    INSERT INTO device_secret (instance_id, device_id, secret_digest) VALUES (in_instance, in_device, in_digest)
+    ON CONFLICT DO NOTHING;
+    RETURN EXISTS (
+        SELECT FROM device_secret d
+        WHERE d.instance_id = in_instance AND d.device_id = in_device AND d.secret_digest = in_digest);
+END $$;
+
 -- Registers a connection, or announces one again. A rising connection epoch decides, not arrival: the newest
--- connection of a device wins. Epoch 0 in the answer: a newer one exists.
+-- connection of a device wins. Epoch 0 in the answer: a newer one exists, or the secret is wrong, and nothing changed.
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
     in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
-    in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[]
-) RETURNS TABLE (connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean)
+    in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[], in_binds_device boolean, in_digest bytea
+) RETURNS TABLE (
+    connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean, is_wrong_secret boolean)
 LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -467,7 +482,11 @@ DECLARE
     old_epoch bigint;
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, false, false;
+        RETURN QUERY SELECT 0::bigint, NULL::text, false, false, false;
+        RETURN;
+    END IF;
+    IF in_binds_device AND NOT holds_device(in_instance, in_device, in_digest) THEN
+        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, true;
         RETURN;
     END IF;
     IF new_epoch = 0 THEN
@@ -488,7 +507,7 @@ BEGIN
         verdict_until = excluded.verdict_until, suspended = excluded.suspended
     WHERE s.connection_epoch <= excluded.connection_epoch;
     IF NOT FOUND THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, true, false;
+        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
         RETURN;
     END IF;
     IF in_takes_ownership AND in_user <> '' THEN
@@ -500,7 +519,7 @@ BEGIN
     END IF;
     RETURN QUERY SELECT new_epoch, CASE WHEN old_epoch < new_epoch THEN old_gateway END, true, EXISTS (
         SELECT FROM owner w
-        WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device);
+        WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device), false;
 END $$;
 
 -- ---- rights of the tiers -------------------------------------------------------------------------------------------
@@ -526,13 +545,13 @@ GRANT SELECT, INSERT, UPDATE (sealed_secret), DELETE ON app_key TO mss_writer;
 GRANT SELECT, INSERT, DELETE ON request_nonce TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (taken), DELETE ON push_quota TO mss_writer;
 GRANT SELECT, DELETE ON session_revocation TO mss_writer;
+GRANT SELECT, DELETE ON device_secret TO mss_writer;
 
 GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
 GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
     TO mss_operator;
 GRANT INSERT ON reread TO mss_operator;
 GRANT SELECT, INSERT, UPDATE (revoked_at) ON session_revocation TO mss_operator;
-GRANT SELECT, DELETE ON device_secret TO mss_operator;
 
 -- ---- the second belt -----------------------------------------------------------------------------------------------
 

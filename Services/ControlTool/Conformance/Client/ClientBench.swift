@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 
 /// What all cases against a client program share.
 struct ClientBench: Sendable {
@@ -11,6 +12,8 @@ struct ClientBench: Sendable {
     /// Removed after the run.
     let folder: URL
     let authority: TestAuthority
+    /// The key that the program signs by; nil: it does not sign.
+    let appKey: SyncAppKey?
 
     /// The names between braces that a command may have.
     static let placeholders = [
@@ -18,7 +21,8 @@ struct ClientBench: Sendable {
     ]
 
     /// Makes folder and certificates.
-    init(command: [String], noConfirmArguments: [String]?, port: Int) async throws {
+    init(command: [String], noConfirmArguments: [String]?, port: Int, appKey: SyncAppKey? = nil) async throws {
+        self.appKey = appKey
         self.command = command
         self.noConfirmArguments = noConfirmArguments
         self.port = port

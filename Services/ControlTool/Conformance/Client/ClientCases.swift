@@ -6,7 +6,9 @@ enum ClientCases {
     typealias Case = ConformanceCase<ClientStage>
 
     /// All of them. Those that wait longest come first, so that the others run beside them.
-    static let all = slow + connecting + matrix + framing + batches + store + ladder + closing
+    static let all =
+        slow + connecting + matrix + framing + batches + store + ladder + closing
+        + secrets
 
     private static let rule = "A connection's life"
 

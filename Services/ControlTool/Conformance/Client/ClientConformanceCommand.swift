@@ -15,6 +15,7 @@ struct ClientConformanceCommand: AsyncParsableCommand {
     var port = 0
     @Option(help: "Arguments, separated by blanks, that make the program not confirm what it prints.")
     var noConfirmArguments: String?
+    @OptionGroup var appKey: AppKeyOptions
     @OptionGroup var options: ConformanceOptions
     @Argument(help: "The program and its arguments.")
     var command: [String] = []
@@ -28,11 +29,12 @@ struct ClientConformanceCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let cases = try options.selected(of: ClientCases.all)
+        let appKey = try appKey.key()
+        let cases = try options.selected(of: ClientCases.all + (appKey == nil ? [] : ClientCases.signed))
         if options.list { return options.show(cases) }
         let bench = try await ClientBench(
             command: command, noConfirmArguments: noConfirmArguments?.split(separator: " ").map(String.init),
-            port: port)
+            port: port, appKey: appKey)
         let run = ConformanceRun<ClientStage>(
             atOnce: port == 0 ? options.atOnce ?? Self.atOnce : 1, prepare: { try await ClientStage(bench) },
             cleanUp: { await $0.end() })

@@ -25,7 +25,7 @@ extension GatewayCases {
                 try await expectBindRefused(target) { $0.userID = String(repeating: "u", count: 101) }
             },
             Case("ids/session-too-long", "A connection's life") { target in
-                try await expectBindRefused(target) { $0.sessionID = String(repeating: "s", count: 101) }
+                try await expectBindRefused(target) { $0.sessionID = String(repeating: "s", count: 4_097) }
             },
             Case("ids/unknown-instance", "Close codes") { target in
                 var identity = target.fresh()

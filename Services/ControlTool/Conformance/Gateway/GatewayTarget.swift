@@ -1,4 +1,5 @@
 import DeviceProtocol
+import MobileSync
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -13,6 +14,10 @@ struct GatewayTarget: Sendable {
     let api: ConformanceAPI
     /// A business type with device target; cases that need one are not supported without.
     let deviceBizType: String?
+    /// An instance whose signature switch is on, and who signs for it.
+    let signed: (instance: String, signer: ConnectSigner)?
+    /// An instance that binds device ids to secrets.
+    let bindingInstance: String?
 
     /// A device and a user that nobody has seen before.
     func fresh() -> DeviceIdentity { .fresh(instance: api.instance) }

@@ -1,0 +1,95 @@
+import BusMessages
+import Crypto
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+
+// The first frame: who the device is, and whether the app that it runs is the instance's (spec H9, reliability SEC9).
+extension SessionStateMachine {
+    /// Bytes of a device's secret.
+    private static let secretBytes = 16...64
+
+    /// The first frame came in: nothing is registered, and nothing is told, before its signature has been checked.
+    mutating func received(
+        _ connect: Mss_Device_V1_Connect, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard connect.protocolVersion >= 1 else { return close(.protocolViolation, "protocol_version is missing") }
+        guard let instance = world.instance(InstanceID(connect.instanceID)), instance.isEnabled else {
+            return close(.unknownInstance, "no such instance")
+        }
+        switch ConnectProof.check(connect, to: instance, in: world) {
+        case .notNeeded:
+            return accept(connect, in: world)
+        case .signed(let claim):
+            phase = .proving
+            unproven = UnprovenConnect(connect: connect)
+            return [.claim(claim)]
+        case .clockOff:
+            return close(.clockOff, "the timestamp is more than 300 s off: go by server_time_ms and sign anew")
+        case .refused:
+            return close(.signatureRefused, "this instance takes only connects signed by one of its device keys")
+        case .unavailable:
+            return close(.unavailable, "the signature cannot be checked now")
+        }
+    }
+
+    /// A frame that belongs behind the Connect, whose signature is still being checked.
+    mutating func keep(_ packet: Mss_Device_V1_Packet) -> [SessionAction] {
+        guard let kept = unproven?.frames.count, kept < UnprovenConnect.framesMax else {
+            return close(.protocolViolation, "more than \(UnprovenConnect.framesMax) frames before Connected")
+        }
+        unproven?.frames.append(packet)
+        return []
+    }
+
+    /// The nonce of the Connect was claimed, or had been used; nil: nobody could say.
+    mutating func claimed(_ isFresh: Bool?, in world: SessionSurroundings) -> [SessionAction] {
+        guard phase == .proving, let proven = unproven else { return [] }
+        unproven = nil
+        guard let isFresh else { return close(.unavailable, "the signature cannot be checked now") }
+        guard isFresh else { return close(.signatureRefused, "this Connect has been used: sign a new one") }
+        var actions = accept(proven.connect, in: world)
+        for frame in proven.frames { actions += received(frame, in: world) }
+        return actions
+    }
+
+    private mutating func accept(
+        _ connect: Mss_Device_V1_Connect, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard Self.isIdentifier(connect.deviceID), Self.isIdentifier(connect.storeID) else {
+            return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
+        }
+        guard connect.deviceSecret.isEmpty || Self.secretBytes.contains(connect.deviceSecret.count) else {
+            return close(.protocolViolation, "device_secret takes 16 to 64 bytes")
+        }
+        guard let suspended = Self.suspended(connect.suspended) else { return closeForTooManySuspended() }
+        guard !connect.hasBind || connect.bind.bindNumber > 0 else {
+            return close(.protocolViolation, "bind_number starts at 1")
+        }
+        identity = SessionIdentity(
+            instanceID: InstanceID(connect.instanceID), deviceID: DeviceID(connect.deviceID),
+            storeID: StoreID(connect.storeID),
+            traits: DeviceTraits(
+                operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
+            isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
+            secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
+            userID: nil, sessionID: "", bindNumber: 0)
+        note(connect.syncPoints, needingUser: false)
+        phase = .opening
+        if connect.hasBind {
+            return take(connect.bind, in: world) ?? refuseBind(connect.bind, in: world)
+        }
+        return register(takesOwnership: false, in: world)
+    }
+
+    /// Why a registration whose device id belongs to another secret ends the connection.
+    mutating func closeForWrongSecret() -> [SessionAction] {
+        close(
+            .registerAnew,
+            "this instance binds device ids to secrets, and this one is another's: take a new device_id and secret")
+    }
+
+    private static func isIdentifier(_ text: String) -> Bool {
+        !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
+    }
+}

@@ -1,0 +1,197 @@
+import Credentials
+import Crypto
+import DeviceProtocol
+import Foundation
+import MobileSync
+import SwiftProtobuf
+import SyncModel
+import TestSupport
+import Testing
+
+@Suite("SEC9: who the client is for the service", .timeLimit(.minutes(1)))
+struct SyncClientIdentityTests {
+    private static let secret = Data(repeating: 0x0f, count: 32).base64EncodedString()
+
+    private static func isSigned(_ connect: Mss_Device_V1_Connect) -> Bool {
+        ConnectSignature.isValid(
+            [UInt8](connect.signature.mac), of: connect.signedParts,
+            by: SymmetricKey(data: Array(repeating: UInt8(0x0f), count: 32)))
+    }
+
+    /// The next client's first frame; the gateway closes with a code.
+    private static func close(
+        _ gateway: FakeGateway, _ code: CloseCode, serverTime: Int64 = 0
+    ) async throws -> Mss_Device_V1_Connect {
+        let session = try await gateway.accept()
+        guard case .connect(let connect)? = try await session.next().body else { throw Failure("no Connect") }
+        session.send(
+            .with {
+                $0.close.code = code.rawValue
+                $0.close.serverTimeMs = serverTime
+            })
+        return connect
+    }
+
+    @Test("SEC9: it shows the same 32 random bytes in every start, and they rest encrypted when the store is")
+    func secretStays() async throws {
+        for key in [nil, Array(repeating: UInt8(7), count: 32)] {
+            try await FakeGateway.withStore { gateway, store in
+                var secrets: [Data] = []
+                for _ in 0..<2 {
+                    try await ClientApp(port: gateway.port, store: store) { $0.storeKey = key }.running {
+                        secrets.append(try await gateway.accept().greet().deviceSecret)
+                    }
+                }
+                #expect(secrets[0].count == 32 && Set(secrets).count == 1)
+                var stored = try Data(contentsOf: store)
+                stored += (try? Data(contentsOf: URL(filePath: store.path + "-wal"))) ?? Data()
+                #expect((stored.range(of: secrets[0]) != nil) == (key == nil))
+                if let key {
+                    let app = try ClientApp(port: gateway.port, store: store) { $0.storeKey = key }
+                    try await app.client.changeStoreKey(to: nil)
+                    try await app.running { #expect(try await gateway.accept().greet().deviceSecret == secrets[0]) }
+                }
+            }
+        }
+    }
+
+    @Test("SEC9: an id that is another's: it comes again as another device, with its data and its user's positions")
+    func registersAnew() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            var taken = Mss_Device_V1_Connect()
+            let app = try ClientApp(port: gateway.port, store: store)
+            try await app.running(reads: false) {
+                let first = try await gateway.accept()
+                let former = try await first.greet()
+                first.push([1, 2], after: 0, upto: 2)
+                _ = try await first.nextStored()
+                first.push(device: [7], after: 0, upto: 7)
+                _ = try await first.nextStored()
+                first.send(.with { $0.close.code = CloseCode.registerAnew.rawValue })
+                let second = try await gateway.accept()
+                taken = try await second.greet()
+                #expect(former.deviceID == "d" && taken.deviceID != "d" && taken.deviceID == app.client.deviceID)
+                #expect(taken.deviceSecret.count == 32 && taken.deviceSecret != former.deviceSecret)
+                #expect(taken.storeID == former.storeID)
+                #expect(taken.bind.syncPoints.map(\.oplogID) == [2])
+                #expect(taken.syncPoints.isEmpty, "the new id's own channel is another")
+                #expect(app.events.contains(.registeredAnew(deviceID: taken.deviceID)))
+                // The same number names another oplog now.
+                second.push(device: [7], after: 0, upto: 7)
+                #expect(try await second.nextStored().map(\.upto) == [7])
+            }
+            let again = try ClientApp(port: gateway.port, store: store)
+            try await again.running {
+                let connect = try await gateway.accept().greet()
+                #expect(connect.deviceID == taken.deviceID && connect.deviceSecret == taken.deviceSecret)
+                #expect(connect.syncPoints.map(\.oplogID) == [7])
+                try await eventually("all is shown; there is \(again.ids)") { again.ids.sorted() == [1, 2, 7, 7] }
+                #expect(again.oplogs.filter { $0.oplogID == 7 }.allSatisfy { $0.userID == nil })
+            }
+        }
+    }
+
+    @Test("K7: it signs with the app's key, anew for each connection; without one it does not") func signs()
+        async throws
+    {
+        try await FakeGateway.withStore { gateway, store in
+            let key = try SyncAppKey(id: "k1", secret: Self.secret)
+            var nonces: Set<Data> = []
+            let app = try ClientApp(port: gateway.port, store: store) { $0.appKey = key }
+            try await app.running {
+                for _ in 0..<2 {
+                    let session = try await gateway.accept()
+                    let connect = try await session.greet()
+                    #expect(connect.signature.keyID == "k1" && Self.isSigned(connect))
+                    #expect(connect.signature.nonce.count == 16)
+                    #expect(abs(connect.signature.timestampMs - Int64(Date().timeIntervalSince1970 * 1_000)) < 60_000)
+                    nonces.insert(connect.signature.nonce)
+                    session.cut()
+                }
+            }
+            #expect(nonces.count == 2)
+            try await ClientApp(port: gateway.port, store: store).running {
+                #expect(try await !gateway.accept().greet().hasSignature)
+            }
+        }
+    }
+
+    @Test("SEC6: a phone whose clock is a year off is told the time, and signs by it, after a restart too")
+    func clockHeals() async throws {
+        let year: Int64 = 365 * 86_400_000
+        func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+        try await FakeGateway.withStore { gateway, store in
+            let key = try SyncAppKey(id: "k1", secret: Self.secret)
+            func app() throws -> ClientApp {
+                try ClientApp(port: gateway.port, store: store) {
+                    $0.appKey = key
+                    $0.clock = { WallTime(milliseconds: now() - year) }
+                }
+            }
+            try await app().running {
+                let wrong = try await Self.close(gateway, .clockOff, serverTime: now())
+                #expect(abs(wrong.signature.timestampMs - (now() - year)) < 60_000)
+                let right = try await gateway.accept().greet()
+                #expect(abs(right.signature.timestampMs - now()) < 60_000 && Self.isSigned(right))
+            }
+            try await app().running {
+                #expect(try await abs(gateway.accept().greet().signature.timestampMs - now()) < 60_000)
+            }
+        }
+    }
+
+    @Test("SEC9: a refused signature ends it for good, with the code") func refused() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            let error = try await ClientApp(port: gateway.port, store: store).running {
+                _ = try await Self.close(gateway, .signatureRefused)
+            }
+            #expect(error?.code == .closedForGood && error?.closeCode == 5_003)
+        }
+    }
+
+    @Test("V1: a session id of 4,096 characters and as many positions as fit make one frame that the gateway takes")
+    func longSession() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            let session = String(repeating: "中", count: 4_096)
+            for round in 0..<2 {
+                let app = try ClientApp(port: gateway.port, store: store, user: nil)
+                try app.client.bind(userID: "u", sessionID: session)
+                #expect(throws: SyncError.self) { try app.client.bind(userID: "u", sessionID: session + "x") }
+                try await app.running {
+                    let gateway = try await gateway.accept()
+                    let connect = try await gateway.greet()
+                    #expect(connect.bind.sessionID == session)
+                    guard round == 0 else {
+                        #expect(connect.bind.syncPoints.count > 300 && connect.bind.syncPoints.count < 1_500)
+                        return
+                    }
+                    for number in 0..<1_500 {
+                        gateway.push([1], after: 0, upto: 1, bizType: "B-\(number)")
+                    }
+                    try await app.client.isStored(upTo: "B-1499", gateway)
+                }
+            }
+        }
+    }
+}
+
+extension SyncClient {
+    /// Waits until the gateway has the acknowledgement of a business type.
+    fileprivate func isStored(upTo bizType: String, _ session: FakeGateway.Session) async throws {
+        while try await !session.nextStored().contains(where: { $0.bizType == bizType }) {}
+    }
+}
+
+extension FakeGateway.Session {
+    /// Pushes ids of the device's own channel.
+    fileprivate func push(device ids: [Int64], after: Int64, upto: Int64) {
+        let batch = Mss_Device_V1_ChannelBatch.with {
+            $0.kind = .device
+            $0.bizType = "D"
+            $0.after = after
+            $0.upto = upto
+            $0.entries = ids.map { id in .with { $0.oplogID = id } }
+        }
+        send(.with { $0.push.batches = [batch] })
+    }
+}
