@@ -61,7 +61,8 @@ struct InstanceCommand: AsyncParsableCommand {
                 instanceId: id, name: name, validatorUrl: validatorURL, validatorMode: validatorMode,
                 validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
-                requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay, bindDevices: bindDevices,
+                requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay,
+                bindDevices: bindDevices,
                 sessionLength: sessionLength)
             let instance = Instance(entry)
             try await ControlClient.with { client in

@@ -11,7 +11,7 @@ import SyncModel
 struct SessionStateMachine {
     /// Where the connection is in its life.
     enum Phase: Equatable {
-        /// Accepted, no frame yet. Exits: opening (Connect), proving (a signed one), closed (anything else, deadline).
+        /// Accepted, no frame yet. Exits: opening (Connect), proving (a signed one), closed (any other, deadline).
         case awaitingConnect
         /// The nonce of a signed Connect is being claimed. Exits: opening (it was new), closed (used, not known).
         case proving

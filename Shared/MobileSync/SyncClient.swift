@@ -131,9 +131,9 @@ public final class SyncClient: Sendable {
     ///
     /// The gateway's answer comes as an event. Takes effect on every later connection too.
     ///
-    /// - Throws: `SyncError.invalidArgument` when the user id is empty, over 100 UTF-16 units, or has a NUL; or when the
-    ///   session id has over 4,096, which is the most that an instance can allow. A service that allows less refuses the
-    ///   bind.
+    /// - Throws: `SyncError.invalidArgument` when the user id is empty, over 100 UTF-16 units, or has a NUL; or when
+    ///   the session id has over 4,096, which is the most that an instance can allow. A service that allows less
+    ///   refuses the bind.
     public func bind(userID: String, sessionID: String) throws(SyncError) {
         try Self.check(userID, "userID")
         guard sessionID.utf16.count <= Limits.longestSessionUnits else {

@@ -114,7 +114,7 @@ extension RunningSystem {
             }
             func refusals() -> Int { device.events.count { if case .closed(1_002, _) = $0 { true } else { false } } }
             try await device.connected {
-                try await eventually("the data") { device.payloads("UCHAT") == ["hello"] }
+                try await eventually("the data", within: .seconds(15)) { device.payloads("UCHAT") == ["hello"] }
             }
             #expect(refusals() == 1)
             try await device.connected()
@@ -164,10 +164,12 @@ extension RunningSystem {
                 device.events.compactMap { if case .registeredAnew(let name) = $0 { name } else { nil } }
             }
             try await device.connected {
-                try await eventually("the data") { device.payloads("UCHAT") == ["hello"] }
+                try await eventually("the data", within: .seconds(15)) { device.payloads("UCHAT") == ["hello"] }
                 let name = try #require(names().first)
                 _ = try await caller.push("DEVICE", to: name, id: "2", payload: "for the new id")
-                try await eventually("the device's data") { device.payloads("DEVICE") == ["for the new id"] }
+                try await eventually("the device's data", within: .seconds(15)) {
+                    device.payloads("DEVICE") == ["for the new id"]
+                }
                 #expect(await caller.call("UCHAT", to: "other", id: "3", payload: "3")?.msg == "SUCCESS")
             }
             try await device.connected()
