@@ -13,13 +13,17 @@ struct AMQPSecurityTests {
         AMQPConfiguration(host: host, port: port, user: "mss", password: SecureServer.password, security: security)
     }
 
-    /// Why the connection is not made; nil when it is.
-    private func refusal(_ configuration: AMQPConfiguration) -> String? {
-        do throws(AMQPError) {
-            _ = try AMQPConnection(configuration, generation: 1, watchdog: Watchdog())
-            return nil
-        } catch {
-            return error.message
+    /// Why the connection is not made; nil when it is. On a thread of its own, as connecting blocks.
+    private func refusal(_ configuration: AMQPConfiguration) async -> String? {
+        await withCheckedContinuation { continuation in
+            Thread {
+                do throws(AMQPError) {
+                    _ = try AMQPConnection(configuration, generation: 1, watchdog: Watchdog())
+                    continuation.resume(returning: nil)
+                } catch {
+                    continuation.resume(returning: error.message)
+                }
+            }.start()
         }
     }
 
@@ -35,7 +39,7 @@ struct AMQPSecurityTests {
             ]
             for (name, arguments, words) in cases {
                 try await OpenSSLProcess.withServer(certificates, name, arguments) { port, _ in
-                    let reason = refusal(configuration(port, security))
+                    let reason = await refusal(configuration(port, security))
                     #expect(reason?.contains(words) == true, "\(name): \(reason ?? "connected")")
                 }
             }
@@ -53,10 +57,11 @@ struct AMQPSecurityTests {
     func broker() async throws {
         try await SecureServer.with(.rabbitmq) { server in
             let security = AMQPSecurity(authorityFile: server.certificates.authorityFile)
-            #expect(refusal(configuration(server.port, nil)) != nil, "plaintext")
+            #expect(await refusal(configuration(server.port, nil)) != nil, "plaintext")
             let foreign = AMQPSecurity(authorityFile: server.certificates.otherAuthorityFile)
-            #expect(refusal(configuration(server.port, foreign))?.contains("peer cert verification") == true)
-            #expect(refusal(configuration(server.port, host: "127.0.0.1", security))?.contains("hostname") == true)
+            #expect(await refusal(configuration(server.port, foreign))?.contains("peer cert verification") == true)
+            #expect(
+                await refusal(configuration(server.port, host: "127.0.0.1", security))?.contains("hostname") == true)
             try await OpenSSLProcess.withClient(server.port, OpenSSLProcess.onlyTLS11) { client in
                 try await eventually("the broker refuses TLS 1.1", within: .seconds(5)) { client.hasEnded }
                 #expect(client.output.contains("alert protocol version"))
@@ -102,14 +107,14 @@ struct AMQPSecurityTests {
                     privateKeyFile: certificates.privateKeyFile(name))
             }
             let none = AMQPSecurity(authorityFile: certificates.authorityFile)
-            #expect(refusal(configuration(server.port, none)) != nil, "no certificate")
-            #expect(refusal(configuration(server.port, security(.foreignClient))) != nil, "another authority's")
-            #expect(refusal(configuration(server.port, security(.client))) == nil)
+            #expect(await refusal(configuration(server.port, none)) != nil, "no certificate")
+            #expect(await refusal(configuration(server.port, security(.foreignClient))) != nil, "another authority's")
+            #expect(await refusal(configuration(server.port, security(.client))) == nil)
             // Renewed in place: the files are read at each connect; a broken one is named.
             try certificates.install(.client, over: .foreignClient)
-            #expect(refusal(configuration(server.port, security(.foreignClient))) == nil)
+            #expect(await refusal(configuration(server.port, security(.foreignClient))) == nil)
             try Data("-----BEGIN".utf8).write(to: URL(fileURLWithPath: certificates.certificateFile(.client)))
-            let broken = refusal(configuration(server.port, security(.client)))
+            let broken = await refusal(configuration(server.port, security(.client)))
             #expect(broken?.contains(certificates.certificateFile(.client)) == true)
         }
     }

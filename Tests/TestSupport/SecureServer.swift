@@ -36,15 +36,23 @@ package struct SecureServer: Sendable {
             process.standardOutput = FileHandle.nullDevice
             process.standardError = FileHandle.nullDevice
             try process.runWithOpenSignals()
-            defer {
-                process.terminate()
-                process.waitUntilExit()
+            do {
+                try await eventually("\(kind.rawValue) answers", within: .seconds(60)) {
+                    (try? await server.script(["ready", server.folder.path])) != nil
+                }
+                try await body(server)
+            } catch {
+                try await end(process)
+                throw error
             }
-            try await eventually("\(kind.rawValue) answers", within: .seconds(60)) {
-                (try? await server.script(["ready", server.folder.path])) != nil
-            }
-            try await body(server)
+            try await end(process)
         }
+    }
+
+    /// Ends the server; waiting must not hold a thread that other tests need.
+    private static func end(_ process: Process) async throws {
+        process.terminate()
+        try await eventually("the server ends", within: .seconds(20)) { !process.isRunning }
     }
 
     /// Gives the server a certificate; PostgreSQL shows it to new connections a moment later, RabbitMQ once started.
