@@ -87,19 +87,19 @@ struct AMQPSecurityTests {
         }
     }
 
+    /// Makes the server ask for a certificate.
+    private func asksCallers(_ server: SecureServer) throws {
+        let lines = "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true"
+        let file = server.folder.appending(path: "rabbitmq.conf")
+        let text = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+            .filter { !$0.hasPrefix("ssl_options.verify") && !$0.hasPrefix("ssl_options.fail") }
+        try Data((text.joined(separator: "\n") + "\n").utf8).write(to: file)
+        try server.append(lines, to: "rabbitmq.conf")
+    }
+
     @Test("SEC1: a broker that asks for a certificate takes that of its authority alone, from the files of the moment")
     func mutual() async throws {
-        try await SecureServer.with(
-            .rabbitmq,
-            configure: { server in
-                let lines = "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true"
-                let file = server.folder.appending(path: "rabbitmq.conf")
-                let text = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
-                    .filter { !$0.hasPrefix("ssl_options.verify") && !$0.hasPrefix("ssl_options.fail") }
-                try Data((text.joined(separator: "\n") + "\n").utf8).write(to: file)
-                try server.append(lines, to: "rabbitmq.conf")
-            }
-        ) { server in
+        try await SecureServer.with(.rabbitmq, configure: asksCallers) { server in
             let certificates = server.certificates
             func security(_ name: TestCertificates.Name) -> AMQPSecurity {
                 AMQPSecurity(

@@ -65,20 +65,20 @@ struct PostgresSecurityTests {
         }
     }
 
+    /// Makes the server ask for a certificate.
+    private func asksCallers(_ server: SecureServer) throws {
+        let file = server.folder.appending(path: "data/pg_hba.conf")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let asking = text.replacing("scram-sha-256", with: "scram-sha-256 clientcert=verify-ca")
+            .replacing("local ", with: "#local ")
+        try Data(asking.utf8).write(to: file)
+        try server.append(
+            "ssl_ca_file = '\(server.certificates.authorityFile)'", to: "data/postgresql.conf")
+    }
+
     @Test("SEC1: a database that asks for a certificate takes that of its authority alone")
     func mutual() async throws {
-        try await SecureServer.with(
-            .postgres,
-            configure: { server in
-                let file = server.folder.appending(path: "data/pg_hba.conf")
-                let text = try String(contentsOf: file, encoding: .utf8)
-                let asking = text.replacing("scram-sha-256", with: "scram-sha-256 clientcert=verify-ca")
-                    .replacing("local ", with: "#local ")
-                try Data(asking.utf8).write(to: file)
-                try server.append(
-                    "ssl_ca_file = '\(server.certificates.authorityFile)'", to: "data/postgresql.conf")
-            }
-        ) { server in
+        try await SecureServer.with(.postgres, configure: asksCallers) { server in
             let certificates = server.certificates
             func security(_ name: TestCertificates.Name) -> PostgresSecurity {
                 PostgresSecurity(
