@@ -8,8 +8,8 @@ package import Foundation
 package struct BrokerDefinitions: Encodable {
     private struct User: Encodable {
         let name: String
-        let password_hash: String
-        let hashing_algorithm = "rabbit_password_hashing_sha256"
+        let passwordHash: String
+        let hashingAlgorithm = "rabbit_password_hashing_sha256"
         let tags: [String] = []
     }
 
@@ -30,7 +30,7 @@ package struct BrokerDefinitions: Encodable {
         let vhost: String
         let type: String
         let durable = true
-        let auto_delete = false
+        let autoDelete = false
         let `internal` = false
         let arguments: [String: String] = [:]
     }
@@ -39,7 +39,7 @@ package struct BrokerDefinitions: Encodable {
         let name: String
         let vhost: String
         let durable = true
-        let auto_delete = false
+        let autoDelete = false
         let arguments: [String: Argument]
     }
 
@@ -47,8 +47,8 @@ package struct BrokerDefinitions: Encodable {
         let source: String
         let vhost: String
         let destination: String
-        let destination_type = "queue"
-        let routing_key = ""
+        let destinationType = "queue"
+        let routingKey = ""
         let arguments: [String: String] = [:]
     }
 
@@ -80,7 +80,7 @@ package struct BrokerDefinitions: Encodable {
     ///   - passwordHashes: of every tier: base64 of four bytes of salt and the SHA-256 of salt and password (RabbitMQ:
     ///     passwords).
     package init(virtualHost: String, passwordHashes: [BusTier: String]) {
-        users = BusTier.allCases.map { User(name: $0.rawValue, password_hash: passwordHashes[$0] ?? "") }
+        users = BusTier.allCases.map { User(name: $0.rawValue, passwordHash: passwordHashes[$0] ?? "") }
         vhosts = [VirtualHost(name: virtualHost)]
         permissions = BusTier.allCases.map { tier in
             let (configure, write, read) = tier.permissions
@@ -110,6 +110,7 @@ package struct BrokerDefinitions: Encodable {
     /// The file's text.
     package func json() throws -> Data {
         let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(self)
     }

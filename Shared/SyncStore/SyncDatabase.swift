@@ -29,8 +29,8 @@ package enum SyncDatabase {
 
     private static let limit = Duration.seconds(5)
 
-    /// Refuses a server that may lose a commit or is not the primary, and a schema that differs; enters its
-    /// incarnation, so that ids never repeat after a failover (design §4).
+    /// Refuses a server that may lose a commit or is not the primary, a schema that differs, and a login that is of no
+    /// tier but may do everything (SEC10); enters its incarnation, so that ids never repeat after a failover (design §4).
     private static func prepare(_ connection: PostgresConnection) throws(PostgresError) {
         let settings = PostgresStatement(
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'), pg_is_in_recovery()")
@@ -45,6 +45,14 @@ package enum SyncDatabase {
                 mayRetry: false)
         }
         try MigrationRunner.verify(connection)
+        // A superuser counts as a member of every role.
+        let mayEverything = PostgresStatement("SELECT pg_has_role('mss_owner', 'MEMBER')")
+        guard try connection.run(mayEverything, within: limit).first?.bool(0) == false else {
+            throw PostgresError(
+                code: .misuse,
+                message: "this login may do everything; give the process one of its own (postgres-logins.sh)",
+                mayRetry: false)
+        }
         // Every query here is an index probe. Statistics of an empty or fast growing table must not talk the planner
         // into reading it whole, and planning anew each time costs more than the query.
         try connection.execute(

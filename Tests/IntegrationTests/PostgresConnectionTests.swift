@@ -59,6 +59,8 @@ struct PostgresConnectionTests {
     @Test("a call ends at its limit with an unknown outcome, and the next call has a new connection")
     func deadlines() async throws {
         try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
+            // Connected, so that the limit is the statement's.
+            _ = try await databases[0].rows("SELECT 'here'", columns: 1)
             let error = await refusal {
                 try await databases[0].run([PostgresStatement("SELECT pg_sleep(5)")], within: .milliseconds(100))
             }

@@ -45,6 +45,16 @@ struct TierRightsTests {
         }
     }
 
+    @Test("SEC10: a process refuses a login that may do everything, and takes one of its tier")
+    func owners() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let refused = await refusal { try await databases[0].connectAsProcess() }
+            #expect(refused?.message.contains("may do everything") == true && refused?.mayRetry == false)
+            try await Self.withLogin(memberOf: "mss_writer", on: databases[0]) { try await $0.connectAsProcess() }
+            try await Self.withLogin(memberOf: "mss_statistics", on: databases[0]) { try await $0.connectAsProcess() }
+        }
+    }
+
     @Test("SEC10: migrations need a role that owns the database and makes roles, and no superuser")
     func migration() async throws {
         try await TestDatabase.with(connections: 1, isMigrated: false) { databases in

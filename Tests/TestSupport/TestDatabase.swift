@@ -13,6 +13,7 @@ package actor TestDatabase {
 
     /// The database's name.
     package nonisolated let database: String
+    private let configuration: PostgresConfiguration
     private let thread = ConnectionThread(name: "test")
     private let owner: PostgresConnection
     private let writer: PostgresConnection
@@ -35,6 +36,7 @@ package actor TestDatabase {
     ///   - hasTiers: false: everything is done by the one who logs in.
     package init(_ configuration: PostgresConfiguration, hasTiers: Bool = false) {
         database = configuration.database
+        self.configuration = configuration
         func connection(as role: String?) -> PostgresConnection {
             PostgresConnection(configuration: configuration, logger: Logger(label: "test")) {
                 connection throws(PostgresError) in
@@ -107,6 +109,12 @@ package actor TestDatabase {
             instanceID: instance.id, bizType: BizType("B"), description: "", kind: .user,
             isMultiDevice: isMultiDevice, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
         _ = try run(ControlStore.put(configuration, by: "test"))
+    }
+
+    /// Connects a process's way, as whoever logs in.
+    package func connectAsProcess() throws(PostgresError) {
+        let connection = SyncDatabase.connection(configuration, logger: Logger(label: "test"))
+        _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(5))
     }
 
     package func verify() throws { try MigrationRunner.verify(writer) }

@@ -198,8 +198,9 @@ END $$;
 SELECT ensure_oplog_partitions(3);
 
 -- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
--- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner, and
--- no function can: mss_oplog_keeper owns this one table for that, its partitions belong to mss_owner like the rest.
+-- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner and
+-- no function can do it: mss_oplog_keeper owns this one table for that, its partitions belong to mss_owner like the
+-- rest.
 CREATE VIEW ended_oplog_partition AS
     SELECT c.relname AS name, i.inhrelid IS NOT NULL AS is_attached, coalesce(i.inhdetachpending, false) AS is_detaching
     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
