@@ -19,7 +19,7 @@ package enum RevocationStore {
     /// registration has committed, as one that is being revoked meanwhile is then seen here or there.
     package static func age(of digest: [UInt8], _ instanceID: InstanceID, _ userID: UserID?) -> Query<Int64?> {
         let sql = """
-            SELECT greatest(0, floor(extract(epoch FROM clock_timestamp() - max(revoked_at)) * 1000))::bigint
+            SELECT min(greatest(0, floor(extract(epoch FROM clock_timestamp() - revoked_at) * 1000)))::bigint
             FROM session_revocation
             WHERE instance_id = $1 AND user_id = $2 AND session_digest IN ('', $3)
             """
