@@ -9,8 +9,10 @@ protocol ConfigurationLookup: Sendable {
     var isCurrent: Bool { get }
     /// An instance, enabled or not.
     func instance(_ id: InstanceID) -> Instance?
-    /// The instance that has a live key, of whatever purpose.
-    func instance(ofKey keyID: String) -> Instance?
+    /// The instance that has a live key of this id for backends.
+    func instance(ofBackendKey keyID: String) -> Instance?
+    /// The id of a live key for backends, another one each time; empty: there is none.
+    var someBackendKey: String { get }
     /// A configuration, online or not.
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration?
 }

@@ -20,7 +20,9 @@ package final class ControlDirectory: Service, Sendable {
         var confirmedAt: ContinuousClock.Instant?
         var instances: [InstanceID: Instance] = [:]
         var configurations: [ConfigurationKey: SyncConfiguration] = [:]
-        var instanceOfKey: [String: InstanceID] = [:]
+        var instanceOfBackendKey: [String: InstanceID] = [:]
+        /// Texts of their own: one that shares its memory with a key's would be found equal faster.
+        var backendKeys: [String] = []
     }
 
     private let state = Mutex(State())
@@ -57,10 +59,13 @@ package final class ControlDirectory: Service, Sendable {
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
 
-    /// The instance that has a live key, of whatever purpose.
-    package func instance(ofKey keyID: String) -> Instance? {
-        state.withLock { state in state.instanceOfKey[keyID].flatMap { state.instances[$0] } }
+    /// The instance that has a live key of this id for backends.
+    package func instance(ofBackendKey keyID: String) -> Instance? {
+        state.withLock { state in state.instanceOfBackendKey[keyID].flatMap { state.instances[$0] } }
     }
+
+    /// The id of a live key for backends, another one each time; empty: there is none.
+    package var someBackendKey: String { state.withLock { $0.backendKeys.randomElement() ?? "" } }
 
     /// A configuration, online or not.
     package func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
@@ -112,7 +117,10 @@ package final class ControlDirectory: Service, Sendable {
         for message in snapshot.instances {
             let instance = Instance(bus: message)
             new.instances[instance.id] = instance
-            for key in instance.keys { new.instanceOfKey[key.id] = instance.id }
+            for key in instance.keys(for: .backend) {
+                new.instanceOfBackendKey[key.id] = instance.id
+                new.backendKeys.append(String(decoding: Array(key.id.utf8), as: UTF8.self))
+            }
         }
         for message in snapshot.configurations {
             guard let configuration = SyncConfiguration(bus: message) else { continue }

@@ -32,9 +32,10 @@ struct StubDirectory: ConfigurationLookup {
     }
 
     func instance(_ id: InstanceID) -> Instance? { instances[id] }
-    func instance(ofKey keyID: String) -> Instance? {
-        instances.values.first { $0.keys.contains { $0.id == keyID } }
+    func instance(ofBackendKey keyID: String) -> Instance? {
+        instances.values.first { $0.keys(for: .backend).contains { $0.id == keyID } }
     }
+    var someBackendKey: String { instances.values.flatMap { $0.keys(for: .backend) }.first?.id ?? "" }
     func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
         configurations[bizType]
     }

@@ -23,7 +23,9 @@ struct SignatureTimingTests {
         var isLoaded: Bool { true }
         var isCurrent: Bool { true }
         func instance(_ id: InstanceID) -> Instance? { instances[id] }
-        func instance(ofKey keyID: String) -> Instance? { instanceOfKey[keyID].flatMap { instances[$0] } }
+        var backendKeys: [String] = []
+        var someBackendKey: String { backendKeys.randomElement() ?? "" }
+        func instance(ofBackendKey keyID: String) -> Instance? { instanceOfKey[keyID].flatMap { instances[$0] } }
         func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? { nil }
     }
 
@@ -47,37 +49,40 @@ struct SignatureTimingTests {
         }
     }
 
+    /// A call that is signed wrongly in one byte.
+    private static func call(
+        of signer: IngestSigner, wrongAt place: Int
+    ) throws -> (headers: SignatureHeaders, signature: RequestSignature) {
+        let signature = RequestSignature(
+            method: signer.method, target: signer.target, body: Array(signer.body.utf8), timestamp: signer.timestamp,
+            nonce: signer.nonce, keyID: signer.keyID)
+        var code = signature.code(with: SymmetricKey(data: signer.secret))
+        code[place] ^= 1
+        var fields = HTTPFields()
+        let texts = [signer.keyID, signer.timestamp, signer.nonce, HexText.of(code)]
+        for (name, text) in zip(["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"], texts) {
+            fields[try #require(HTTPFields.Element.Name(name))] = text
+        }
+        return (try #require(try SignatureHeaders(fields)), signature)
+    }
+
     @Test("SEC6: wrong in the first byte, in the last byte, unknown key: no difference in time, t < 4.5")
     func timing() throws {
         var directory = Directory()
-        for number in 0..<200 {
-            let signer = IngestSigner(instanceID: "w_\(number)", keyID: "k0011223344556\(100 + number)")
+        let signers = (100..<300).map { IngestSigner(instanceID: "w_\($0)", keyID: "k0011223344556\($0)") }
+        for signer in signers {
             for instance in signer.directory().instances.values where !instance.keys.isEmpty {
                 directory.instances[instance.id] = instance
                 directory.instanceOfKey[signer.keyID] = instance.id
+                directory.backendKeys.append(String(decoding: Array(signer.keyID.utf8), as: UTF8.self))
             }
         }
         let check = SignatureCheck(directory: directory, ring: IngestSigner.ring)
-        let signer = IngestSigner(instanceID: "w_7", keyID: "k0011223344556\(100 + 7)")
-        /// The signer's headers with its signature changed in one byte.
-        func headers(_ keyID: String, wrongAt place: Int) throws -> (SignatureHeaders, RequestSignature) {
-            var signer = signer
-            signer.keyID = keyID
-            let signature = RequestSignature(
-                method: signer.method, target: signer.target, body: Array(signer.body.utf8),
-                timestamp: signer.timestamp, nonce: signer.nonce, keyID: keyID)
-            var code = signature.code(with: SymmetricKey(data: signer.secret))
-            code[place] ^= 1
-            var fields = HTTPFields()
-            let texts = [keyID, signer.timestamp, signer.nonce, HexText.of(code)]
-            for (name, text) in zip(["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"], texts) {
-                fields[try #require(HTTPFields.Element.Name(name))] = text
-            }
-            return (try #require(try SignatureHeaders(fields)), signature)
-        }
-        let classes = [
-            try headers(signer.keyID, wrongAt: 0), try headers(signer.keyID, wrongAt: 31),
-            try headers("k9999999999999999", wrongAt: 0),
+        // Many of each class, so that no place in memory and no hash of one text decides.
+        let classes: [[(headers: SignatureHeaders, signature: RequestSignature)]] = [
+            try (0..<2_000).map { try Self.call(of: signers[$0 % 200], wrongAt: 0) },
+            try (0..<2_000).map { try Self.call(of: signers[$0 % 200], wrongAt: 31) },
+            try (0..<2_000).map { try Self.call(of: IngestSigner(keyID: "k999999999999\(1_000 + $0)"), wrongAt: 0) },
         ]
         let clock = ContinuousClock()
         var others = 0
@@ -85,8 +90,9 @@ struct SignatureTimingTests {
         for _ in 0..<samples {
             // At random, so that whatever else the machine does falls on all of them alike.
             let number = Int.random(in: classes.indices)
+            let call = classes[number][Int.random(in: 0..<2_000)]
             let start = clock.now
-            let outcome = check.outcome(of: classes[number].0, over: classes[number].1)
+            let outcome = check.outcome(of: call.headers, over: call.signature)
             let time = start.duration(to: clock.now)
             if outcome != .wrong { others += 1 }
             times[number].append(time.components.attoseconds / 1_000_000_000)
