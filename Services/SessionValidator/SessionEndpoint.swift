@@ -63,7 +63,7 @@ struct SessionEndpoint: Sendable {
             }
             head.headers.add(name: "Content-Length", value: "\(body.count)")
             let deadline = NIODeadline.now() + .nanoseconds(limit.wholeMilliseconds * 1_000_000)
-            let answer = try await exchange(head, ByteBuffer(bytes: body), with: url, by: deadline)
+            let answer = try await exchange(head, ByteBuffer(bytes: body), with: url, of: instanceID, by: deadline)
             return Self.outcome(of: answer, as: form, sessionID: sessionID)
         } catch let refusal as CalloutRefusal {
             return .unknown("not called: \(refusal)")
@@ -78,12 +78,13 @@ struct SessionEndpoint: Sendable {
 
     /// Resolves once, checks every address, and asks at one of them.
     private func exchange(
-        _ head: HTTPRequestHead, _ body: ByteBuffer, with url: CalloutURL, by deadline: NIODeadline
+        _ head: HTTPRequestHead, _ body: ByteBuffer, with url: CalloutURL, of instanceID: InstanceID,
+        by deadline: NIODeadline
     ) async throws -> TenantResponse {
         let addresses = try await addresses(of: url, by: deadline)
         try policy.check(addresses, port: url.port)
         for address in addresses {
-            let key = TenantConnections.Key(url, at: address)
+            let key = TenantConnections.Key(instanceID, url, at: address)
             guard let waiting = connections.waiting(key) else { continue }
             do {
                 return try await exchange(head, body, on: waiting, key, by: deadline)
@@ -96,7 +97,7 @@ struct SessionEndpoint: Sendable {
         }
         var failure: any Error = CalloutError.notInTime
         for address in addresses {
-            let key = TenantConnections.Key(url, at: address)
+            let key = TenantConnections.Key(instanceID, url, at: address)
             let channel: any Channel
             do {
                 channel = try await connections.connect(key, by: deadline)

@@ -2,21 +2,25 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import SyncModel
 import Synchronization
 
 /// Connections to tenants' endpoints, each to one address that was checked; kept for the next question of the same
-/// host at the same address.
+/// tenant and host at the same address.
 ///
 /// The address is pinned: nothing here resolves a name. TLS and the Host field go by the URL's host.
 final class TenantConnections: Sendable {
-    /// What a connection is good for.
+    /// What a connection is good for. Tenants do not share one, also where they share a host: what one of them leaves
+    /// behind on it must not become an answer about another's session.
     struct Key: Hashable, Sendable {
+        let instanceID: InstanceID
         let isHTTPS: Bool
         let host: CalloutURL.Host
         let address: IPAddress
         let port: Int
 
-        init(_ url: CalloutURL, at address: IPAddress) {
+        init(_ instanceID: InstanceID, _ url: CalloutURL, at address: IPAddress) {
+            self.instanceID = instanceID
             (isHTTPS, host, port) = (url.isHTTPS, url.host, url.port)
             self.address = address
         }

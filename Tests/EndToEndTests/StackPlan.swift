@@ -69,11 +69,7 @@ struct StackPlan: Sendable {
         ]
         forbiddenPort = ports[24]
         self.badTenants = badTenants
-        let bad = BadTenants.command(port: ports[25], forbidden: ports[24], tls: folder.appending(path: "tls"))
-        servers.append(
-            Supervised(
-                name: "bad-tenants", executable: bad.executable, arguments: bad.arguments, environment: base,
-                log: folder.appending(path: "bad-tenants.log")))
+        servers.append(Self.badTenants(ports, folder, base))
         self.servers = servers
         var services: [Supervised] = []
         var healthPorts: [Int] = []
@@ -179,6 +175,14 @@ struct StackPlan: Sendable {
         try await run(Self.binaries.appending(path: "mssctl"), ["migrate"])
         let owner = ["PGHOST": "127.0.0.1", "PGPORT": "\(postgresPort)", "PGUSER": "mss", "PGDATABASE": "mss"]
         try await run(scripts("postgres-logins.sh"), [], adding: owner)
+    }
+
+    /// The process of the bad tenants.
+    private static func badTenants(_ ports: [Int], _ folder: URL, _ environment: [String: String]) -> Supervised {
+        let command = BadTenants.command(port: ports[25], forbidden: ports[24], tls: folder.appending(path: "tls"))
+        return Supervised(
+            name: "bad-tenants", executable: command.executable, arguments: command.arguments, environment: environment,
+            log: folder.appending(path: "bad-tenants.log"))
     }
 
     /// The demo's control data, with the tenant where this stack has it.

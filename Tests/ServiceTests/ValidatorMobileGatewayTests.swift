@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import Synchronization
 import TestSupport
 import Testing
 
@@ -13,7 +14,7 @@ struct ValidatorMobileGatewayTests {
     private func ask(
         _ gateway: MobileGatewayStandIn, as form: ValidatorForm.MobileGateway, secret: String? = nil
     ) async throws -> [CheckOutcome] {
-        let outcomes = OutcomeBox()
+        let outcomes = Mutex<[CheckOutcome]>([])
         try await gateway.serve { url in
             let place = try #require(url.split(separator: "/").dropFirst().first)
             let endpoint = try SessionEndpoint(
@@ -21,19 +22,14 @@ struct ValidatorMobileGatewayTests {
                 policy: CalloutPolicy(
                     allowed: ["http://\(place)"].compactMap { AllowedCallout($0) }, allowsLoopback: true))
             for session in ["good", "bad"] {
-                await outcomes.add(
-                    endpoint.check(
-                        url, as: .mobileGateway(form), instanceID: InstanceID("i"), userID: UserID("u"),
-                        sessionID: session, secret: secret))
+                let outcome = await endpoint.check(
+                    url, as: .mobileGateway(form), instanceID: InstanceID("i"), userID: UserID("u"),
+                    sessionID: session, secret: secret)
+                outcomes.withLock { $0.append(outcome) }
             }
             endpoint.close()
         }
-        return await outcomes.all
-    }
-
-    private actor OutcomeBox {
-        private(set) var all: [CheckOutcome] = []
-        func add(_ outcome: CheckOutcome) { all.append(outcome) }
+        return outcomes.withLock { $0 }
     }
 
     @Test(

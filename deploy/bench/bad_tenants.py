@@ -156,6 +156,7 @@ def behaviours(forbidden):
         # Valid is what was not asked for: it must not be the answer to the next question.
         "two-answers": answer(INVALID) + answer(VALID) * 3,
         "answers-ahead": then_silent(answer(INVALID) + answer(VALID)),
+        "silent-afterwards": then_silent(answer(INVALID)),
         "answers-later": then_silent(answer(INVALID), answer(VALID)),
     }
 
