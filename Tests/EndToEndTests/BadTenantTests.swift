@@ -120,6 +120,7 @@ extension RunningSystem {
         func times() async throws {
             let table = stack.badTenants.table
             let bad = Dictionary(uniqueKeysWithValues: table.bad.map { ("bench-\($0.key)", $0.value) })
+            let names = bad.keys.sorted()
             try await apply(bad.merging(["bench-honest": table.honest[0]]) { $1 })
             try await ValidationCaller.connected(stack) { caller in
                 try await eventually("the validator knows the tenants", within: .seconds(10)) {
@@ -128,10 +129,10 @@ extension RunningSystem {
                 for label in ["warming up", "alone", "beside \(bad.count) bad tenants", "alone again"] {
                     var durations: [Duration] = []
                     for number in 0..<1_000 {
-                        if label.hasPrefix("beside"), number.isMultiple(of: 20) {
-                            // Two questions to each, twenty times a second or so.
-                            for instance in bad.keys {
-                                for session in 0..<2 { try caller.ask(instance, session: "\(number) \(session)") }
+                        if label.hasPrefix("beside") {
+                            // Eight of them in turn with each call, some hundreds in a second.
+                            for offset in 0..<8 {
+                                try caller.ask(names[(number * 8 + offset) % names.count], session: "\(number)")
                             }
                         }
                         let answer = try await caller.answer("bench-honest", session: "\(label) \(number)")
