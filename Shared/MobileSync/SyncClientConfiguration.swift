@@ -40,7 +40,8 @@ public struct SyncClientConfiguration: Sendable {
     /// Signs what the client connects with; nil, the default, is for instances whose signature switch is off.
     public var appKey: SyncAppKey?
     /// The device's clock; tests set it wrong.
-    package var clock: @Sendable () -> WallTime = {
+    package var clock: @Sendable () -> WallTime = Self.systemClock
+    static let systemClock: @Sendable () -> WallTime = {
         WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
     }
     /// Told of each step of a synchronisation, and decides whether it goes on; on a queue of the client's own, so it

@@ -187,7 +187,7 @@ struct LegacyFaceTests {
             // Unbinding and binding are two steps, which the connection may see as one.
             if bind.userID.isEmpty { bind = try await session.nextBind() }
             #expect(bind.userID == "b" && bind.sessionID == "s2" && bind.bindNumber > first.bindNumber)
-            #expect(!MPSyncInterface.bindUser(withSessionId: String(repeating: "x", count: 101)), "b stays bound")
+            #expect(!MPSyncInterface.bindUser(withSessionId: String(repeating: "x", count: 4_097)), "b stays bound")
             MPSyncInterface.unBindUser()
             #expect(try await session.nextBind().userID.isEmpty)
             MPLogger.setUserId(String(repeating: "x", count: 101))

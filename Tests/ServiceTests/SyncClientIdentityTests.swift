@@ -149,8 +149,12 @@ struct SyncClientIdentityTests {
 
     @Test("SEC9: a refused signature ends it for good, with the code") func refused() async throws {
         try await FakeGateway.withStore { gateway, store in
-            let error = try await ClientApp(port: gateway.port, store: store).running {
+            let app = try ClientApp(port: gateway.port, store: store)
+            let error = try await app.running {
                 _ = try await Self.close(gateway, .signatureRefused)
+                try await eventually("it has heard", within: .seconds(10)) {
+                    app.events.contains(.closed(code: 5_003, reason: ""))
+                }
             }
             #expect(error?.code == .closedForGood && error?.closeCode == 5_003)
         }

@@ -52,7 +52,7 @@ actor ClientEngine {
         signer = configuration.appKey.map(ConnectSigner.init)
         let store = try LocalStore(
             path: configuration.storePath, instanceID: configuration.instanceID, deviceID: configuration.deviceID,
-            key: configuration.storeKey, limit: configuration.storeLimit)
+            key: configuration.storeKey, limit: configuration.storeLimit, clock: configuration.clock)
         handOut = HandOut(channels: try store.startOver())
         self.store = store
         board.deviceID = store.identity.deviceID

@@ -84,7 +84,7 @@ extension LocalStore {
     private func expire(_ oplogID: Int64, of channel: LocalChannel, in db: Database) throws -> Bool {
         // A device's clock alone may be years off.
         guard let clockOffset else { return false }
-        let now = Int64(Date().timeIntervalSince1970 * 1_000) + clockOffset.wholeMilliseconds
+        let now = clock().milliseconds + clockOffset.wholeMilliseconds
         try db.cachedStatement(
             sql: """
                 UPDATE oplog SET state = \(OplogState.history.rawValue) WHERE channel_id = ? AND oplog_id = ?

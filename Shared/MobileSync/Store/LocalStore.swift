@@ -13,6 +13,8 @@ final class LocalStore {
     let database: DatabaseQueue
     /// Bytes that it may take.
     let limit: Int
+    /// The device's.
+    let clock: @Sendable () -> WallTime
     var cipher: PayloadCipher?
     private var channels: [LocalChannel.Key: LocalChannel] = [:]
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
@@ -35,7 +37,8 @@ final class LocalStore {
     /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey`
     ///   when it was encrypted with another key.
     init(
-        path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000
+        path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000,
+        clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock
     ) throws(SyncError) {
         let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
         do {
@@ -54,6 +57,7 @@ final class LocalStore {
                 ?? SyncError(.store, "the store \(path) cannot be opened (\(error)); check folder, space and rights")
         }
         self.limit = limit
+        self.clock = clock
         identity = LocalIdentity(deviceID: deviceID, secret: [])
         try use(cipher)
         identity = try loadIdentity(deviceID)
