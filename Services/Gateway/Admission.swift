@@ -4,7 +4,8 @@ import SyncModel
 /// Which new connections are taken, before anything is spent on them; pure (reliability SEC2).
 ///
 /// A flood must not keep others out. So each source has a rate; part of the handshakes is kept for sources whose last
-/// connection did not fail; and when too many connections wait, the source that has most of them gives way.
+/// connection did not fail; and when too many connections wait, those whose last one failed give way first, and among
+/// equals the source that has most.
 struct Admission: Sendable {
     /// What becomes of a new connection.
     enum Decision: Equatable {
@@ -20,12 +21,23 @@ struct Admission: Sendable {
         fileprivate var isSuspect = false
     }
 
+    /// The connections of one source that have sent no `Connect`, in the order of arrival.
+    private struct Waiting {
+        var numbers: [UInt64] = []
+        var isSuspect = false
+
+        /// Whether these give way before others do.
+        func isBefore(_ other: Waiting) -> Bool {
+            (isSuspect ? 1 : 0, numbers.count) > (other.isSuspect ? 1 : 0, other.numbers.count)
+        }
+    }
+
     private let limits: AdmissionLimits
     private var handshakes: TokenBucket
     private var sources: RecentTable<SourceAddress, Source>
     private var unconnected: [UInt64: SourceAddress] = [:]
-    /// The same by source, each in the order of arrival.
-    private var numbers: [SourceAddress: [UInt64]] = [:]
+    /// The same by source.
+    private var waiting: [SourceAddress: Waiting] = [:]
 
     init(limits: AdmissionLimits, now: ContinuousClock.Instant) {
         self.limits = limits
@@ -52,29 +64,47 @@ struct Admission: Sendable {
         }
         var displaced: UInt64?
         if unconnected.count >= limits.unconnected {
-            let largest = numbers.values.max { ($0.count, $1[0]) < ($1.count, $0[0]) } ?? []
-            guard largest.count > numbers[source, default: []].count else { return .refuse(.unconnected) }
-            displaced = largest.first
-            if let displaced { ended(displaced, at: now) }
+            guard let number = givingWay(to: waiting[source] ?? Waiting(isSuspect: isSuspect)) else {
+                return .refuse(.unconnected)
+            }
+            displaced = number
+            settle(number)
         }
         unconnected[number] = source
-        numbers[source, default: []].append(number)
+        waiting[source, default: Waiting()].numbers.append(number)
+        waiting[source]?.isSuspect = isSuspect
         return .admit(closing: displaced)
     }
 
     /// It has sent a `Connect` that was taken.
     mutating func connected(_ number: UInt64, at now: ContinuousClock.Instant) {
-        settle(number, at: now, failed: false)
+        if let source = settle(number) { note(source, isSuspect: false, at: now) }
     }
 
     /// It is gone.
-    mutating func ended(_ number: UInt64, at now: ContinuousClock.Instant) { settle(number, at: now, failed: true) }
+    mutating func ended(_ number: UInt64, at now: ContinuousClock.Instant) {
+        if let source = settle(number) { note(source, isSuspect: true, at: now) }
+    }
 
-    private mutating func settle(_ number: UInt64, at now: ContinuousClock.Instant, failed: Bool) {
-        guard let source = unconnected.removeValue(forKey: number) else { return }
-        numbers[source]?.removeAll { $0 == number }
-        if numbers[source]?.isEmpty == true { numbers[source] = nil }
+    /// The oldest connection of the source that gives way first; nil: none does so before this one.
+    private func givingWay(to own: Waiting) -> UInt64? {
+        let first = waiting.values.max { one, other in
+            other.isBefore(one) || (!one.isBefore(other) && other.numbers[0] < one.numbers[0])
+        }
+        return first.flatMap { $0.isBefore(own) ? $0.numbers.first : nil }
+    }
+
+    @discardableResult
+    private mutating func settle(_ number: UInt64) -> SourceAddress? {
+        guard let source = unconnected.removeValue(forKey: number) else { return nil }
+        waiting[source]?.numbers.removeAll { $0 == number }
+        if waiting[source]?.numbers.isEmpty == true { waiting[source] = nil }
+        return source
+    }
+
+    private mutating func note(_ source: SourceAddress, isSuspect: Bool, at now: ContinuousClock.Instant) {
         let new = Source(connections: TokenBucket(perSecond: limits.sourceConnections, at: now))
-        sources.update(source, at: now, new: new) { $0.isSuspect = failed }
+        sources.update(source, at: now, new: new) { $0.isSuspect = isSuspect }
+        waiting[source]?.isSuspect = isSuspect
     }
 }

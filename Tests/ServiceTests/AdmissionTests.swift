@@ -81,9 +81,38 @@ struct AdmissionTests {
         #expect(even.arrived(4, from: Self.source(4), at: start) == .admit(closing: 1))
     }
 
-    @Test("SEC2: random arrivals and ends: the cap holds, and nobody is closed for a source that has as many")
+    @Test("SEC2: many devices behind one address that have failed nothing do not give way to sources that fail")
+    func officeUnderAttack() {
+        let limits = Self.limits {
+            $0.unconnected = 100
+            $0.handshakes = 100_000
+        }
+        var admission = Admission(limits: limits, now: start)
+        // Fifty attackers, each of whom has failed before and now holds two.
+        for number in UInt64(1)...50 {
+            _ = admission.arrived(number, from: Self.source(Int(number)), at: start)
+            admission.ended(number, at: start)
+        }
+        for number in UInt64(51)...150 {
+            _ = admission.arrived(number, from: Self.source(Int(number) % 50 + 1), at: start)
+        }
+        #expect(admission.unconnectedCount == 100)
+        var displaced: Set<UInt64> = []
+        for number in UInt64(201)...260 {
+            guard case .admit(let other) = admission.arrived(number, from: Self.source(1_000), at: start) else {
+                Issue.record("the office is kept out")
+                return
+            }
+            if let other { displaced.insert(other) }
+        }
+        #expect(displaced.count == 60 && displaced.isSubset(of: 51...150))
+        #expect(admission.arrived(300, from: Self.source(1), at: start) != .admit(closing: 201))
+    }
+
+    @Test("SEC2: random arrivals and ends: the cap holds, and nobody is closed for a source that is no better")
     func random() {
         for seed: UInt64 in 0..<20 {
+            var failed: Set<Int> = []
             var generator = SeededGenerator(seed: seed)
             let limits = Self.limits {
                 $0.unconnected = 20
@@ -98,17 +127,20 @@ struct AdmissionTests {
                 switch admission.arrived(number, from: Self.source(source), at: start) {
                 case .admit(let displaced):
                     if let displaced, let other = waiting.removeValue(forKey: displaced) {
-                        #expect(waiting.values.count { $0 == other } >= own, "seed \(seed)")
+                        let isWorse = failed.contains(other) && !failed.contains(source)
+                        #expect(isWorse || waiting.values.count { $0 == other } >= own, "seed \(seed)")
                     }
                     waiting[number] = source
                 case .refuse: #expect(waiting.count == 20, "seed \(seed)")
                 }
                 #expect(waiting.count <= 20 && admission.unconnectedCount == waiting.count, "seed \(seed)")
                 for gone in waiting.keys.sorted() where Int.random(in: 0..<60, using: &generator) == 0 {
-                    waiting[gone] = nil
+                    let source = waiting.removeValue(forKey: gone) ?? 0
                     if Bool.random(using: &generator) {
+                        failed.remove(source)
                         admission.connected(gone, at: start)
                     } else {
+                        failed.insert(source)
                         admission.ended(gone, at: start)
                     }
                 }
