@@ -58,8 +58,12 @@ struct GatewaySocketFixture: Sendable {
     private static func core(_ admission: AdmissionLimits, _ connectDeadline: Duration) throws -> GatewayCore {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let context = ServiceContext(
-            name: "test", settings: try Settings(ProcessSettings.keys, environment: ["MSS_HEALTH_PORT": "1"]),
-            logger: logger, health: HealthState())
+            name: "test", settings: try Settings(
+                ProcessSettings.keys + GatewaySettings.keys,
+                environment: [
+                    "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",
+                    "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
+                ]), logger: logger, health: HealthState())
         let control = ControlConnection(context)
         control.directory.take(
             .with {
@@ -73,6 +77,6 @@ struct GatewaySocketFixture: Sendable {
             })
         var limits = SessionLimits()
         limits.connectDeadline = connectDeadline
-        return GatewayCore(gatewayID: "test", limits: limits, admission: admission, control: control, logger: logger)
+        return GatewayCore(context, limits: limits, admission: admission, control: control)
     }
 }
