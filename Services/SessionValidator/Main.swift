@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import Credentials
 import ServiceKit
 
 /// The session validator: asks tenants whether sessions are valid. Any number of them run side by side.
@@ -13,10 +14,11 @@ struct Main {
             let commands = AMQPConsumption(
                 queue: CommandQueue.validate.rawValue, prefetch: SessionCheckConsumer.prefetch
             ) { queue.add(contentsOf: $0) }
-            let control = ControlConnection(context, consumptions: [commands])
+            let keys = OpenedKeys(ring: settings[KeyRingSetting.ring])
+            let control = ControlConnection(context, consumptions: [commands]) { keys.forgetAll() }
             control.bus.onConnectionChange { health.set("amqp", isReady: $0) }
             let consumer = SessionCheckConsumer(
-                queue: queue, control: control, endpoint: try SessionEndpoint(settings),
+                queue: queue, control: control, endpoint: try SessionEndpoint(settings), keys: keys,
                 tenantConcurrency: settings[ValidatorSettings.tenantConcurrency], logger: context.logger)
             return [consumer, control.directory]
         }

@@ -1,3 +1,4 @@
+import Credentials
 import Crypto
 import Foundation
 import SyncModel
@@ -32,7 +33,7 @@ struct MobileGatewayQuestion {
             // The vendor's own scheme, whose signType 0 is MD5; what it protects is the gateway, not us.
             let text =
                 "Operation-Type=\(Self.operation)&Request-Data=\(body.base64EncodedString())&Ts=\(stamp)" + secret
-            headers += [("signType", "0"), ("Sign", Insecure.MD5.hash(data: Data(text.utf8)).hexadecimal)]
+            headers += [("signType", "0"), ("Sign", HexText.of(Insecure.MD5.hash(data: Data(text.utf8))))]
         }
         self.headers = headers
         self.body = body

@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import Credentials
 import Logging
 import Metrics
 import ServiceKit
@@ -38,6 +39,7 @@ final class SessionCheckConsumer: Service, Sendable {
     private let logger: Logger
     private let calls: Mutex<Calls>
     private let held = Mutex(0)
+    private let keys: OpenedKeys
     /// Endpoints that an operator has been told about; as many as there are instances.
     private let refused = Mutex<Set<String>>([])
     private let callTime = Timer(label: "mss_validator_call")
@@ -45,13 +47,14 @@ final class SessionCheckConsumer: Service, Sendable {
 
     /// - Parameter queue: gets the deliveries of the validate queue, with `prefetch` of them in hand.
     init(
-        queue: WorkQueue<AMQPDelivery>, control: ControlConnection, endpoint: SessionEndpoint, tenantConcurrency: Int,
-        logger: Logger
+        queue: WorkQueue<AMQPDelivery>, control: ControlConnection, endpoint: SessionEndpoint, keys: OpenedKeys,
+        tenantConcurrency: Int, logger: Logger
     ) {
         self.queue = queue
         bus = control.bus
         directory = control.directory
         self.endpoint = endpoint
+        self.keys = keys
         self.logger = logger
         calls = Mutex(Calls(concurrency: tenantConcurrency, patience: CommandQueue.validate.timeout))
     }
@@ -123,20 +126,30 @@ final class SessionCheckConsumer: Service, Sendable {
     }
 
     private func ask(_ question: Calls.Question) async -> CheckOutcome {
-        let instance: Instance
+        let (instance, key): (Instance, CalloutKey?)
         do throws(Refusal) {
             instance = try callableInstance(question.instanceID)
+            key = try signingKey(of: instance)
         } catch {
             return .unknown(error.reason)
         }
         let outcome = await endpoint.check(
             instance.validatorURL, as: instance.validatorForm, instanceID: question.instanceID, userID: question.userID,
-            sessionID: question.sessionID.text)
+            sessionID: question.sessionID.text, key: key)
         if case .unknown(let reason) = outcome {
             logger.debug(
                 "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])
         }
         return outcome
+    }
+
+    /// What signs the call; nil where the instance has no key for it.
+    private func signingKey(of instance: Instance) throws(Refusal) -> CalloutKey? {
+        guard let key = instance.keys(for: .callout).first else { return nil }
+        guard let secret = keys.secret(of: key, instance.id) else {
+            throw Refusal(reason: "the key that signs calls cannot be opened; see MSS_MASTER_KEYS")
+        }
+        return CalloutKey(id: key.id, secret: secret)
     }
 
     /// The session may be in use at gateways that did not ask now.

@@ -39,10 +39,10 @@ struct SessionEndpoint: Sendable {
 
     /// The tenant's answer, or why there is none; never longer than the limit.
     ///
-    /// - Parameter secret: what the tenant knows our calls by; nil: they are not signed.
+    /// - Parameter key: nil: the call is not signed.
     func check(
         _ url: String, as form: ValidatorForm = .http, instanceID: InstanceID, userID: UserID, sessionID: String,
-        secret: String? = nil
+        key: CalloutKey? = nil
     ) async -> CheckOutcome {
         let question = Question(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
         guard var body = try? JSONEncoder().encode(question) else { return .unknown("the question is no JSON") }
@@ -52,12 +52,12 @@ struct SessionEndpoint: Sendable {
             head.headers = ["Host": url.hostField, "Content-Type": "application/json", "Accept": "application/json"]
             switch form {
             case .http:
-                if let secret {
-                    let signature = CalloutSignature(of: body, to: url.requestTarget, key: instanceID.text, at: .now)
-                    head.headers.add(contentsOf: HTTPHeaders(signature.headers(secret: secret)))
+                if let key {
+                    let signature = CalloutSignature(of: body, to: url.requestTarget, with: key, at: .now)
+                    head.headers.add(contentsOf: HTTPHeaders(signature.headers))
                 }
             case .mobileGateway(let gateway):
-                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: secret, at: .now)
+                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: key?.text, at: .now)
                 head.headers.add(contentsOf: HTTPHeaders(wrapped.headers))
                 body = wrapped.body
             }

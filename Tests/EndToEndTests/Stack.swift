@@ -30,7 +30,7 @@ final class Stack: Sendable {
         apis = plan.apis
         gateways = plan.gateways
         certificateAuthority = plan.certificateAuthority
-        canaryTenantPort = plan.canaryTenantPort
+        canaryTenantPort = plan.settings.canaryTenantPort
         healthPorts = plan.healthPorts
         self.folder = folder
         self.processes = processes
@@ -42,22 +42,23 @@ final class Stack: Sendable {
     }
 
     /// The service's database, to look into.
-    func database() -> TestDatabase { TestDatabase("mss", port: plan.postgresPort) }
+    func database() -> TestDatabase { TestDatabase("mss", port: plan.settings.postgresPort) }
 
     /// The tenants that are not as they should be, and where they lead to.
-    var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.forbiddenPort) }
+    var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.settings.forbiddenPort) }
 
     /// The broker, for a test that asks the validator as a gateway does.
     var broker: AMQPConfiguration {
         get throws {
             AMQPConfiguration(
-                host: "127.0.0.1", port: plan.rabbitPort, user: "gateway", password: try plan.password(of: "gateway"))
+                host: "127.0.0.1", port: plan.settings.rabbitPort, user: "gateway",
+                password: try plan.password(of: "gateway"))
         }
     }
 
     /// What the tenant says of a session from now on.
     func setTruth(of session: String, _ isValid: Bool) async throws {
-        var request = HTTPClientRequest(url: "http://127.0.0.1:\(plan.tenantPort)/control")
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(plan.settings.tenantPort)/control")
         request.method = .POST
         request.body = .bytes(ByteBuffer(string: #"{"sessionId":"\#(session)","valid":\#(isValid)}"#))
         let status = try await HTTPClient.shared.execute(request, timeout: .seconds(5)).status
@@ -105,8 +106,7 @@ final class Stack: Sendable {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "mss-stack-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let ports = try FreePorts.take(StackPlan.portCount)
-        let plan = StackPlan(
-            root: root, folder: folder, ports: ports, badTenants: try await StackPlan.badTenants(ports))
+        let plan = try await StackPlan(root: root, folder: folder, ports: ports)
         try await plan.makeServersAndCertificate()
         var started: [Supervised] = []
         do {

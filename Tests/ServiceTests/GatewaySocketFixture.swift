@@ -58,7 +58,8 @@ struct GatewaySocketFixture: Sendable {
     private static func core(_ admission: AdmissionLimits, _ connectDeadline: Duration) throws -> GatewayCore {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let context = ServiceContext(
-            name: "test", settings: try Settings(
+            name: "test",
+            settings: try Settings(
                 ProcessSettings.keys + GatewaySettings.keys,
                 environment: [
                     "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import SyncModel
 import Synchronization
@@ -24,7 +25,7 @@ struct ValidatorMobileGatewayTests {
             for session in ["good", "bad"] {
                 let outcome = await endpoint.check(
                     url, as: .mobileGateway(form), instanceID: InstanceID("i"), userID: UserID("u"),
-                    sessionID: session, secret: secret)
+                    sessionID: session, key: secret.map(Self.key))
                 outcomes.withLock { $0.append(outcome) }
             }
             endpoint.close()
@@ -75,12 +76,17 @@ struct ValidatorMobileGatewayTests {
         #expect(plain.headers.count == 5 && plain.body == signed.body)
     }
 
+    private static func key(_ secret: String) -> CalloutKey {
+        CalloutKey(id: "k", secret: SymmetricKey(data: Data(secret.utf8)))
+    }
+
     @Test("SEC12: our calls are signed as backends sign theirs, so that a tenant can tell them from others'")
     func calloutSignature() {
         let signature = CalloutSignature(
-            of: Data(#"{"a":1}"#.utf8), to: "/check?x=1", key: "demo_app",
+            of: Data(#"{"a":1}"#.utf8), to: "/check?x=1",
+            with: CalloutKey(id: "demo_app", secret: SymmetricKey(data: Data("secret".utf8))),
             at: WallTime(milliseconds: 1_700_000_000_000), nonce: "00112233445566778899aabbccddeeff")
-        let fields = Dictionary(uniqueKeysWithValues: signature.headers(secret: "secret"))
+        let fields = Dictionary(uniqueKeysWithValues: signature.headers)
         #expect(
             fields == [
                 "X-MSS-Key": "demo_app", "X-MSS-Timestamp": "1700000000000",
@@ -101,7 +107,7 @@ struct ValidatorMobileGatewayTests {
                     allowsLoopback: true))
             let outcome = await endpoint.check(
                 "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("i"), userID: UserID("u"),
-                sessionID: "s1", secret: secret)
+                sessionID: "s1", key: secret.map(Self.key))
             #expect(outcome == .valid)
             endpoint.close()
             let question = tenant.stop()

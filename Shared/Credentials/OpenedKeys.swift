@@ -1,10 +1,10 @@
-import Credentials
-import Crypto
-import SyncModel
+package import Crypto
+package import SyncModel
 import Synchronization
 
-/// Keys of instances in clear, opened once for each version of the control data: a Connect need not cost a decryption.
-final class OpenedKeys: Sendable {
+/// Keys of instances in clear, opened once for each version of the control data: not every request need cost a
+/// decryption.
+package final class OpenedKeys: Sendable {
     private struct Sealed: Hashable {
         let address: KeyAddress
         let secret: [UInt8]
@@ -13,10 +13,10 @@ final class OpenedKeys: Sendable {
     private let ring: KeyRing
     private let opened: Mutex<[Sealed: SymmetricKey]> = Mutex([:])
 
-    init(ring: KeyRing) { self.ring = ring }
+    package init(ring: KeyRing) { self.ring = ring }
 
     /// The key's secret; nil when none of the master keys opens it.
-    func secret(of key: AppKey, _ instanceID: InstanceID) -> SymmetricKey? {
+    package func secret(of key: AppKey, _ instanceID: InstanceID) -> SymmetricKey? {
         let address = KeyAddress(instanceID: instanceID, keyID: key.id, purpose: key.purpose)
         let sealed = Sealed(address: address, secret: key.sealedSecret)
         if let secret = opened.withLock({ $0[sealed] }) { return secret }
@@ -26,5 +26,5 @@ final class OpenedKeys: Sendable {
     }
 
     /// Forgets all of them: some may have been revoked.
-    func forgetAll() { opened.withLock { $0 = [:] } }
+    package func forgetAll() { opened.withLock { $0 = [:] } }
 }

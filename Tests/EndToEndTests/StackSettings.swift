@@ -1,0 +1,71 @@
+import Foundation
+
+/// The settings of a stack's processes: which port is whose, and what each process is told.
+struct StackSettings: Sendable {
+    let folder: URL
+    let ports: [Int]
+
+    // RabbitMQ takes the two ports after its own.
+    var rabbitPort: Int { ports[0] }
+    var postgresPort: Int { ports[3] }
+    var tenantPort: Int { ports[4] }
+    var apis: [Int] { [ports[5], ports[6]] }
+    var gateways: [Int] { [ports[7], ports[8]] }
+    /// Of health and metrics, in the order in which the processes are named.
+    var healthPorts: [Int] { Array(ports[9..<23]) }
+    /// Where the canary run's tenant listens, which the validator may call.
+    var canaryTenantPort: Int { ports[23] }
+    /// Where bad tenants lead to, and nothing may arrive.
+    var forbiddenPort: Int { ports[24] }
+    /// The first of those of the bad tenants.
+    var badTenantsPort: Int { ports[25] }
+
+    /// What every process has. The database is the default one, without passwords, and neither server has TLS.
+    var base: [String: String] {
+        [
+            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
+            "MSS_ENVIRONMENT": "development",
+        ]
+    }
+
+    /// The broker, as a tier's user.
+    func amqp(_ tier: String) -> [String: String] {
+        [
+            "MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": tier,
+            "MSS_AMQP_PASSWORD_FILE": folder.appending(path: "secrets/amqp_\(tier)").path,
+        ]
+    }
+
+    /// The database; without a tier as its owner.
+    func postgres(_ tier: String? = nil) -> [String: String] {
+        var settings = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
+        settings["MSS_POSTGRES_USER"] = tier
+        return settings
+    }
+
+    /// The master keys.
+    let keys = ["MSS_MASTER_KEYS": "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
+
+    func gateway(_ number: Int) -> [String: String] {
+        [
+            "MSS_GATEWAY_ID": "gateway-\(number)", "MSS_GATEWAY_PORT": "\(gateways[number])",
+            "MSS_GATEWAY_CERTIFICATE_FILE": folder.appending(path: "tls/server.pem").path,
+            "MSS_GATEWAY_PRIVATE_KEY_FILE": folder.appending(path: "tls/server.key").path,
+            // All devices come from one address, and at once.
+            "MSS_GATEWAY_SOURCE_CONNECTIONS_PER_SECOND": "100000",
+            "MSS_GATEWAY_HANDSHAKES_PER_SECOND": "100000", "MSS_GATEWAY_APP_CONNECTS_PER_SECOND": "100000",
+            // For the simple device of D14; devices of other tests keep to their own ten seconds.
+            "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
+        ].merging(keys) { $1 }
+    }
+
+    /// - Parameter allowed: further endpoints that it may call.
+    func validator(allowed: String) -> [String: String] {
+        [
+            "MSS_VALIDATOR_ALLOWED_HOSTS":
+                "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(canaryTenantPort),\(allowed)",
+            "MSS_VALIDATOR_AUTHORITY_FILE": folder.appending(path: "tls/ca.pem").path,
+            "MSS_VALIDATOR_LOOPBACK": "development",
+        ].merging(keys) { $1 }
+    }
+}
