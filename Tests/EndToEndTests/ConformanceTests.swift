@@ -37,8 +37,12 @@ extension RunningSystem {
                 ] + more)
         }
 
-        /// - Parameter proxy: where the client connects; nil: to the kit itself.
-        private func runClient(proxy: Int? = nil, _ more: [String]) async throws -> Report {
+        /// - Parameters:
+        ///   - proxy: where the client connects; nil: to the kit itself.
+        ///   - program: arguments of the client beside the usual ones.
+        private func runClient(
+            proxy: Int? = nil, _ more: [String], program: [String] = []
+        ) async throws -> Report {
             try await run(
                 ["client", "--no-confirm-arguments=--no-confirm", "--json"] + more + [
                     "--", StackPlan.binaries.appending(path: "mssctl").path, "listen", "--json", "--host", "{host}",
@@ -46,13 +50,32 @@ extension RunningSystem {
                     proxy == nil ? "{ca}" : stack.certificateAuthority, "--instance", "{instance}", "--device",
                     "{device}", "--user", "{user}", "--session", "{session}", "--store", "{store}", "--app-version",
                     "{app-version}",
-                ])
+                ] + program)
         }
 
         @Test("the gateway does what DeviceProtocol.md says") func gateway() async throws {
             let report = try await runGateway(port: stack.gateways[0], [])
             #expect(report.cases.count > 150)
             #expect(report.failedNames == [], "\(report.failures)")
+        }
+
+        @Test("SEC9: gateway and client library sign and keep secrets as DeviceProtocol.md says") func identity()
+            async throws
+        {
+            let signed = try await SignedInstance.make(stack, "conformance_signed")
+            let bound = try await SignedInstance.make(stack, "conformance_bound", #", "bindDevices": true"#)
+            let (key, secretFile) = try await signed.makeKeyFile()
+            try await signed.set("--require-signature")
+            let options = ["--app-key", key, "--app-secret-file", secretFile]
+            let gateway = try await runGateway(
+                port: stack.gateways[0],
+                ["--signed-instance", signed.id, "--binding-instance", bound.id, "--filter", "signed/,secret/"]
+                    + options)
+            #expect(gateway.cases.count > 20)
+            #expect(gateway.failedNames == [], "\(gateway.failures)")
+            let client = try await runClient(["--filter", "signed/,secret/,close/5004"] + options, program: options)
+            #expect(client.cases.count == 4)
+            #expect(client.failedNames == [], "\(client.failures)")
         }
 
         @Test("the client library does what DeviceProtocol.md says") func client() async throws {

@@ -47,12 +47,25 @@ struct SignedInstance: Sendable {
 
     /// Makes a device key.
     func makeKey() async throws -> SyncAppKey {
+        let (id, secret) = try await createKey()
+        return try SyncAppKey(id: id, secret: secret)
+    }
+
+    /// Makes a device key whose secret is in a file.
+    func makeKeyFile() async throws -> (key: String, secretFile: String) {
+        let (key, secret) = try await createKey()
+        let file = stack.folder.appending(path: "\(key).secret")
+        try secret.write(to: file, atomically: true, encoding: .utf8)
+        return (key, file.path)
+    }
+
+    private func createKey() async throws -> (id: String, secret: String) {
         let output = try await tool("key", "create", "--instance", id, "--purpose", "device")
         func value(_ name: String) throws -> String {
             let line = output.split(separator: "\n").first { $0.hasPrefix("\(name)\t") }
             return String(try requireValue(line, "no \(name) in \(output)").dropFirst(name.count + 1))
         }
-        return try SyncAppKey(id: try value("key"), secret: try value("secret"))
+        return (try value("key"), try value("secret"))
     }
 
     /// A Connect to this instance, signed when there is a key.
