@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import Credentials
 import DeviceProtocol
 import Foundation
 import Logging
