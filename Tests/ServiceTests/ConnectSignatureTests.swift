@@ -75,8 +75,8 @@ import Testing
     @Test("SEC10: fields that meet in another place do not read alike") func injective() {
         var left = Self.connect
         var right = Self.connect
-        (left.deviceID, left.storeID) = ("a:b", "c")
-        (right.deviceID, right.storeID) = ("a", "b:c")
+        (left.deviceID, left.storeID) = ("ab", "c")
+        (right.deviceID, right.storeID) = ("a", "bc")
         #expect(ConnectSignature.text(of: left.signedParts) != ConnectSignature.text(of: right.signedParts))
         (left.deviceID, left.storeID) = (right.deviceID, right.storeID)
         (left.suspended, left.deviceSecret) = (["B"], Data())
