@@ -191,7 +191,8 @@ struct IngestRateTests {
     func change() async {
         let time = Mutex<Int64>(1_700_000_000_000)
         let asked = Mutex<[Int]>([])
-        let quotas = PushQuotas.stub(now: { WallTime(milliseconds: time.withLock { $0 }) }) { wish in
+        let now: @Sendable () -> WallTime = { WallTime(milliseconds: time.withLock { $0 }) }
+        let quotas = PushQuotas.stub(now: now) { wish in
             asked.withLock { $0.append(Int(wish.pushesPerDay)) }
             let end = (time.withLock { $0 } / 86_400_000 + 1) * 86_400_000
             return .success(

@@ -247,7 +247,7 @@ struct IngestSignatureTests {
         let signers = (0..<20).map { IngestSigner(instanceID: "w_\($0)", keyID: "k\($0)") }
         var directory = StubDirectory()
         for signer in signers {
-            signer.directory().instances.values.filter { !$0.keys.isEmpty }.forEach { directory.add($0) }
+            for instance in signer.directory().instances.values where !instance.keys.isEmpty { directory.add(instance) }
         }
         var requests: [String] = []
         for signer in signers {
