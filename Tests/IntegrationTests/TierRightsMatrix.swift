@@ -18,8 +18,8 @@ enum TierRightsMatrix {
         "control_record": ["INSERT"],
         "app_key": ["SELECT INSERT UPDATE(sealed_secret) DELETE"],
         // What all processes must count together.
-        "request_nonce": ["SELECT INSERT DELETE"],
-        "push_quota": ["SELECT INSERT UPDATE(taken) DELETE"],
+        "request_nonce": ["SELECT INSERT UPDATE(claim) DELETE"],
+        "push_quota": ["SELECT INSERT UPDATE(granted,taken) DELETE"],
         "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revoked_at)"],
         "device_secret": ["SELECT DELETE"],
         // Channels and oplogs: written by functions alone.

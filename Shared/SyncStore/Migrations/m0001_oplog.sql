@@ -543,8 +543,8 @@ GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_wri
 GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
 GRANT INSERT, UPDATE (done_at) ON reread TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (sealed_secret), DELETE ON app_key TO mss_writer;
-GRANT SELECT, INSERT, DELETE ON request_nonce TO mss_writer;
-GRANT SELECT, INSERT, UPDATE (taken), DELETE ON push_quota TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (claim), DELETE ON request_nonce TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (taken, granted), DELETE ON push_quota TO mss_writer;
 GRANT SELECT, DELETE ON session_revocation TO mss_writer;
 GRANT SELECT, DELETE ON device_secret TO mss_writer;
 
