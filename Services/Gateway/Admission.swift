@@ -3,8 +3,8 @@ import SyncModel
 
 /// Which new connections are taken, before anything is spent on them; pure (reliability SEC2).
 ///
-/// A flood must not keep others out. So each source has a rate; part of the handshakes is kept for sources whose last
-/// connection did not fail; and when too many connections wait, those whose last one failed give way first, and among
+/// A flood must not keep others out. So each source has a rate; sources whose last connection failed share a part of
+/// the handshakes; and when too many connections wait, those whose last one failed give way first, and among
 /// equals the source that has most.
 struct Admission: Sendable {
     /// What becomes of a new connection.
@@ -34,6 +34,7 @@ struct Admission: Sendable {
 
     private let limits: AdmissionLimits
     private var handshakes: TokenBucket
+    private var suspectHandshakes: TokenBucket
     private var sources: RecentTable<SourceAddress, Source>
     private var unconnected: [UInt64: SourceAddress] = [:]
     /// The same by source.
@@ -42,6 +43,7 @@ struct Admission: Sendable {
     init(limits: AdmissionLimits, now: ContinuousClock.Instant) {
         self.limits = limits
         handshakes = TokenBucket(perSecond: limits.handshakes, at: now)
+        suspectHandshakes = TokenBucket(perSecond: limits.suspectHandshakes, at: now)
         // After that time a bucket is full again: nothing is lost with it but the suspicion.
         sources = RecentTable(
             keepingFor: .seconds(10 * TokenBucket.savedSeconds), maximum: AdmissionLimits.remembered)
@@ -59,7 +61,7 @@ struct Admission: Sendable {
             ($0.connections.take(at: now), $0.isSuspect)
         }
         guard isInRate else { return .refuse(.sourceRate) }
-        guard handshakes.take(at: now, leaving: isSuspect ? AdmissionLimits.reserve : 0) else {
+        guard !isSuspect || suspectHandshakes.take(at: now), handshakes.take(at: now) else {
             return .refuse(.handshakeRate)
         }
         var displaced: UInt64?

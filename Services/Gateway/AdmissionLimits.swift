@@ -22,6 +22,6 @@ struct AdmissionLimits: Sendable {
 
     /// Sources, or users, that are remembered at one time.
     static let remembered = 65_536
-    /// The part of the handshakes that is kept for sources whose last connection did not fail.
-    static let reserve = 0.25
+    /// Of the handshakes, those of sources whose last connection failed: a flood costs no more than these.
+    var suspectHandshakes: Int { max(1, handshakes / 4) }
 }

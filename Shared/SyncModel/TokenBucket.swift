@@ -5,7 +5,7 @@ package struct TokenBucket: Sendable {
     package static let savedSeconds = 4.0
 
     /// Tokens of a full bucket, which is how a new one begins.
-    package let capacity: Double
+    private let capacity: Double
     private let rate: Double
     private var tokens: Double
     private var filledAt: ContinuousClock.Instant
@@ -19,11 +19,9 @@ package struct TokenBucket: Sendable {
     }
 
     /// Takes a token; false when there is none.
-    ///
-    /// - Parameter reserve: the part of the capacity, from 0 to 1, that is kept for others.
-    package mutating func take(at now: ContinuousClock.Instant, leaving reserve: Double = 0) -> Bool {
+    package mutating func take(at now: ContinuousClock.Instant) -> Bool {
         fill(at: now)
-        guard tokens >= 1 + capacity * reserve else { return false }
+        guard tokens >= 1 else { return false }
         tokens -= 1
         return true
     }

@@ -36,7 +36,7 @@ struct AdmissionTests {
         #expect((0..<200).count { _ in arrive(1, 1) == .admit(closing: nil) } == 20)
     }
 
-    @Test("SEC2: a flood from many sources leaves part of the handshakes to those whose last connection did not fail")
+    @Test("SEC2: a flood from many sources has a quarter of the handshakes; who did not fail gets in")
     func reserve() {
         var admission = Admission(limits: Self.limits { $0.handshakes = 100 }, now: start)
         var number: UInt64 = 0

@@ -22,13 +22,6 @@ struct TokenBucketTests {
         }
     }
 
-    @Test("SEC2: a reserve is kept for others")
-    func reserve() {
-        var bucket = TokenBucket(perSecond: 10, at: start)
-        #expect((0..<100).count { _ in bucket.take(at: start, leaving: 0.25) } == 30)
-        #expect((0..<100).count { _ in bucket.take(at: start) } == 10)
-    }
-
     @Test("SEC11: what has happened already is owed: the wait grows to four seconds and no further")
     func owing() {
         var bucket = TokenBucket(perSecond: 10, at: start)
