@@ -38,7 +38,7 @@ extension GatewayCore {
                 .with {
                     $0.correlation = message.correlation
                     $0.taken = .init()
-                }, to: replyTo)
+                }, to: replyTo, through: .taken)
         }
         tell(sessions) { machine, world in
             defer { count.add([]) }

@@ -53,7 +53,10 @@ package final class OpenSSLProcess: Sendable {
     }
 
     /// What it said: of a client what came over TLS, and its complaints.
-    package var output: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
+    package var output: String {
+        // Not all that is sent is text.
+        (try? Data(contentsOf: log)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
 
     /// Whether it is over: of a client, that the connection is.
     package var hasEnded: Bool { !process.isRunning }
