@@ -22,16 +22,17 @@ struct SessionEndpoint: Sendable {
 
     /// - Parameters:
     ///   - limit: for the whole call, from the name's lookup to the answer's last byte.
+    ///   - connectLimit: of that, to connect and to shake hands (reliability SEC12).
     ///   - authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
     /// - Throws: when the file cannot be read.
     init(
-        limit: Duration, policy: CalloutPolicy, authorityFile: String? = nil,
+        limit: Duration, connectLimit: Duration = .seconds(1), policy: CalloutPolicy, authorityFile: String? = nil,
         resolver: any HostResolving = SystemResolver()
     ) throws {
         self.limit = limit
         self.policy = policy
         self.resolver = resolver
-        connections = try TenantConnections(authorityFile: authorityFile)
+        connections = try TenantConnections(connectLimit: connectLimit, authorityFile: authorityFile)
     }
 
     /// Whether the URL may be called as it is written; what its host resolves to is checked with each call.

@@ -26,8 +26,6 @@ final class TenantConnections: Sendable {
         }
     }
 
-    /// To connect and to shake hands.
-    private static let connectLimit = TimeAmount.seconds(1)
     /// How long a connection waits for its next question; less than most servers wait for one.
     private static let idleLimit = TimeAmount.seconds(15)
     /// Connections that wait for questions, of all tenants; further ones are closed.
@@ -35,11 +33,16 @@ final class TenantConnections: Sendable {
 
     private let group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     private let tls: NIOSSLContext
+    /// To connect and to shake hands.
+    private let connectLimit: Duration
     private let idle = Mutex<[Key: [any Channel]]>([:])
 
-    /// - Parameter authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
+    /// - Parameters:
+    ///   - connectLimit: to connect and to shake hands.
+    ///   - authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
     /// - Throws: when the file cannot be read.
-    init(authorityFile: String?) throws {
+    init(connectLimit: Duration, authorityFile: String?) throws {
+        self.connectLimit = connectLimit
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
@@ -73,7 +76,7 @@ final class TenantConnections: Sendable {
 
     /// A new connection, its TLS handshake done.
     func connect(_ key: Key, by deadline: NIODeadline) async throws -> any Channel {
-        let limit = min(deadline, .now() + Self.connectLimit)
+        let limit = min(deadline, .now() + TimeAmount(connectLimit))
         guard limit > .now() else { throw CalloutError.notInTime }
         let loop = group.next()
         let ready = loop.makePromise(of: Void.self)

@@ -10,7 +10,7 @@ struct AMQPSecurityTests {
     private func configuration(
         _ port: Int, host: String = "localhost", _ security: AMQPSecurity?
     ) -> AMQPConfiguration {
-        AMQPConfiguration(host: host, port: port, user: "mss", password: SecureServer.password, security: security)
+        AMQPConfiguration(host: host, port: port, user: "guest", password: "guest", security: security)
     }
 
     /// Why the connection is not made; nil when it is. On a thread of its own, as connecting blocks.

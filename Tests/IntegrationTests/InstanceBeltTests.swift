@@ -20,9 +20,10 @@ struct InstanceBeltTests {
         try await database.configure()
         try await database.execute(
             """
-            INSERT INTO instance SELECT 'other', name, is_enabled, validator_url, NULL, NULL, NULL, verdict_lifetime_ms,
-                retention FROM instance;
-            INSERT INTO sync_configuration SELECT 'other', biz_type, description, kind, is_multi_device, is_persistent,
+            INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention)
+                SELECT 'other', name, is_enabled, validator_url, verdict_lifetime_ms, retention FROM instance;
+            INSERT INTO sync_configuration (instance_id, biz_type, description, kind, is_multi_device, is_persistent,
+                threshold, checks_session, is_online, is_immediate) SELECT 'other', biz_type, description, kind, is_multi_device, is_persistent,
                 threshold, checks_session, is_online, is_immediate FROM sync_configuration;
             INSERT INTO device_session SELECT i, 'd', 'u', 'g', 1, 1, 0, '', true, now(), '{}'
                 FROM unnest('{app,other}'::text[]) i;

@@ -14,6 +14,10 @@ struct OwnBroker {
 
     /// Runs the body with a broker on a free port, in a temporary folder.
     static func with(_ body: (OwnBroker) async throws -> Void) async throws {
+        try await SecureServer.turnstile.pass { try await serve(body) }
+    }
+
+    private static func serve(_ body: (OwnBroker) async throws -> Void) async throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let script = root.appending(path: "deploy/scripts/rabbitmq.sh")

@@ -15,13 +15,13 @@ struct GatewayFloodTests {
             $0.sourceConnections = 1
         } _: { gateway in
             var attackers: [SocketDevice] = []
-            for _ in 0..<4 { attackers.append(try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)) }
-            let refused = try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)
-            #expect(try await refused.closeCode() == nil)
+            for _ in 0..<30 { attackers.append(try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)) }
+            // Four at once, and one more for each second that the thirty took.
+            try await eventually("most are closed", within: .seconds(10)) { attackers.count(where: \.isOpen) < 15 }
             let open = attackers.count(where: \.isOpen)
-            #expect(open == 4)
+            #expect(open >= 4)
             try await SocketDevice.open(gateway, from: "127.0.0.3").isServed()
-            for attacker in attackers { try await attacker.close() }
+            for attacker in attackers where attacker.isOpen { try await attacker.close() }
         }
     }
 
@@ -33,19 +33,15 @@ struct GatewayFloodTests {
         } _: { gateway in
             var attackers: [SocketDevice] = []
             // Silent, half a handshake, and a whole one without Connect.
-            for index in 0..<10 {
+            for index in 0..<11 {
                 attackers.append(try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: index >= 5))
             }
-            let refused = try await SocketDevice.open(gateway, from: "127.0.0.2", isTLS: false)
-            #expect(try await refused.closeCode() == nil)
-            for index in 0..<5 {
-                let device = try await SocketDevice.open(gateway, from: "127.0.0.3")
-                try await device.isServed()
-                // With its Connect it counts no longer: the next one again finds nine attackers and room for one.
-                if index == 0 { try await attackers[0].closeCode() }
+            try await eventually("one is refused", within: .seconds(10)) { attackers.count(where: \.isOpen) == 10 }
+            for _ in 0..<5 {
+                try await SocketDevice.open(gateway, from: "127.0.0.3").isServed()
+                // With its Connect a device counts no longer: the next one finds nine attackers and room for one.
+                try await eventually("one gave way", within: .seconds(10)) { attackers.count(where: \.isOpen) == 9 }
             }
-            let open = attackers.count(where: \.isOpen)
-            #expect(open == 9)
             for attacker in attackers where attacker.isOpen { try await attacker.close() }
         }
     }

@@ -20,7 +20,7 @@ struct GatewaySocketFixture: Sendable {
 
     /// Serves on a free port while the body runs; there is the app `w_app`.
     static func serve(
-        _ change: (inout AdmissionLimits) -> Void = { _ in }, connectDeadline: Duration = .seconds(5),
+        _ change: (inout AdmissionLimits) -> Void = { _ in }, connectDeadline: Duration = .seconds(60),
         _ body: (Self) async throws -> Void
     ) async throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "gateway-\(UUID().uuidString)")

@@ -283,7 +283,7 @@ struct SyncClientRequestTests {
         async throws
     {
         try await FakeGateway.withStore { gateway, store in
-            let app = try ClientApp(port: gateway.port, store: store) { $0.backgroundTime = .milliseconds(200) }
+            let app = try ClientApp(port: gateway.port, store: store) { $0.backgroundTime = .seconds(2) }
             try await app.running {
                 let first = try await gateway.accept()
                 #expect(try await first.greet().background == false)

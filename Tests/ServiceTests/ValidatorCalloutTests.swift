@@ -80,7 +80,8 @@ struct ValidatorCalloutTests {
         ]
         let entries = hosts.flatMap { ["http://\($0):\(port)", "https://\($0):\(port)"] }
         let endpoint = try SessionEndpoint(
-            limit: .seconds(10), policy: CalloutPolicy(allowed: entries.compactMap { AllowedCallout($0) }),
+            limit: .seconds(10), connectLimit: .seconds(10),
+            policy: CalloutPolicy(allowed: entries.compactMap { AllowedCallout($0) }),
             resolver: Self.resolver)
         #expect(Self.spellings.count >= 60)
         for spelling in Self.spellings {
@@ -102,7 +103,7 @@ struct ValidatorCalloutTests {
         let resolver = FakeResolver(["tenant.example": [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], []]])
         let entries = ["http://tenant.example:\(tenant.port)", "127.0.0.2:\(tenant.port)"]
         let endpoint = try SessionEndpoint(
-            limit: .seconds(10),
+            limit: .seconds(10), connectLimit: .seconds(10),
             policy: CalloutPolicy(allowed: entries.compactMap { AllowedCallout($0) }, allowsLoopback: true),
             resolver: resolver)
         let url = "http://tenant.example:\(tenant.port)/"
@@ -130,7 +131,7 @@ struct ValidatorCalloutTests {
             keepsOpen: false)
         let entries = ["http://127.0.0.1:\(tenant.port)", "http://127.0.0.1:\(listener.port)"]
         let endpoint = try SessionEndpoint(
-            limit: .seconds(10),
+            limit: .seconds(10), connectLimit: .seconds(10),
             policy: CalloutPolicy(allowed: entries.compactMap { AllowedCallout($0) }, allowsLoopback: true))
         let outcome = await check("http://127.0.0.1:\(tenant.port)/", endpoint)
         #expect(outcome == .unknown("the tenant answered with status \(status.prefix(3))"))

@@ -11,7 +11,7 @@ struct ValidatorEndpointTests {
     /// An endpoint that may call one port of this machine.
     private func endpoint(port: Int, limit: Duration = .seconds(10)) throws -> SessionEndpoint {
         try SessionEndpoint(
-            limit: limit,
+            limit: limit, connectLimit: limit,
             policy: CalloutPolicy(
                 allowed: ["http://127.0.0.1:\(port)"].compactMap { AllowedCallout($0) }, allowsLoopback: true))
     }

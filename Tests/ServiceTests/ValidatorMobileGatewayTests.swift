@@ -19,7 +19,7 @@ struct ValidatorMobileGatewayTests {
         try await gateway.serve { url in
             let place = try #require(url.split(separator: "/").dropFirst().first)
             let endpoint = try SessionEndpoint(
-                limit: .seconds(10),
+                limit: .seconds(10), connectLimit: .seconds(10),
                 policy: CalloutPolicy(
                     allowed: ["http://\(place)"].compactMap { AllowedCallout($0) }, allowsLoopback: true))
             for session in ["good", "bad"] {
@@ -101,7 +101,7 @@ struct ValidatorMobileGatewayTests {
         for secret in ["secret", "secret", nil] {
             let tenant = try FakeTenant(answer: FakeTenant.valid, keepsOpen: false)
             let endpoint = try SessionEndpoint(
-                limit: .seconds(10),
+                limit: .seconds(10), connectLimit: .seconds(10),
                 policy: CalloutPolicy(
                     allowed: ["http://127.0.0.1:\(tenant.port)"].compactMap { AllowedCallout($0) },
                     allowsLoopback: true))

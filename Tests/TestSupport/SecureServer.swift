@@ -1,14 +1,17 @@
 package import Foundation
 
-/// A RabbitMQ or PostgreSQL of one test that takes TLS alone, made as the local stack makes it; user mss, with a
-/// password.
+/// A RabbitMQ or PostgreSQL of one test that takes TLS alone, made as the local stack makes it; PostgreSQL's user is
+/// mss, with a password.
 package struct SecureServer: Sendable {
     package enum Kind: String, Sendable {
         case rabbitmq
         case postgres
     }
 
+    /// PostgreSQL's; RabbitMQ has its built-in user.
     package static let password = "of-this-test"
+    /// Servers at a time.
+    package static let turnstile = Turnstile(places: 1)
 
     package let port: Int
     package let certificates: TestCertificates
@@ -22,12 +25,19 @@ package struct SecureServer: Sendable {
     package static func with(
         _ kind: Kind, configure: (SecureServer) throws -> Void = { _ in }, _ body: (SecureServer) async throws -> Void
     ) async throws {
+        try await turnstile.pass { try await serve(kind, configure: configure, body) }
+    }
+
+    private static func serve(
+        _ kind: Kind, configure: (SecureServer) throws -> Void, _ body: (SecureServer) async throws -> Void
+    ) async throws {
         try await TestCertificates.with { certificates in
             // RabbitMQ takes the two ports after its own.
             let server = SecureServer(
                 port: try FreePorts.take(3)[0], certificates: certificates,
                 folder: certificates.folder.appending(path: kind.rawValue), kind: kind)
-            try await server.script(["init", server.folder.path, "\(server.port)", password])
+            let credentials = kind == .postgres ? [password] : []
+            try await server.script(["init", server.folder.path, "\(server.port)"] + credentials)
             try await server.show(.server)
             try configure(server)
             let process = Process()

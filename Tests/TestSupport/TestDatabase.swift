@@ -48,13 +48,24 @@ package actor TestDatabase {
         statistics = hasTiers ? connection(as: "mss_statistics") : owner
     }
 
+    /// Databases at a time: making one copies the server's template, and its migrations meet others' at the roles.
+    private static let turnstile = Turnstile(places: 4)
+
     /// Runs the body with a database of its own and `count` connections to it; in one that is not migrated there are no
     /// tiers.
     package static func with(
         connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
+        try await turnstile.pass { try await made(connections: count, isMigrated: isMigrated, body) }
+    }
+
+    private static func made(
+        connections count: Int, isMigrated: Bool, _ body: @Sendable ([TestDatabase]) async throws -> Void
+    ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
-        let server = TestDatabase("postgres")
+        let server = TestDatabase(
+            PostgresConfiguration(
+                host: "127.0.0.1", port: port ?? 0, database: "postgres", user: "mss", statementTimeout: .seconds(60)))
         try await server.execute("CREATE DATABASE \(name)")
         let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated) }
         if isMigrated { _ = try await databases[0].migrate() }
@@ -67,7 +78,7 @@ package actor TestDatabase {
 
     /// As the owner.
     package func execute(_ script: String) throws(PostgresError) {
-        try owner.execute(script: script, within: .seconds(30))
+        try owner.execute(script: script, within: .seconds(60))
     }
 
     /// As the oplog writer.
