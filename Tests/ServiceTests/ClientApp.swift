@@ -64,6 +64,6 @@ final class ClientApp: Sendable {
     }
 
     func shows(_ ids: [Int64]) async throws {
-        try await eventually("the app has \(ids), it has \(self.ids)", within: .seconds(10)) { self.ids == ids }
+        try await eventually("the app has \(ids), it has \(self.ids)", within: .seconds(30)) { self.ids == ids }
     }
 }

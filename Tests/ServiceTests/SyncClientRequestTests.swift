@@ -206,7 +206,7 @@ struct SyncClientRequestTests {
                 let request = try await session.nextRequest()
                 #expect(request.after == 100 && request.before == 151)
                 session.answer(request, holding: 1...160)
-                try await eventually("all are here again", within: .seconds(10)) {
+                try await eventually("all are here again", within: .seconds(30)) {
                     Set((first.oplogs.dropFirst(150) + second.oplogs).map(\.oplogID)) == Set(1...150)
                 }
                 #expect(second.oplogs.map(\.isReplay).contains(false) == false)
