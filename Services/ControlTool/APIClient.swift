@@ -1,8 +1,11 @@
 import ArgumentParser
 import AsyncHTTPClient
+import Credentials
 import Foundation
 import NIOCore
 import NIOHTTP1
+import ServiceKit
+import SyncModel
 
 /// The HTTP API as the tool calls it: as any backend would.
 struct APIClient: ParsableArguments {
@@ -32,7 +35,7 @@ struct APIClient: ParsableArguments {
         }
         if let signer = try signing.signer() {
             let target = components.percentEncodedPath + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
-            let headers = signer.headers(method: request.method.rawValue, target: target, body: content)
+            let headers = signer.headers(method: request.method.rawValue, target: target, body: content, at: .now)
             request.headers.add(contentsOf: HTTPHeaders(headers))
         }
         let response: HTTPClientResponse

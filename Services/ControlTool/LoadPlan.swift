@@ -1,4 +1,7 @@
+import Credentials
 import MobileSync
+import ServiceKit
+import SyncModel
 
 /// What a load run does; pure.
 struct LoadPlan: Sendable {
@@ -21,7 +24,7 @@ struct LoadPlan: Sendable {
     /// Distinguishes this run's users and thirdMsgIds from those of other runs.
     var runID: String
     /// Signs the pushes; nil: they are not signed.
-    var signer: APISigner?
+    var signer: RequestSigner?
     /// Signs the devices' connects; nil: they are not signed.
     var connectSigner: ConnectSigner?
 
@@ -46,7 +49,7 @@ struct LoadPlan: Sendable {
             "payload":"\(payload(of: push))"}
             """
         let target = "/webapi/sync/single?instanceId=\(instance)"
-        let signature = signer?.headers(method: "POST", target: target, body: Array(body.utf8)) ?? []
+        let signature = signer?.headers(method: "POST", target: target, body: Array(body.utf8), at: .now) ?? []
         return """
             POST \(target) HTTP/1.1\r
             Host: \(host)\r

@@ -17,7 +17,7 @@ struct SigningArguments: ParsableArguments {
         "MSS_API_SECRET", "the key's secret in Base64", default: "")
 
     /// Nil when neither arguments nor settings name a key.
-    func signer() throws -> APISigner? {
+    func signer() throws -> RequestSigner? {
         let settings = try ToolSettings.read([Self.keySetting.erased, Self.secretSetting.erased])
         let keyID = key ?? settings[Self.keySetting]
         guard !keyID.isEmpty else { return nil }
@@ -25,6 +25,6 @@ struct SigningArguments: ParsableArguments {
         guard let secret = Data(base64Encoded: text), !secret.isEmpty else {
             throw ValidationError("the secret of \(keyID) is not there or no Base64; give --secret-file")
         }
-        return APISigner(keyID: keyID, secret: SymmetricKey(data: secret))
+        return RequestSigner(keyID: keyID, secret: SymmetricKey(data: secret))
     }
 }

@@ -1,3 +1,4 @@
+import Credentials
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
@@ -10,7 +11,8 @@ struct Main {
         await ServiceMain.run("mss-ingest", settings: IngestSettings.keys, problems: IngestSettings.problems) {
             context in
             let (settings, health) = (context.settings, context.health)
-            let control = ControlConnection(context)
+            let keys = OpenedKeys(ring: settings[KeyRingSetting.ring])
+            let control = ControlConnection(context) { keys.forgetAll() }
             let metrics = IngestMetrics()
             let operations = OperationIntake(directory: control.directory, bus: control.bus)
             let intake = PushIntake(
@@ -18,8 +20,7 @@ struct Main {
                 quotas: PushQuotas(bus: control.bus) { WallTime.now },
                 inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
             let admission = RequestAdmission(
-                directory: control.directory, ring: settings[KeyRingSetting.ring], bus: control.bus,
-                logger: context.logger)
+                directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
             let responder = IngestResponder(
                 admission: admission, intake: intake, operations: operations, health: health, metrics: metrics,
                 logger: context.logger)

@@ -28,21 +28,21 @@ struct RequestAdmission: Sendable {
     private let rates = CallRates()
 
     init(
-        directory: any ConfigurationLookup, ring: KeyRing, claim: @escaping Claim,
+        directory: any ConfigurationLookup, keys: OpenedKeys, claim: @escaping Claim,
         now: @escaping @Sendable () -> WallTime,
         logger: Logger
     ) {
         self.directory = directory
-        check = SignatureCheck(directory: directory, ring: ring)
+        check = SignatureCheck(directory: directory, keys: keys)
         self.claim = claim
         self.now = now
         self.logger = logger
     }
 
     /// Uses nonces over the bus.
-    init(directory: any ConfigurationLookup, ring: KeyRing, bus: MessageBus, logger: Logger) {
+    init(directory: any ConfigurationLookup, keys: OpenedKeys, bus: MessageBus, logger: Logger) {
         self.init(
-            directory: directory, ring: ring,
+            directory: directory, keys: keys,
             claim: { nonce, keyID, expiresAt throws(BusError) in
                 try await bus.claimNonce(nonce, of: keyID, expiresAt: expiresAt)
             }, now: { WallTime.now }, logger: logger)

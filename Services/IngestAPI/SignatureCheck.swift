@@ -15,7 +15,7 @@ struct SignatureCheck: Sendable {
     }
 
     let directory: any ConfigurationLookup
-    let ring: KeyRing
+    let keys: OpenedKeys
 
     /// Checks the signature; neither the time nor the nonce.
     func outcome(of headers: SignatureHeaders, over signature: RequestSignature) -> Outcome {
@@ -30,8 +30,7 @@ struct SignatureCheck: Sendable {
         guard let instance = named ?? other,
             let key = instance.keys.first(where: { $0.id == keyID && $0.purpose == .backend })
         else { return .wrong }
-        let address = KeyAddress(instanceID: instance.id, keyID: key.id, purpose: .backend)
-        guard let secret = ring.open(key.sealedSecret, of: address) else { return .unreadable }
+        guard let secret = keys.secret(of: key, instance.id) else { return .unreadable }
         let isRight = signature.isValid(headers.code, with: secret)
         return isThere && isRight ? .signed(by: key, of: instance.id) : .wrong
     }

@@ -13,22 +13,20 @@ struct SignatureHeaders: Hashable, Sendable {
     let nonce: [UInt8]
     let code: [UInt8]
 
-    private static let names = ["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"]
-
     /// Nil when the request has none of them.
     ///
     /// - Throws: 401 when one is missing, or not of its form.
     init?(_ fields: HTTPFields) throws(HeadRefusal) {
         var values: [String] = []
         var missing: [String] = []
-        for name in Self.names {
+        for name in RequestSignature.headerNames {
             if let value = HTTPFields.Element.Name(name).flatMap({ fields[$0] }), !value.isEmpty {
                 values.append(value)
             } else {
                 missing.append(name)
             }
         }
-        guard missing.count < Self.names.count else { return nil }
+        guard missing.count < RequestSignature.headerNames.count else { return nil }
         guard missing.isEmpty else {
             throw Self.refused("\(missing.joined(separator: ", ")): missing; a signed call has all four headers.")
         }

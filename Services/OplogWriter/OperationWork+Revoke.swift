@@ -24,26 +24,19 @@ extension OperationWork {
         try connection.run(query, within: Self.limit)
         logger.info("sessions revoked", metadata: ["instanceId": "\(instanceID)", "actor": "\(command.actor)"])
         let gateways = try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
-        let bus = bus
-        let replies = ReplyCollection(count: gateways.count) { results in
-            let isCertain = results.allSatisfy { if case .success = $0 { true } else { false } }
+        tell(gateways) { correlation in
+            .with {
+                $0.sessionsRevoked.instanceID = message.instanceID
+                $0.sessionsRevoked.userID = message.userID
+                $0.sessionsRevoked.sessionDigest = message.sessionDigest
+                $0.sessionsRevoked.correlation = correlation
+            }
+        } whenAnswered: { [bus] isCertain in
             bus.reply(
                 .with {
                     $0.correlation = command.correlation
                     $0.revoke.uncertain = !isCertain
                 }, to: replyTo)
-        }
-        for (index, gateway) in gateways.enumerated() {
-            bus.notify(gateway: gateway, timeout: Self.noticeLimit) { correlation in
-                .with {
-                    $0.sessionsRevoked.instanceID = message.instanceID
-                    $0.sessionsRevoked.userID = message.userID
-                    $0.sessionsRevoked.sessionDigest = message.sessionDigest
-                    $0.sessionsRevoked.correlation = correlation
-                }
-            } completion: {
-                replies.add($0, at: index)
-            }
         }
     }
 }

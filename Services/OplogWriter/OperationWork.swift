@@ -17,7 +17,7 @@ struct OperationWork: LaneWork {
     /// Rows of one list at the most.
     private static let listMax = 1_000
     /// How long gateways may take to say that they know of a recall or revocation; less than the caller waits.
-    static let noticeLimit = Duration.seconds(3)
+    private static let noticeLimit = Duration.seconds(3)
 
     let bus: MessageBus
     let logger: Logger
@@ -188,16 +188,27 @@ struct OperationWork: LaneWork {
             ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
             : Set(try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit).map(\.gatewayID))
                 .sorted()
-        let replies = ReplyCollection(count: gateways.count) { [self] results in
-            let isCertain = results.allSatisfy { if case .success = $0 { true } else { false } }
+        tell(gateways) { correlation in
+            .with { $0.oplogs = .init(recalled, of: address, correlation: correlation) }
+        } whenAnswered: { [self] isCertain in
             reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
         }
+    }
+
+    /// Tells gateways something that each has to answer.
+    ///
+    /// - Parameters:
+    ///   - build: makes the notice that carries the given correlation.
+    ///   - whenAnswered: called once, with whether all have answered.
+    func tell(
+        _ gateways: [String], _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
+        whenAnswered: @escaping @Sendable (_ isCertain: Bool) -> Void
+    ) {
+        let replies = ReplyCollection(count: gateways.count) { results in
+            whenAnswered(results.allSatisfy { if case .success = $0 { true } else { false } })
+        }
         for (index, gateway) in gateways.enumerated() {
-            bus.notify(gateway: gateway, timeout: Self.noticeLimit) { correlation in
-                .with { $0.oplogs = .init(recalled, of: address, correlation: correlation) }
-            } completion: {
-                replies.add($0, at: index)
-            }
+            bus.notify(gateway: gateway, timeout: Self.noticeLimit, build) { replies.add($0, at: index) }
         }
     }
 

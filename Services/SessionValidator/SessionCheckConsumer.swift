@@ -126,16 +126,16 @@ final class SessionCheckConsumer: Service, Sendable {
     }
 
     private func ask(_ question: Calls.Question) async -> CheckOutcome {
-        let (instance, key): (Instance, CalloutKey?)
+        let (instance, signer): (Instance, RequestSigner?)
         do throws(Refusal) {
             instance = try callableInstance(question.instanceID)
-            key = try signingKey(of: instance)
+            signer = try self.signer(of: instance)
         } catch {
             return .unknown(error.reason)
         }
         let outcome = await endpoint.check(
             instance.validatorURL, as: instance.validatorForm, instanceID: question.instanceID, userID: question.userID,
-            sessionID: question.sessionID.text, key: key)
+            sessionID: question.sessionID.text, signer: signer)
         if case .unknown(let reason) = outcome {
             logger.debug(
                 "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])
@@ -143,13 +143,14 @@ final class SessionCheckConsumer: Service, Sendable {
         return outcome
     }
 
-    /// What signs the call; nil where the instance has no key for it.
-    private func signingKey(of instance: Instance) throws(Refusal) -> CalloutKey? {
+    /// What signs the call; nil where the instance has no key for it. Of two keys the older one signs, so that a tenant
+    /// can learn the new one before the old one is revoked.
+    private func signer(of instance: Instance) throws(Refusal) -> RequestSigner? {
         guard let key = instance.keys(for: .callout).first else { return nil }
         guard let secret = keys.secret(of: key, instance.id) else {
             throw Refusal(reason: "the key that signs calls cannot be opened; see MSS_MASTER_KEYS")
         }
-        return CalloutKey(id: key.id, secret: secret)
+        return RequestSigner(keyID: key.id, secret: secret)
     }
 
     /// The session may be in use at gateways that did not ask now.

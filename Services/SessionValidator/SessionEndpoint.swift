@@ -1,3 +1,5 @@
+import Credentials
+import Crypto
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -40,10 +42,10 @@ struct SessionEndpoint: Sendable {
 
     /// The tenant's answer, or why there is none; never longer than the limit.
     ///
-    /// - Parameter key: nil: the call is not signed.
+    /// - Parameter signer: nil: the call is not signed.
     func check(
         _ url: String, as form: ValidatorForm = .http, instanceID: InstanceID, userID: UserID, sessionID: String,
-        key: CalloutKey? = nil
+        signer: RequestSigner? = nil
     ) async -> CheckOutcome {
         let question = Question(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
         guard var body = try? JSONEncoder().encode(question) else { return .unknown("the question is no JSON") }
@@ -53,12 +55,12 @@ struct SessionEndpoint: Sendable {
             head.headers = ["Host": url.hostField, "Content-Type": "application/json", "Accept": "application/json"]
             switch form {
             case .http:
-                if let key {
-                    let signature = CalloutSignature(of: body, to: url.requestTarget, with: key, at: .now)
-                    head.headers.add(contentsOf: HTTPHeaders(signature.headers))
+                if let signer {
+                    let signed = signer.headers(method: "POST", target: url.requestTarget, body: body, at: .now)
+                    head.headers.add(contentsOf: HTTPHeaders(signed))
                 }
             case .mobileGateway(let gateway):
-                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: key?.text, at: .now)
+                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: signer?.secretText, at: .now)
                 head.headers.add(contentsOf: HTTPHeaders(wrapped.headers))
                 body = wrapped.body
             }
@@ -150,4 +152,9 @@ struct SessionEndpoint: Sendable {
         }
         return TenantAnswer.outcome(of: answer.body, sessionID: sessionID)
     }
+}
+
+extension RequestSigner {
+    /// The secret as a text, for a mobile gateway, whose secrets are texts.
+    fileprivate var secretText: String { secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }

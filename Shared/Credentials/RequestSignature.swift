@@ -14,6 +14,9 @@ package struct RequestSignature: Sendable {
     /// Bytes of a signature.
     package static let bytes = 32
 
+    /// The headers that carry it: key, timestamp, nonce and the signature itself.
+    package static let headerNames = ["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"]
+
     /// The text that is signed.
     package let text: String
 

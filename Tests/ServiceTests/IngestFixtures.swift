@@ -110,7 +110,7 @@ extension RequestAdmission {
         claim: @escaping Claim = { _, _, _ in true }
     ) -> RequestAdmission {
         RequestAdmission(
-            directory: directory, ring: ring, claim: claim, now: now,
+            directory: directory, keys: OpenedKeys(ring: ring), claim: claim, now: now,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 }

@@ -79,7 +79,7 @@ struct SignatureTimingTests {
                 directory.backendKeys.append(String(decoding: Array(signer.keyID.utf8), as: UTF8.self))
             }
         }
-        let check = SignatureCheck(directory: directory, ring: IngestSigner.ring)
+        let check = SignatureCheck(directory: directory, keys: OpenedKeys(ring: IngestSigner.ring))
         // Many of each kind, made in turn, so that no place in memory and no hash of one text decides.
         var calls: [(kind: Int, headers: SignatureHeaders, signature: RequestSignature)] = []
         for number in 0..<2_000 {

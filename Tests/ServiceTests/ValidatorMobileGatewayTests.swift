@@ -1,3 +1,4 @@
+import Credentials
 import Crypto
 import Foundation
 import SyncModel
@@ -25,7 +26,7 @@ struct ValidatorMobileGatewayTests {
             for session in ["good", "bad"] {
                 let outcome = await endpoint.check(
                     url, as: .mobileGateway(form), instanceID: InstanceID("i"), userID: UserID("u"),
-                    sessionID: session, key: secret.map(Self.key))
+                    sessionID: session, signer: secret.map(Self.signer))
                 outcomes.withLock { $0.append(outcome) }
             }
             endpoint.close()
@@ -76,17 +77,20 @@ struct ValidatorMobileGatewayTests {
         #expect(plain.headers.count == 5 && plain.body == signed.body)
     }
 
-    private static func key(_ secret: String) -> CalloutKey {
-        CalloutKey(id: "k", secret: SymmetricKey(data: Data(secret.utf8)))
+    private static func signer(_ secret: String) -> RequestSigner {
+        RequestSigner(keyID: "k", secret: SymmetricKey(data: Data(secret.utf8)))
     }
 
     @Test("SEC12: our calls are signed as backends sign theirs, so that a tenant can tell them from others'")
     func calloutSignature() {
-        let signature = CalloutSignature(
-            of: Data(#"{"a":1}"#.utf8), to: "/check?x=1",
-            with: CalloutKey(id: "demo_app", secret: SymmetricKey(data: Data("secret".utf8))),
-            at: WallTime(milliseconds: 1_700_000_000_000), nonce: "00112233445566778899aabbccddeeff")
-        let fields = Dictionary(uniqueKeysWithValues: signature.headers)
+        let signer = RequestSigner(keyID: "demo_app", secret: SymmetricKey(data: Data("secret".utf8)))
+        let headers = signer.headers(
+            method: "POST", target: "/check?x=1", body: Data(#"{"a":1}"#.utf8),
+            at: WallTime(milliseconds: 1_700_000_000_000),
+            nonce: [
+                0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff,
+            ])
+        let fields = Dictionary(uniqueKeysWithValues: headers)
         #expect(
             fields == [
                 "X-MSS-Key": "demo_app", "X-MSS-Timestamp": "1700000000000",
@@ -107,7 +111,7 @@ struct ValidatorMobileGatewayTests {
                     allowsLoopback: true))
             let outcome = await endpoint.check(
                 "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("i"), userID: UserID("u"),
-                sessionID: "s1", key: secret.map(Self.key))
+                sessionID: "s1", signer: secret.map(Self.signer))
             #expect(outcome == .valid)
             endpoint.close()
             let question = tenant.stop()
