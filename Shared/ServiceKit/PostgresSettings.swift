@@ -6,7 +6,7 @@ package enum PostgresSettings {
     package static let database = SettingKey<String>.text(
         "MSS_POSTGRES_DATABASE", "the database's name", example: "mss", default: "mss")
     package static let user = SettingKey<String>.text(
-        "MSS_POSTGRES_USER", "the database's user", example: "mss", default: "mss")
+        "MSS_POSTGRES_USER", "the database's user of this tier", example: "writer", default: nil)
     package static let password = SettingKey<String>.secret(
         "MSS_POSTGRES_PASSWORD", "the database's password", default: "")
     static let tls = SettingKey<String>.choice("MSS_POSTGRES_TLS", of: ["on", "off"], default: "off")

@@ -11,7 +11,8 @@ package enum ProcessSettings {
     static let amqpHost = SettingKey<String>.text(
         "MSS_AMQP_HOST", "the broker's host", example: "127.0.0.1", default: "127.0.0.1")
     static let amqpPort = SettingKey<Int>.port("MSS_AMQP_PORT", default: 5_672)
-    static let amqpUser = SettingKey<String>.text("MSS_AMQP_USER", "the broker's user", example: "mss", default: "mss")
+    static let amqpUser = SettingKey<String>.text(
+        "MSS_AMQP_USER", "the broker's user of this tier", example: "ingest", default: nil)
     static let amqpPassword = SettingKey<String>.secret("MSS_AMQP_PASSWORD", "the broker's password", default: "")
     static let amqpVirtualHost = SettingKey<String>.text(
         "MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")

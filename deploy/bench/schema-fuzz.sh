@@ -14,7 +14,7 @@ mkdir -p .local
 fuzz="$venv/bin/schemathesis"
 export SCHEMATHESIS_HOOKS="$bench/schema_checks.py"
 cd "$venv" # where it leaves its notes
-# The five operations take equal parts; what the fixed phases add to them comes on top.
+# The six operations take equal parts; what the fixed phases add to them comes on top.
 "$fuzz" --config-file "$bench/schemathesis.toml" run "$url/openapi.json" \
-    --max-examples $(((cases + 4) / 5)) --seed "$seed" --checks all --continue-on-failure \
+    --max-examples $(((cases + 5) / 6)) --seed "$seed" --checks all --continue-on-failure \
     --suppress-health-check all --generation-database none --request-timeout 30

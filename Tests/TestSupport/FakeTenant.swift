@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 import Synchronization
-import TestSupport
 
 /// A tenant's endpoint for one call: takes a connection, reads a request, writes fixed bytes.
-final class FakeTenant: Sendable {
+package final class FakeTenant: Sendable {
     /// The whole answer that a session is valid.
-    static let valid = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + #"{"success":true,"result":{"valid":true}} "#
+    package static let valid =
+        "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + #"{"success":true,"result":{"valid":true}} "#
     /// Where it listens, on a loopback address.
-    let port: Int
+    package let port: Int
     private let listener: Int32
     private let answer: [UInt8]
     private let keepsOpen: Bool
@@ -18,7 +18,7 @@ final class FakeTenant: Sendable {
     /// - Parameters:
     ///   - keepsOpen: the connection stays open after the answer until `stop`.
     ///   - port: 0 for any that is free.
-    init(answer: String, keepsOpen: Bool, address host: String = "127.0.0.1", port: Int = 0) throws {
+    package init(answer: String, keepsOpen: Bool, address host: String = "127.0.0.1", port: Int = 0) throws {
         self.answer = Array(answer.utf8)
         self.keepsOpen = keepsOpen
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -50,7 +50,7 @@ final class FakeTenant: Sendable {
     }
 
     /// Ends it; returns what it was asked.
-    func stop() -> String {
+    package func stop() -> String {
         shutdown(listener, Int32(SHUT_RDWR))
         pthread_join(thread.withLock { $0 }, nil)
         close(listener)
