@@ -62,7 +62,7 @@ struct PostgresConnectionTests {
             // Connected, so that the limit is the statement's.
             _ = try await databases[0].rows("SELECT 'here'", columns: 1)
             let error = await refusal {
-                try await databases[0].run([PostgresStatement("SELECT pg_sleep(5)")], within: .milliseconds(100))
+                try await databases[0].run([PostgresStatement("SELECT pg_sleep(30)")], within: .seconds(1))
             }
             #expect(error?.code == .outcomeUnknown)
             let rows = try await databases[0].rows("SELECT 'again'", columns: 1)

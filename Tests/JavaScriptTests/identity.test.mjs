@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { encodeFrame, signedText } from '../../Services/Gateway/Web/mss-client.js';
 import { Device, MemoryStore, batch, entry, settled } from './support.mjs';
@@ -17,9 +18,9 @@ function assertSigned({ ...connect }) {
   assert.deepEqual(Buffer.from(connect.signature.mac), mac);
 }
 
-/** Signing takes turns of its own: waits for the first frame, and gives it. */
+/** Signing is done by threads of its own: waits for the first frame, and gives it. */
 async function connected(device) {
-  for (let turn = 0; turn < 100 && !device.socket.last('connect'); turn += 1) await settled();
+  for (let turn = 0; turn < 10_000 && !device.socket.last('connect'); turn += 1) await sleep(1);
   return device.socket.last('connect');
 }
 
@@ -65,6 +66,45 @@ test('SEC9: an id that is another\'s: it comes again as another device, and keep
   const again = new Device({ store: device.store });
   await again.start();
   assert.equal(again.socket.last('connect').deviceId, connect.deviceId);
+});
+
+test('SEC9: what the former id had and the app did not confirm stays the app\'s, apart from the new id\'s', async () => {
+  const device = new Device();
+  await device.start();
+  device.take('D');
+  await device.push(deviceBatch(0, 7, [6, 7]));
+  const [six, seven] = device.got;
+  device.socket.say('close', { code: 5004 });
+  await device.redial();
+  await device.greet();
+  await device.push(deviceBatch(0, 7, [7]));
+  const renewed = device.got.at(-1);
+  assert.deepEqual([seven.deviceId, renewed.deviceId], ['d1', device.client.deviceId]);
+  await device.client.confirm(seven);
+  await device.client.stop();
+  const again = new Device({ store: device.store });
+  again.take('D');
+  await again.start();
+  await settled();
+  const waiting = again.got.map(({ deviceId, id }) => [deviceId, id]).sort();
+  assert.deepEqual(waiting, [['d1', six.id], [renewed.deviceId, '7']].sort());
+  // Nobody has to be told of what was the former id's.
+  await again.client.confirm(again.got);
+  const { channels, resent } = again.socket.last('confirmReport');
+  assert.deepEqual(channels.map(({ oplogIds }) => oplogIds), [[7n]]);
+  assert.deepEqual(resent, []);
+});
+
+test('SEC9: the app may connect by itself after the refusal: there is one connection', async () => {
+  const device = new Device();
+  await device.start();
+  device.client.addEventListener('registeredAnew', () => device.client.start());
+  device.socket.say('close', { code: 5004 });
+  await settled();
+  await device.clock.advance(60_000);
+  const open = device.sockets.filter((socket) => socket.last('connect')?.deviceId === device.client.deviceId);
+  assert.ok(open.length <= 1);
+  assert.equal(sink(device, 'closed').filter(({ retryInMs }) => retryInMs === null).length, 0);
 });
 
 test('SEC9: a store that cannot take the new identity: it tries again', async () => {

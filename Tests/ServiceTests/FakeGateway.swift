@@ -103,7 +103,9 @@ final class FakeGateway: Sendable {
         func sendRaw(_ bytes: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
 
         /// Takes the Connect, greets, accepts the bind, and returns the Connect.
-        func greet(firstResend: UInt32 = 0) async throws -> Mss_Device_V1_Connect {
+        ///
+        /// - Parameter firstResend: milliseconds; as a rule more than a slow machine takes for a test.
+        func greet(firstResend: UInt32 = 600_000) async throws -> Mss_Device_V1_Connect {
             guard case .connect(let connect)? = try await next().body else { throw Failure("no Connect") }
             send(
                 .with {

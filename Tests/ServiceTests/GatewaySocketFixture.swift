@@ -62,7 +62,8 @@ struct GatewaySocketFixture: Sendable {
             settings: try Settings(
                 ProcessSettings.keys + GatewaySettings.keys,
                 environment: [
-                    "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",
+                    "MSS_HEALTH_PORT": "1", "MSS_AMQP_USER": "gateway", "MSS_GATEWAY_ID": "test",
+                    "MSS_GATEWAY_CERTIFICATE_FILE": "none",
                     "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
                 ]), logger: logger, health: HealthState())
         let control = ControlConnection(context)

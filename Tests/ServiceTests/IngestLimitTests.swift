@@ -8,7 +8,9 @@ struct IngestLimitTests {
     /// Requests at one below a limit, at it and one above, as the server sees them.
     private func check(_ name: String, limit: Int, over status: Int, _ request: (Int) -> String) async throws {
         let requests = [limit - 1, limit, limit + 1].map(request)
-        try await IngestServerFixture.serve { port in
+        var limits = ConnectionLimits()
+        limits.body = .seconds(60)  // a slow machine takes some for 16 MiB
+        try await IngestServerFixture.serve(limits: limits) { port in
             for (index, request) in requests.enumerated() {
                 let answers = try await IngestServerFixture.exchange(port, request)
                 #expect(answers.map(\.status) == [index < 2 ? 200 : status], "\(name) \(limit - 1 + index)")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A caller's socket to an ingest of a test; its calls block, each for at most 5 s.
+/// A caller's socket to an ingest of a test; its calls block, each for at most 30 s.
 final class IngestRawConnection {
     private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     private(set) var received: [UInt8] = []
@@ -9,7 +9,7 @@ final class IngestRawConnection {
 
     /// - Parameter bufferBytes: of the kernel's buffers, so that a caller who does not read is soon noticed.
     init(port: Int, bufferBytes: Int32? = nil) throws {
-        var limit = timeval(tv_sec: 5, tv_usec: 0)
+        var limit = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         if var bufferBytes {
@@ -44,13 +44,13 @@ final class IngestRawConnection {
     /// Whether the last call failed because the server has closed the connection.
     var isReset: Bool { errno == EPIPE || errno == ECONNRESET }
 
-    /// Takes what comes until the server closes; false when it has not after 5 s without a byte.
+    /// Takes what comes until the server closes; false when it has not after 30 s without a byte.
     func readToEnd() -> Bool {
         while readSome() {}
         return isEnded
     }
 
-    /// Takes what is there; false when the server has closed, or sent nothing for 5 s.
+    /// Takes what is there; false when the server has closed, or sent nothing for 30 s.
     func readSome() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &buffer, buffer.count, 0)

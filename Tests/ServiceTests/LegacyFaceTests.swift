@@ -8,7 +8,7 @@ import Testing
 
 @testable import MobileSyncLegacy
 
-@Suite("The guide's faces against a gateway that the test plays", .timeLimit(.minutes(1)))
+@Suite("The guide's faces against a gateway that the test plays", .timeLimit(.minutes(5)))
 struct LegacyFaceTests {
     /// An Android callback that confirms, when it is told to.
     private final class Callback: ISyncCallback {

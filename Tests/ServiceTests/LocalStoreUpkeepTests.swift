@@ -229,4 +229,17 @@ import Testing
             #expect(channel.position == OplogID(next - 1), "what found no room moved no position")
         }
     }
+
+    @Test("SEC9: what is confirmed of a device id that the service refused makes room, though nobody is told of it")
+    func roomOfFormerID() throws {
+        try withPath { path in
+            let local = try open(path, limit: 1_000_000)
+            let payload = Data(repeating: 3, count: 4_000)
+            _ = try local.store([batch(1...200, payload: payload)], userID: nil, bindNumber: 0)
+            try local.takeNewIdentity()
+            try local.confirm(try waiting(local))
+            #expect(try local.report(ofUser: nil, bindNumber: 0).confirmed.isEmpty)
+            #expect(try !local.store([batch(1...200, payload: payload)], userID: nil, bindNumber: 0).isFull)
+        }
+    }
 }

@@ -9,7 +9,7 @@ struct StartRulesTests {
     /// Settings that are in order outside development.
     private static let good = [
         "MSS_HEALTH_PORT": "1", "MSS_AMQP_USER": "writer", "MSS_AMQP_PASSWORD": "5d41402abc4b2a76",
-        "MSS_POSTGRES_PASSWORD": "7d793037a0760186",
+        "MSS_POSTGRES_USER": "owner", "MSS_POSTGRES_PASSWORD": "7d793037a0760186",
     ]
     private static let keys = ProcessSettings.keys + PostgresSettings.keys + IngestSettings.keys
 

@@ -8,7 +8,7 @@ import SyncModel
 import TestSupport
 import Testing
 
-@Suite("SEC9: who the client is for the service", .timeLimit(.minutes(2)))
+@Suite("SEC9: who the client is for the service", .timeLimit(.minutes(5)))
 struct SyncClientIdentityTests {
     private static let secret = Data(repeating: 0x0f, count: 32).base64EncodedString()
 

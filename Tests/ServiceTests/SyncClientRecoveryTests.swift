@@ -5,7 +5,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-@Suite("Client library: recoveries and a full store always go on", .timeLimit(.minutes(1)))
+@Suite("Client library: recoveries and a full store always go on", .timeLimit(.minutes(5)))
 struct SyncClientRecoveryTests {
     private func refuse(_ request: Mss_Device_V1_HistoryRequest, _ session: FakeGateway.Session) {
         session.send(

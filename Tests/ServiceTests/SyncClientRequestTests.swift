@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Client library: lists, subscriptions and wishes, against a gateway that the test plays", .timeLimit(.minutes(1)))
+    "Client library: lists, subscriptions and wishes, against a gateway that the test plays", .timeLimit(.minutes(5)))
 struct SyncClientRequestTests {
     // MARK: History
 

@@ -5,7 +5,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-@Suite("SyncClient: what is not confirmed comes again", .timeLimit(.minutes(1)))
+@Suite("SyncClient: what is not confirmed comes again", .timeLimit(.minutes(5)))
 struct SyncClientResendTests {
     /// The whole ladder takes 95 times this.
     private let firstResend = Duration.milliseconds(5)

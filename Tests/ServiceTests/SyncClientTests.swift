@@ -6,7 +6,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-@Suite("Client library against a gateway that the test plays", .timeLimit(.minutes(1)))
+@Suite("Client library against a gateway that the test plays", .timeLimit(.minutes(5)))
 struct SyncClientTests {
     @Test("what is pushed is shown once and in order, and acknowledged; repeats and overlaps are dropped")
     func duplicates() async throws {

@@ -15,7 +15,7 @@ private struct SilentResolver: HostResolving {
     }
 }
 
-@Suite("Callouts to where nothing may go", .timeLimit(.minutes(1)))
+@Suite("Callouts to where nothing may go", .timeLimit(.minutes(5)))
 struct ValidatorCalloutTests {
     /// Spellings of this machine, and of others where nothing may go; `P` stands for the listener's port.
     ///

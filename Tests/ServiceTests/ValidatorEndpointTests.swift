@@ -6,7 +6,7 @@ import Testing
 
 @testable import SessionValidator
 
-@Suite("Session endpoints", .timeLimit(.minutes(1)))
+@Suite("Session endpoints", .timeLimit(.minutes(5)))
 struct ValidatorEndpointTests {
     /// An endpoint that may call one port of this machine.
     private func endpoint(port: Int, limit: Duration = .seconds(10)) throws -> SessionEndpoint {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SessionValidator
 
-@Suite("Mobile gateways and signatures", .timeLimit(.minutes(1)))
+@Suite("Mobile gateways and signatures", .timeLimit(.minutes(5)))
 struct ValidatorMobileGatewayTests {
     private static let failed = CheckOutcome.unknown("the mobile gateway says that the call failed")
 

@@ -55,6 +55,7 @@ function listen(made) {
     if (status === Status.connected) showNotice('');
   });
   on('closed', showClosed);
+  on('registeredAnew', ({ deviceId }) => { element('device').value = deviceId; });
   on('standby', () => showNotice('Another tab of this device is connected. This one takes over when it closes.'));
   on('bound', ({ userId }) => showNotice(`${userId} is bound.`));
   on('bindRefused', ({ userId, reason }) => showNotice(`${userId} was not bound: ${reason}`, true));
@@ -111,7 +112,7 @@ function showButtons() {
 
 // ---- pushes --------------------------------------------------------------------------------------------------------
 
-const keyOf = ({ kind, userId, bizType, id }) => JSON.stringify([kind, userId, bizType, id]);
+const keyOf = ({ kind, userId, deviceId, bizType, id }) => JSON.stringify([kind, userId, deviceId, bizType, id]);
 
 function textOf({ payload, binary, recalls }) {
   if (recalls) return `Push ${recalls} was taken back.`;

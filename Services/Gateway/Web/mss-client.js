@@ -339,8 +339,9 @@ export class Heartbeat {
 
 // ---- store ---------------------------------------------------------------------------------------------------------
 
-// settings: store id, the device's secret, its id where the service refused the app's, suspended types; entries: what the app has not confirmed; reports: what the server does not know
-// yet; recoveries: how far a recover is; confirmed and rereads: what was there, so that nothing comes twice.
+// settings: store id, the device's secret, its id where the service refused the app's, suspended types; entries: what
+// the app has not confirmed; reports: what the server does not know yet; recoveries: how far a recover is; confirmed
+// and rereads: what was there, so that nothing comes twice.
 const tables = ['settings', 'positions', 'entries', 'reports', 'recoveries', 'confirmed', 'rereads'];
 
 const done = (request) => new Promise((resolve, reject) => {
@@ -452,8 +453,8 @@ export class IndexedDBStore {
 
 // ---- inbox ---------------------------------------------------------------------------------------------------------
 
-// A channel is {scope, kind, bizType}; the scope is the user id, or '' for the device's own channels. Ids are padded
-// so that keys of one channel sort as its ids do.
+// A channel is {scope, kind, bizType}; the scope is the user id or the device id, as the kind is, or ''. Ids are
+// padded so that keys of one channel sort as its ids do.
 const channelKey = ({ scope, kind, bizType }) => JSON.stringify([scope, kind, bizType]);
 
 /** The name of a device's database and lock: ids may hold any character, so none stands between them by itself. */
@@ -490,6 +491,7 @@ class Draft {
  */
 export class Inbox {
   #store;
+  #named;
   #limit;
   #wall;
   // Of entries: whether the app was given it since the start, and for how long it has not been confirmed.
@@ -497,8 +499,9 @@ export class Inbox {
   /** What to add to the device's clock to have the service's, in ms; null: not known since the start. */
   clockOffset = null;
 
-  constructor(store, { limit = 10_000, wall = Date.now } = {}) {
+  constructor(store, deviceId, { limit = 10_000, wall = Date.now } = {}) {
     this.#store = store;
+    this.#named = deviceId;
     this.#limit = limit;
     this.#wall = wall;
   }
@@ -513,16 +516,21 @@ export class Inbox {
     if (!this.settings.has('deviceSecret')) await this.set('deviceSecret', random(32));
   }
 
+  /** The device as the service knows it: the app's id, until that was refused. */
+  get deviceId() {
+    return this.settings.get('ownDeviceId') ?? this.#named;
+  }
+
   /**
-   * The device id is another's: takes a new one and a new secret. What was stored for the former id's own channels goes
-   * with it; nothing of a user, or of everybody's, changes.
+   * The device id is another's: takes a new one and a new secret. The positions of the former id's own channels say
+   * nothing about those of the new one; their oplogs stay for the app.
    * @returns {Promise<string>} the new id
    */
   async registerAnew() {
     const deviceId = crypto.randomUUID();
     const changes = [['settings', 'ownDeviceId', deviceId], ['settings', 'deviceSecret', random(32)]];
-    for (const table of ['positions', 'entries', 'reports', 'recoveries', 'confirmed']) {
-      for (const [key, { kind }] of this[table] ?? await this.#store.all(table)) {
+    for (const table of ['positions', 'reports', 'recoveries']) {
+      for (const [key, { kind }] of this[table]) {
         if (kindNames[kind] === 'device') changes.push([table, key, undefined]);
       }
     }
@@ -552,9 +560,9 @@ export class Inbox {
     return this.settings.get('suspended') ?? [];
   }
 
-  /** The positions of a user, or of the device itself for ''. */
-  syncPoints(scope) {
-    return [...this.positions.values()].filter((position) => position.scope === scope)
+  /** The positions of a user, or of what is no user's for null. */
+  syncPoints(userId) {
+    return [...this.positions.values()].filter(({ kind, scope }) => (isUserKind(kind) ? scope : null) === userId)
       .map(({ kind, bizType, upto }) => ({ kind, bizType, oplogId: upto }));
   }
 
@@ -619,7 +627,7 @@ export class Inbox {
         // The app knows nothing of the oplog, so it need not know of its end either.
         const { oplogId: id, payload } = entry;
         draft.put('confirmed', key, { ...channel, id, at: this.#wall(), payload, unseen: true });
-        return draft.put('reports', key, { ...channel, id: entry.oplogId, confirmed: true });
+        return this.#owe(draft, key, { ...channel, id: entry.oplogId, confirmed: true });
       }
     }
     draft.put('entries', key, {
@@ -663,7 +671,7 @@ export class Inbox {
       else given.push([key, next]);
       draft.put('entries', key, next);
       const { scope, kind, bizType, id } = entry;
-      if (dead || step) draft.put('reports', key, { scope, kind, bizType, id, attempts: handOuts, dead });
+      if (dead || step) this.#owe(draft, key, { scope, kind, bizType, id, attempts: handOuts, dead });
     }
     await this.#commit(draft.list);
     for (const [key] of given) this.#given.set(key, 0);
@@ -684,20 +692,25 @@ export class Inbox {
       if (!entry) continue;
       draft.put('entries', key, undefined);
       draft.put('confirmed', key, { ...entry, at: this.#wall() });
-      draft.put('reports', key, { attempts: 0, dead: false, ...draft.get('reports', key), ...channel, id,
+      this.#owe(draft, key, { attempts: 0, dead: false, ...draft.get('reports', key), ...channel, id,
         confirmed: true });
     }
     await this.#commit(draft.list);
     return draft.list.length > 0;
   }
 
-  /** The next report to the server, of these scopes: its fields, and what it settles. */
+  /** The server is to be told; of a former device id's channels it wants to know nothing. */
+  #owe(draft, key, report) {
+    if (kindNames[report.kind] !== 'device' || report.scope === this.deviceId) draft.put('reports', key, report);
+  }
+
+  /** The next report to the server, of channels with a bind number: its fields, and what it settles. */
   report(bindNumberOf) {
-    const settles = [...this.reports].filter(([, { scope }]) => bindNumberOf(scope) !== null).slice(0, 150);
+    const settles = [...this.reports].filter(([, report]) => bindNumberOf(report) !== null).slice(0, 150);
     const channels = new Map();
     const resent = [];
     for (const [, { scope, kind, bizType, id, attempts, dead, confirmed }] of settles) {
-      const channel = { kind, bizType, bindNumber: bindNumberOf(scope) };
+      const channel = { kind, bizType, bindNumber: bindNumberOf({ scope, kind }) };
       if (attempts) resent.push({ ...channel, oplogId: id, attempts, dead });
       const key = channelKey({ scope, kind, bizType });
       if (confirmed && !channels.has(key)) channels.set(key, { ...channel, oplogIds: [] });
@@ -712,9 +725,10 @@ export class Inbox {
       .map(([key]) => ['reports', key, undefined]));
   }
 
-  /** Begins to take all of a business type again, up to where its channels stand. */
-  beginRecovery(bizType, scopes) {
-    return this.#commit([...this.positions].filter(([, at]) => at.bizType === bizType && scopes.includes(at.scope))
+  /** Begins to take all of a business type again, of this user and of nobody, up to where its channels stand. */
+  beginRecovery(bizType, userId) {
+    return this.#commit([...this.positions]
+      .filter(([, at]) => at.bizType === bizType && (!isUserKind(at.kind) || at.scope === userId))
       .map(([key, { upto, ...channel }]) => ['recoveries', key, { ...channel, upto, after: 0n }]));
   }
 
@@ -765,8 +779,8 @@ export class SyncError extends Error {
 
 /**
  * One connection, from dialling to its end: frames, the two limits of 10 s, pings, requests and their answers.
- * `handlers`: `greet()` when the first frame can be sent, `packet(name, values)`, `ended(close)` with the fields of Close,
- * `isHidden()`: whether timers may be late.
+ * `handlers`: `greet()` when the first frame can be sent, `packet(name, values)`, `ended(close)` with the fields of
+ * Close, `isHidden()`: whether timers may be late.
  */
 class Link {
   state = 'dialling';
@@ -970,7 +984,8 @@ function checkId(name, value) {
 /** An oplog for the app. */
 function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry }) {
   return Object.freeze({
-    bizType, kind: kindNames[kind], userId: scope || null, id: String(id),
+    bizType, kind: kindNames[kind], userId: isUserKind(kind) ? scope : null,
+    deviceId: kindNames[kind] === 'device' ? scope : null, id: String(id),
     payload: binary ? payload : new TextDecoder().decode(payload), binary,
     thirdMessageId: entry.thirdMessageId, createdAt: Number(entry.createdAtMs), attempt: entry.handOuts ?? 0,
     replay: entry.replay ?? false, recovered: entry.recovered ?? false, recalls: recalls ? String(recalls) : null,
@@ -982,8 +997,9 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
  * @typedef {object} Oplog
  * @property {string} bizType
  * @property {'user'|'device'|'globalUser'|'globalDevice'} kind
- * @property {string|null} userId whose it is; null: the device's own
- * @property {string} id decimal; rises within (kind, userId, bizType)
+ * @property {string|null} userId whose it is; null: the device's, or everybody's
+ * @property {string|null} deviceId of kind `device`: for which id it was pushed; after `registeredAnew` a former one
+ * @property {string} id decimal; rises within (kind, userId, deviceId, bizType)
  * @property {string|Uint8Array} payload bytes when `binary`
  * @property {boolean} binary
  * @property {string} thirdMessageId the backend's own id
@@ -1056,7 +1072,7 @@ export class SyncClient extends EventTarget {
 
   /** The device as the service knows it: after `start` it may be another than the app's. */
   get deviceId() {
-    return this.#inbox?.settings.get('ownDeviceId') ?? this.#deviceId;
+    return this.#inbox?.deviceId ?? this.#deviceId;
   }
 
   /** One of `Status`. */
@@ -1086,7 +1102,7 @@ export class SyncClient extends EventTarget {
     if (!release || this.#run !== run) return release?.();
     run.release = release;
     const store = this.#options.store ?? new IndexedDBStore(name);
-    const inbox = new Inbox(store, { limit: this.#options.inboxLimit, wall: this.#clock.wall });
+    const inbox = new Inbox(store, this.#deviceId, { limit: this.#options.inboxLimit, wall: this.#clock.wall });
     try {
       await inbox.load();
     } catch (error) {
@@ -1216,8 +1232,8 @@ export class SyncClient extends EventTarget {
     let arrived = () => {};
     let ended = false;
     const end = this.on(bizType, (oplog) => {
-      const same = queue.findIndex(({ id, kind, userId, bizType: type }) => id === oplog.id && kind === oplog.kind
-        && userId === oplog.userId && type === oplog.bizType);
+      const same = queue.findIndex((waiting) => ['id', 'kind', 'userId', 'deviceId', 'bizType']
+        .every((part) => waiting[part] === oplog[part]));
       if (same < 0) queue.push(oplog);
       else queue[same] = oplog;
       arrived();
@@ -1245,8 +1261,8 @@ export class SyncClient extends EventTarget {
    * @param {Oplog|Oplog[]} oplogs
    */
   async confirm(oplogs) {
-    const named = [oplogs].flat().map(({ userId, kind, bizType, id }) => (
-      { channel: { scope: userId ?? '', kind: kindNames.indexOf(kind), bizType }, id: BigInt(id) }));
+    const named = [oplogs].flat().map(({ userId, deviceId, kind, bizType, id }) => (
+      { channel: { scope: userId ?? deviceId ?? '', kind: kindNames.indexOf(kind), bizType }, id: BigInt(id) }));
     await this.#serially((inbox) => inbox.confirm(named));
     this.#sendReport();
   }
@@ -1256,7 +1272,7 @@ export class SyncClient extends EventTarget {
    * @returns {Promise<{oplog: Oplog, confirmed: boolean}[]>} the newest first
    */
   async stored(count = 50) {
-    const scopes = ['', this.#user?.userId ?? ''];
+    const scopes = ['', this.deviceId, this.#user?.userId ?? ''];
     const found = await this.#serially((inbox) => inbox.newest(count, scopes));
     return found.map((entry) => ({ oplog: oplogOf(entry), confirmed: entry.confirmed }));
   }
@@ -1269,7 +1285,7 @@ export class SyncClient extends EventTarget {
   async history(bizType, { before = 0, after = 0, count = 20, oldestFirst = false } = {}) {
     const page = await this.#ask('historyRequest', { bizType, before: BigInt(before), after: BigInt(after),
       count: Math.min(count, 100), oldestFirst });
-    const channel = { scope: isUserKind(page.kind) ? this.#user?.userId ?? '' : '', kind: page.kind, bizType };
+    const channel = { scope: this.#scopeOf(page.kind), kind: page.kind, bizType };
     const oplogs = page.entries.map((entry) => oplogOf({ ...channel, ...entry, id: entry.oplogId }));
     return { oplogs, more: page.more, next: String(page.next), head: String(page.head) };
   }
@@ -1284,7 +1300,7 @@ export class SyncClient extends EventTarget {
     for (let more = true, afterBizType = ''; more;) {
       const page = await this.#ask('summaryRequest', { afterBizType, count: 16 });
       for (const { kind, bizType, head, syncPoint, last, waiting } of page.channels) {
-        const channel = { scope: isUserKind(kind) ? this.#user?.userId ?? '' : '', kind, bizType };
+        const channel = { scope: this.#scopeOf(kind), kind, bizType };
         found.push({ bizType, kind: kindNames[kind], head: String(head), syncPoint: String(syncPoint), waiting,
           last: last && oplogOf({ ...channel, ...last, id: last.oplogId }) });
       }
@@ -1292,6 +1308,12 @@ export class SyncClient extends EventTarget {
       afterBizType = page.channels.at(-1)?.bizType;
     }
     return found;
+  }
+
+  /** Whose a channel of this kind is now. */
+  #scopeOf(kind) {
+    if (isUserKind(kind)) return this.#user?.userId ?? '';
+    return kindNames[kind] === 'device' ? this.deviceId : '';
   }
 
   async #ask(body, values) {
@@ -1320,7 +1342,7 @@ export class SyncClient extends EventTarget {
 
   /** Gives everything of a business type again that the server still has, also what was confirmed. */
   async recover(bizType) {
-    await this.#serially((inbox) => inbox.beginRecovery(bizType, ['', this.#user?.userId ?? '']));
+    await this.#serially((inbox) => inbox.beginRecovery(bizType, this.#user?.userId));
     if (this.#link) this.#recover(this.#link);
   }
 
@@ -1376,7 +1398,7 @@ export class SyncClient extends EventTarget {
     return {
       protocolVersion: 1, instanceId, deviceId: this.deviceId, storeId: this.#inbox.settings.get('storeId'), osName,
       osVersion, appVersion, sdkVersion: SDK_VERSION, background: this.#background,
-      syncPoints: this.#inbox.syncPoints(''), suspended: this.#inbox.suspended,
+      syncPoints: this.#inbox.syncPoints(null), suspended: this.#inbox.suspended,
       bind: this.#user ? this.#nextBind(link) : null, deviceSecret: this.#inbox.settings.get('deviceSecret'),
       // As long as the one that takes its place.
       signature: appKey ? { keyId: appKey.id, timestampMs: 1n << 42n, nonce: random(16), mac: random(32) } : null,
@@ -1384,6 +1406,7 @@ export class SyncClient extends EventTarget {
   }
 
   #ended(link, { code = 0, reason = '', retryAfterMs = 0, address = '', serverTimeMs = 0n }) {
+    if (this.#link !== link) return;
     this.#link = null;
     if (serverTimeMs > 0n && this.#inbox) this.#inbox.clockOffset = Number(serverTimeMs) - this.#clock.wall();
     if (code === 5004 && this.#run) return this.#registerAnew(code, reason);
@@ -1405,13 +1428,13 @@ export class SyncClient extends EventTarget {
   #registerAnew(code, reason) {
     const run = this.#run;
     this.#setStatus(Status.connectFailed);
-    this.#emit('closed', { code, reason, retryInMs: null });
     this.#storing(async (inbox) => {
       const deviceId = await inbox.registerAnew();
       this.#emit('registeredAnew', { deviceId });
     }).then(() => {
-      // Without a new identity it is refused again, and tries again.
-      if (this.#run === run && this.#inbox) this.#connectLater(this.#url, 0);
+      // Without a new identity it is refused again, and tries again. The app may have connected meanwhile.
+      if (this.#run !== run || !this.#inbox || this.#link) return;
+      this.#emit('closed', { code, reason, retryInMs: this.#connectLater(this.#url, 0) });
     });
   }
 
@@ -1446,7 +1469,7 @@ export class SyncClient extends EventTarget {
       const elapsed = this.#clock.now() - last;
       last += elapsed;
       this.#storing(async (inbox) => this.#give(await inbox.repeat(elapsed, firstWait, (entry) => this.#mayGive(entry)
-        && (entry.scope === '' || link.accepted)))).then(() => this.#sendReport());
+        && (!isUserKind(entry.kind) || link.accepted)))).then(() => this.#sendReport());
       this.#clock.after(beat, tick);
     };
     this.#clock.after(beat, tick);
@@ -1469,7 +1492,7 @@ export class SyncClient extends EventTarget {
       // Another kind is of a later version; another number is of a former bind.
       if (!(batch.kind in kindNames) || (isUserKind(batch.kind) && batch.bindNumber !== link.bindNumber)) continue;
       if (isUserKind(batch.kind) && !this.#user) continue;
-      link.batches.push({ ...batch, scope: isUserKind(batch.kind) ? this.#user.userId : '' });
+      link.batches.push({ ...batch, scope: this.#scopeOf(batch.kind) });
     }
     // What comes while a transaction runs goes into the next one.
     if (idle && link.batches.length > 0) this.#storing((inbox) => this.#take(inbox, link));
@@ -1496,7 +1519,7 @@ export class SyncClient extends EventTarget {
   #sendReport() {
     const link = this.#link;
     if (link?.state !== 'open' || link.report || !this.#inbox) return;
-    const { settles, channels, resent } = this.#inbox.report((scope) => this.#bindNumberOf(link, scope));
+    const { settles, channels, resent } = this.#inbox.report((channel) => this.#bindNumberOf(link, channel));
     if (settles.length === 0) return;
     const report = link.report = { settles, numbers: new Set(), cancel: () => {} };
     const send = () => {
@@ -1508,9 +1531,9 @@ export class SyncClient extends EventTarget {
     send();
   }
 
-  /** The number that frames about this scope carry now; null: none may be sent. */
-  #bindNumberOf(link, scope) {
-    if (scope === '') return 0;
+  /** The number that frames about this channel carry now; null: none may be sent. */
+  #bindNumberOf(link, { scope, kind }) {
+    if (!isUserKind(kind)) return 0;
     return link.accepted && scope === this.#user?.userId ? link.bindNumber : null;
   }
 
@@ -1518,8 +1541,8 @@ export class SyncClient extends EventTarget {
     if (link.isRecovering || !this.#inbox) return;
     link.isRecovering = true;
     const refused = new Set();
-    const next = () => [...this.#inbox?.recoveries ?? []].find(([key, { scope }]) => this.#link === link
-      && !refused.has(key) && this.#bindNumberOf(link, scope) !== null);
+    const next = () => [...this.#inbox?.recoveries ?? []].find(([key, channel]) => this.#link === link
+      && !refused.has(key) && this.#bindNumberOf(link, channel) !== null);
     for (let found = next(); found; found = next()) {
       const [key, { bizType, after, upto }] = found;
       try {
@@ -1542,9 +1565,9 @@ export class SyncClient extends EventTarget {
     return this.#handlers.get(bizType) ?? this.#handlers.get(ANY);
   }
 
-  #mayGive({ scope, bizType }) {
+  #mayGive({ scope, kind, bizType }) {
     return this.#handlerOf(bizType) !== undefined && !this.#inbox.suspended.includes(bizType)
-      && (scope === '' || scope === this.#user?.userId);
+      && (!isUserKind(kind) || scope === this.#user?.userId);
   }
 
   #wake() {

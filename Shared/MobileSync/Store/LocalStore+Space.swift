@@ -28,9 +28,13 @@ extension LocalStore {
         }
     }
 
+    /// Channels of device ids that the service refused: nobody is told of what is confirmed there.
+    private var ofFormerIDs: String { "kind = \(ChannelKind.device.rawValue) AND user_id <> ''" }
+
     private func dropOldest() throws(SyncError) -> Bool {
         let droppable = """
-            state IN (\(OplogState.confirmed.rawValue), \(OplogState.history.rawValue)) AND NOT needs_report
+            state IN (\(OplogState.confirmed.rawValue), \(OplogState.history.rawValue)) AND (NOT needs_report
+                OR channel_id IN (SELECT id FROM channel WHERE \(ofFormerIDs)))
             """
         var dropped: LocalChannel?
         try change("making room") { db in
