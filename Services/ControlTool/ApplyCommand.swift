@@ -30,15 +30,15 @@ struct ApplyCommand: AsyncParsableCommand {
                 let before = existing.first { $0.id.text == entry.instanceId }
                 let instance = Instance(entry, over: before)
                 let decidesCallers = instance.requiresSignature && before?.requiresSignature == false
+                let message = try instance.soundBus
                 try await client.change("instance \(instance.id)", decidesCallers: decidesCallers) {
-                    $0.putInstance = instance.bus
+                    $0.putInstance = message
                 }
             }
             for entry in content.configurations ?? [] {
                 let configuration = SyncConfiguration(entry)
-                try await client.change("configuration \(configuration.bizType)") {
-                    $0.putConfiguration = configuration.bus
-                }
+                let message = try configuration.soundBus
+                try await client.change("configuration \(configuration.bizType)") { $0.putConfiguration = message }
             }
         }
     }

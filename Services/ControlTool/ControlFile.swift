@@ -1,4 +1,5 @@
 import ArgumentParser
+import BusMessages
 import SyncModel
 
 /// A JSON file of instances and configurations, as `mssctl apply` reads it.
@@ -65,10 +66,12 @@ struct ControlFile: Decodable {
 }
 
 extension Instance {
-    /// What the entry leaves out is as usual, but what protects an instance that exists is only taken off by name.
+    /// What the entry leaves out is as usual, but what protects an instance that exists, its being disabled too, is only
+    /// taken off by name.
     init(_ entry: ControlFile.InstanceEntry, over existing: Instance? = nil) {
         self.init(
-            id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId, isEnabled: true,
+            id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId,
+            isEnabled: existing?.isEnabled ?? true,
             validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
             retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
             validatorForm: entry.validatorForm,
@@ -79,6 +82,26 @@ extension Instance {
                 requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
                     ?? existing?.limits.requestsPerSecond,
                 pushesPerDay: entry.pushesPerDay.map { $0 == 0 ? nil : $0 } ?? existing?.limits.pushesPerDay))
+    }
+}
+
+extension Instance {
+    /// The instance for the writer; throws what is wrong with it, before a number is cut to what the schema holds.
+    var soundBus: Mss_Bus_V1_Instance {
+        get throws {
+            if let fault { throw ValidationError("instance \(id): \(fault)") }
+            return bus
+        }
+    }
+}
+
+extension SyncConfiguration {
+    /// The configuration for the writer; throws what is wrong with it, before a number is cut to what the schema holds.
+    var soundBus: Mss_Bus_V1_SyncConfiguration {
+        get throws {
+            if let fault { throw ValidationError("\(bizType): \(fault)") }
+            return bus
+        }
     }
 }
 

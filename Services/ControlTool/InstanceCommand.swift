@@ -65,11 +65,12 @@ struct InstanceCommand: AsyncParsableCommand {
                 bindDevices: bindDevices,
                 sessionLength: sessionLength)
             let instance = Instance(entry)
+            let message = try instance.soundBus
             try await ControlClient.with { client in
                 guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
                     throw ValidationError("instance \(instance.id) exists")
                 }
-                try await client.change("create \(instance.id)") { $0.putInstance = instance.bus }
+                try await client.change("create \(instance.id)") { $0.putInstance = message }
             }
         }
     }
@@ -190,7 +191,7 @@ struct InstanceCommand: AsyncParsableCommand {
             }
             var instance = existing
             edit(&instance)
-            let message = instance.bus
+            let message = try instance.soundBus
             let decidesCallers = instance.requiresSignature && !existing.requiresSignature
             try await client.change(what, decidesCallers: decidesCallers) { $0.putInstance = message }
         }

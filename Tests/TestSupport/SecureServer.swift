@@ -36,7 +36,9 @@ package struct SecureServer: Sendable {
             let server = SecureServer(
                 port: try FreePorts.take(3)[0], certificates: certificates,
                 folder: certificates.folder.appending(path: kind.rawValue), kind: kind)
-            let credentials = kind == .postgres ? [password] : []
+            let passwordFile = certificates.folder.appending(path: "password")
+            try password.write(to: passwordFile, atomically: true, encoding: .utf8)
+            let credentials = kind == .postgres ? [passwordFile.path] : []
             try await server.script(["init", server.folder.path, "\(server.port)"] + credentials)
             try await server.show(.server)
             try configure(server)

@@ -8,10 +8,11 @@ dir=${1:?DIR is missing}
 mkdir -p "$dir"
 cd "$dir"
 umask 077
-trap 'rm -f ./*.csr ./*.ext' EXIT
+trap 'rm -f ./*.csr ./*.ext ./*.new' EXIT
 if [ ! -f ca.pem ]; then
     openssl ecparam -name prime256v1 -genkey -noout -out ca.key
-    openssl req -x509 -new -key ca.key -days 3650 -subj "/CN=MSS development CA" -out ca.pem
+    openssl req -x509 -new -key ca.key -days 3650 -subj "/CN=MSS development CA" -out ca.new
+    mv ca.new ca.pem # it counts as made once it is whole
 fi
 for name in server rabbitmq postgres; do
     [ ! -f "$name.pem" ] || continue
@@ -21,7 +22,8 @@ for name in server rabbitmq postgres; do
     printf 'subjectAltName=DNS:localhost,DNS:%s,IP:127.0.0.1,IP:::1\nextendedKeyUsage=serverAuth\n' "$name" \
         > "$name.ext"
     openssl x509 -req -in "$name.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 825 -extfile "$name.ext" \
-        -out "$name.pem" 2> openssl.log || { cat openssl.log >&2; exit 70; }
+        -out "$name.new" 2> openssl.log || { cat openssl.log >&2; exit 70; }
     rm -f openssl.log
+    mv "$name.new" "$name.pem"
 done
 chmod 644 ./*.pem

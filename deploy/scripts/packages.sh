@@ -11,7 +11,9 @@ done
 check_versions() {
     local version
     version=$(dpkg-query -W -f '${Version}' librabbitmq4 2>/dev/null) || return 0
-    [[ "$version" != *deb12* ]] || dpkg --compare-versions "$version" ge 0.11.0-1+deb12u3 || {
+    # shellcheck source=/dev/null
+    [ "$(. /etc/os-release && echo "$ID${VERSION_ID:-}")" = debian12 ] || return 0
+    dpkg --compare-versions "$version" ge 0.11.0-1+deb12u3 || {
         echo "librabbitmq4 $version has known holes: sudo apt-get install librabbitmq4, 0.11.0-1+deb12u3 or newer" >&2
         exit 69
     }

@@ -4,9 +4,23 @@
 #   postgres-logins.sh [FOLDER]   FOLDER has the passwords, postgres_writer and postgres_statistics; without: none
 set -euo pipefail
 for tier in writer statistics; do
+    [ -z "${1:-}" ] || [ -s "$1/postgres_$tier" ] || {
+        echo "postgres-logins.sh: $1/postgres_$tier is missing or empty: it must have the password of $tier" >&2
+        exit 66
+    }
+done
+for tier in writer statistics; do
     psql -qX -v ON_ERROR_STOP=1 -v tier="$tier" -v role="mss_$tier" <<'SQL'
 SELECT format('CREATE ROLE %I LOGIN IN ROLE %I', :'tier', :'role') WHERE to_regrole(:'tier') IS NULL
 \gexec
+SELECT pg_has_role(:'tier', :'role', 'MEMBER') AS ours
+\gset
+\if :ours
+\else
+    DO $$ BEGIN
+        RAISE 'the server has a role of that name which is not ours: give this service a server of its own';
+    END $$;
+\endif
 SQL
     [ -n "${1:-}" ] || continue
     # The password travels on standard input: arguments can be seen by everybody.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A private PostgreSQL server in a folder, for the local stack and for tests; loopback only.
-#   postgres.sh init DIR PORT [PASSWORD]   make the cluster; with a password user mss gives it, without all are trusted
+#   postgres.sh init DIR PORT [PASSWORD]   make the cluster; PASSWORD is the file of user mss's; without all are trusted
 #   postgres.sh tls DIR TLS                from now on it takes TLS alone, with TLS/postgres.pem and its key
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
 #   postgres.sh ready DIR                  exit 0 when it answers
@@ -28,7 +28,8 @@ init)
     port=${3:?PORT is missing} password=${4:-}
     mkdir -p "$dir/sock"
     umask 077
-    printf '%s\n' "${password:-unused}" > "$dir/password"
+    # The server's user cannot read the original.
+    if [ -n "$password" ]; then cp "$password" "$dir/password"; else echo unused > "$dir/password"; fi
     if [ "$(id -u)" = 0 ]; then
         chown -R postgres:postgres "$dir"
         # The server's user must be able to walk down to its folder.
@@ -63,7 +64,8 @@ tls)
     sed -i 's/^host /hostssl /' pg_hba.conf
     grep -q '^ssl = on' postgresql.conf || echo 'ssl = on' >> postgresql.conf
     pid=$(head -n 1 postmaster.pid 2> /dev/null || true)
-    [ -z "$pid" ] || kill -HUP "$pid" 2> /dev/null || true
+    # A killed server's number may be another process's by now.
+    if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/cwd")" = "$dir/data" ]; then kill -HUP "$pid"; fi
     ;;
 run)
     cd "$dir"
