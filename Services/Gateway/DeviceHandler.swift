@@ -55,9 +55,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let packet = unwrapInboundIn(data)
-        let isFirst = machine.phase == .awaitingConnect
         handle { $0.received(packet, in: $1) }
-        if isFirst, machine.phase == .opening { gateway.admission.connected(number) }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -76,7 +74,10 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
         let world = gateway.surroundings()
+        let wasOpening = machine.phase == .opening
         perform(event(&machine, world))
+        // With its Connect, or once the signature of that was found right.
+        if machine.phase == .opening, !wasOpening { gateway.admission.connected(number) }
         if batches.isEmpty { return }
         if machine.hasChecked(batches, in: world) { writeBatches() } else { scheduleFlush() }
     }

@@ -1,4 +1,6 @@
 import BusMessages
+import Credentials
+import Crypto
 import DeviceProtocol
 import Foundation
 import Logging
@@ -6,6 +8,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import SwiftProtobuf
+import SyncModel
 import TestSupport
 
 @testable import Gateway
@@ -18,7 +21,7 @@ struct GatewaySocketFixture: Sendable {
     let authority: String
     let core: GatewayCore
 
-    /// Serves on a free port while the body runs; there is the app `w_app`.
+    /// Serves on a free port while the body runs; there are the apps `w_app` and `w_signed`.
     static func serve(
         _ change: (inout AdmissionLimits) -> Void = { _ in }, connectDeadline: Duration = .seconds(60),
         _ body: (Self) async throws -> Void
@@ -40,6 +43,32 @@ struct GatewaySocketFixture: Sendable {
             Self(
                 port: channel.localAddress?.port ?? 0, authority: folder.appending(path: "ca.pem").path, core: core))
         try await channel.close()
+    }
+
+    private static let masterKeys = "k AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    private static let secret = [UInt8](repeating: 7, count: 32)
+
+    private static func signedKey() throws -> AppKey {
+        let address = KeyAddress(instanceID: InstanceID("w_signed"), keyID: "k1", purpose: .device)
+        let sealed = try requireValue(try KeyRing(text: masterKeys).seal(secret, of: address), "not sealed")
+        return AppKey(
+            id: address.keyID, purpose: address.purpose, sealedSecret: sealed, limits: KeyLimits(),
+            createdAt: WallTime(milliseconds: 0))
+    }
+
+    /// The first frame of a device of `w_signed`.
+    static func signedConnect() -> Mss_Device_V1_Packet {
+        .with {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "w_signed"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.signature.keyID = "k1"
+            $0.connect.signature.timestampMs = WallTime.now.milliseconds
+            $0.connect.signature.nonce = Data(RandomBytes.make(16))
+            let key = SymmetricKey(data: secret)
+            $0.connect.signature.mac = Data(ConnectSignature.mac(of: $0.connect.signedParts, by: key))
+        }
     }
 
     private static func serverContext(in folder: URL) async throws -> NIOSSLContext {
@@ -65,8 +94,10 @@ struct GatewaySocketFixture: Sendable {
                     "MSS_HEALTH_PORT": "1", "MSS_AMQP_USER": "gateway", "MSS_GATEWAY_ID": "test",
                     "MSS_GATEWAY_CERTIFICATE_FILE": "none",
                     "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
+                    "MSS_MASTER_KEYS": masterKeys,
                 ]), logger: logger, health: HealthState())
         let control = ControlConnection(context)
+        let sealed = try signedKey()
         control.directory.take(
             .with {
                 $0.version = 1
@@ -74,7 +105,13 @@ struct GatewaySocketFixture: Sendable {
                     .with {
                         $0.instanceID = "w_app"
                         $0.enabled = true
-                    }
+                    },
+                    .with {
+                        $0.instanceID = "w_signed"
+                        $0.enabled = true
+                        $0.requiresSignature = true
+                        $0.keys = [sealed.bus]
+                    },
                 ]
             })
         var limits = SessionLimits()
