@@ -28,6 +28,12 @@ struct RevocationStoreTests {
             // Later than the server's clock by far: it stepped back since. The age is not below 0.
             try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at + interval '1 hour'")
             #expect(try await age([1]) == 0)
+            try await revoke("u", [1])
+            try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at - interval '1 hour'")
+            #expect(try await age([1]).map { $0 < 60_000 } == true, "revoked again, it kept the later time")
+            try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at - interval '32 days'")
+            try await revoke("u", [1])
+            #expect(try await age([1]).map { $0 < 60_000 } == true, "revoked again, it took the later time")
             try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at - interval '32 days'")
             try await revoke("u", [])
             #expect(try await age([2]).map { $0 < 60_000 } == true)

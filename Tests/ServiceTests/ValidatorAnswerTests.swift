@@ -46,6 +46,8 @@ struct ValidatorAnswerTests {
         (#"{"success":true,"resultCode":200,"result":{"valid":true}}"#, .unknown),
         (#"{"success":true,"result":[{"valid":true}]}"#, .unknown),
         (#"{"success":true,"result":"valid"}"#, .unknown),
+        (#"{"response":"none","success":true,"result":{"valid":true}}"#, .unknown),
+        (#"{"response":[],"success":true,"result":{"valid":true}}"#, .unknown),
         (#"{"response":"{\"success\":true,\"result\":{\"valid\":true}}"}"#, .unknown),
         // Unknown: two readers could take it for two things.
         (#"{"success":true,"result":{"valid":false,"valid":true}}"#, .unknown),
@@ -56,6 +58,7 @@ struct ValidatorAnswerTests {
         (#"{"success":true,"result":{"valid":True}}"#, .unknown),
         (#"{"success":true,"result":{"valid":true,"sid":"\ud800"}}"#, .unknown),
         (#"{"success":true,"n":01,"result":{"valid":true}}"#, .unknown),
+        ("{\"success\":true,\"result\":{\"valid\":true,\"more\":\"a\nb\"}}", .unknown),
     ]
 
     @Test("V3: every form of answer is judged as the rule says", arguments: answers)

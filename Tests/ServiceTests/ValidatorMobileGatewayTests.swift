@@ -1,6 +1,7 @@
 import Credentials
 import Crypto
 import Foundation
+import ServiceKit
 import SyncModel
 import Synchronization
 import TestSupport
@@ -99,7 +100,25 @@ struct ValidatorMobileGatewayTests {
             ])
     }
 
-    @Test("SEC12: a signed call carries its signature, each with a nonce of its own, and an unsigned one none")
+    /// Whether a question has the signature of itself: of its first line, its body, its time and its nonce.
+    private static func isSigned(_ question: String, by secret: String) throws -> Bool {
+        let end = try #require(question.range(of: "\r\n\r\n"))
+        let lines = question[..<end.lowerBound].components(separatedBy: "\r\n")
+        let fields = Dictionary(
+            lines.dropFirst().map { $0.components(separatedBy: ": ") }.map { ($0[0], $0.dropFirst().joined()) }
+        ) { $0 + $1 }
+        let line = lines[0].components(separatedBy: " ")
+        let values = RequestSignature.headerNames.map { fields[$0] ?? "" }
+        let milliseconds = try #require(Int64(values[1]))
+        let signature = RequestSignature(
+            method: line[0], target: line[1], body: Data(question[end.upperBound...].utf8), timestamp: values[1],
+            nonce: values[2], keyID: values[0])
+        let code = try #require(HexText.bytes(of: values[3]))
+        return signature.isValid(code, with: SymmetricKey(data: Data(secret.utf8)))
+            && abs(milliseconds - WallTime.now.milliseconds) < 300_000
+    }
+
+    @Test("SEC12: a signed call carries its own signature, each with a nonce of its own, and an unsigned one none")
     func signedCall() async throws {
         var nonces: Set<Substring> = []
         for secret in ["secret", "secret", nil] {
@@ -110,7 +129,7 @@ struct ValidatorMobileGatewayTests {
                     allowed: ["http://127.0.0.1:\(tenant.port)"].compactMap { AllowedCallout($0) },
                     allowsLoopback: true))
             let outcome = await endpoint.check(
-                "http://127.0.0.1:\(tenant.port)/check", instanceID: InstanceID("i"), userID: UserID("u"),
+                "http://127.0.0.1:\(tenant.port)/check?b=2&a=1", instanceID: InstanceID("i"), userID: UserID("u"),
                 sessionID: "s1", signer: secret.map(Self.signer))
             #expect(outcome == .valid)
             endpoint.close()
@@ -119,6 +138,7 @@ struct ValidatorMobileGatewayTests {
             #expect((nonce != nil) == (secret != nil))
             #expect(question.contains("X-MSS-Signature: ") == (secret != nil))
             if let nonce { nonces.insert(nonce) }
+            if let secret { #expect(try Self.isSigned(question, by: secret)) }
         }
         #expect(nonces.count == 2)
     }
