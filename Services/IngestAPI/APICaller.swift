@@ -6,4 +6,13 @@ struct APICaller: Hashable, Sendable {
     /// Empty: no key.
     var keyID: String
     var limits: KeyLimits
+
+    /// What is counted for together; the limits may change meanwhile.
+    struct Account: Hashable, Sendable {
+        let instanceID: InstanceID
+        let keyID: String
+    }
+
+    /// What its calls and pushes count for.
+    var account: Account { Account(instanceID: instanceID, keyID: keyID) }
 }

@@ -24,11 +24,6 @@ actor PushQuotas {
     /// Pushes paid for, and of which day; nil for a caller without a limit.
     typealias Grant = (caller: APICaller, resetsAt: WallTime)?
 
-    private struct Account: Hashable {
-        let instanceID: InstanceID
-        let keyID: String
-    }
-
     /// A caller's pushes of one day, as this process knows them.
     private struct Pot {
         var pushesPerDay: Int
@@ -36,8 +31,14 @@ actor PushQuotas {
         var left = 0
         /// What the store had left when it was last asked.
         var remaining: Int
+        /// Names the store's day; what this process's clock says it is does not matter.
         var resetsAt: WallTime
+        /// When the day is over, by this process's own steady clock; nil: nothing is known of any day.
+        var endsAt: ContinuousClock.Instant?
         var isTaking = false
+        /// The store may have given out what never came here; nothing is taken in advance then, or each such taking
+        /// costs the day more than the pushes it was for.
+        var isUnanswered = false
         /// Told whether the store answered.
         var waiting: [CheckedContinuation<Bool, Never>] = []
     }
@@ -53,10 +54,18 @@ actor PushQuotas {
 
     private let take: Take
     private let now: @Sendable () -> WallTime
-    private var pots: [Account: Pot] = [:]
+    private let instant: @Sendable () -> ContinuousClock.Instant
+    private var pots: [APICaller.Account: Pot] = [:]
 
-    init(now: @escaping @Sendable () -> WallTime, take: @escaping Take) {
+    /// - Parameters:
+    ///   - now: tells a caller of whose day nothing is known when it ends.
+    ///   - instant: by which a day that the store has told of ends.
+    init(
+        now: @escaping @Sendable () -> WallTime, instant: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        take: @escaping Take
+    ) {
         self.now = now
+        self.instant = instant
         self.take = take
     }
 
@@ -85,7 +94,7 @@ actor PushQuotas {
     /// Takes back what was paid for pushes that were not stored; the store's day must be the same.
     func giveBack(_ count: Int, of grant: Grant) {
         guard count > 0, let grant else { return }
-        let account = Account(instanceID: grant.caller.instanceID, keyID: grant.caller.keyID)
+        let account = grant.caller.account
         if pots[account]?.resetsAt == grant.resetsAt { pots[account]?.left += count }
     }
 
@@ -96,26 +105,29 @@ actor PushQuotas {
     }
 
     private func spend(_ count: Int, of caller: APICaller, _ pushesPerDay: Int) async -> Outcome {
-        let account = Account(instanceID: caller.instanceID, keyID: caller.keyID)
-        while true {
+        while !Task.isCancelled {
             var pot = pot(of: caller, pushesPerDay)
             if pot.left >= count {
                 pot.left -= count
-                pots[account] = pot
+                pots[caller.account] = pot
                 return .granted((caller, pot.resetsAt))
             }
             if pot.isTaking {
-                let isAnswered = await withCheckedContinuation { pots[account, default: pot].waiting.append($0) }
+                let isAnswered = await withCheckedContinuation {
+                    pots[caller.account, default: pot].waiting.append($0)
+                }
                 if isAnswered { continue }
                 return .refused(Self.storeAway)
             }
             guard pot.remaining > 0 else { return .refused(usedUp(pot)) }
             pot.isTaking = true
-            pots[account] = pot
-            let part = max(count - pot.left, min(Self.largestPart, pot.remaining / Self.partOfRest))
-            let reply = await taken(part, caller, pushesPerDay)
-            guard settle(account, reply) else { return .refused(Self.storeAway) }
+            pots[caller.account] = pot
+            let missing = count - pot.left
+            let inAdvance = pot.isUnanswered ? 0 : min(Self.largestPart, pot.remaining / Self.partOfRest)
+            let reply = await taken(max(missing, inAdvance), caller, pushesPerDay)
+            if let outcome = settle(reply, count, of: caller) { return outcome }
         }
+        return .refused(Self.storeAway)
     }
 
     private func taken(_ part: Int, _ caller: APICaller, _ pushesPerDay: Int) async -> Mss_Bus_V1_QuotaReply? {
@@ -131,43 +143,57 @@ actor PushQuotas {
         }
     }
 
-    /// Puts what the store gave into the pot and wakes who waits for it; false when the store gave no answer.
-    private func settle(_ account: Account, _ reply: Mss_Bus_V1_QuotaReply?) -> Bool {
-        guard var pot = pots[account] else { return false }
+    /// Puts what the store gave into the pot, pays for the pushes that it was asked for, and wakes who waits for it.
+    ///
+    /// The pushes are paid straight from the reply: whatever a clock says of its day, one taking answers a call.
+    ///
+    /// - Returns: nil when the day changed meanwhile and what was taken is too little for them.
+    private func settle(_ reply: Mss_Bus_V1_QuotaReply?, _ count: Int, of caller: APICaller) -> Outcome? {
+        guard var pot = pots[caller.account] else { return .refused(Self.storeAway) }
+        var outcome: Outcome? = .refused(Self.storeAway)
         if let reply {
             let resetsAt = WallTime(milliseconds: reply.resetsAtMs)
             // What is left of another day does not count in this one.
             pot.left = (pot.resetsAt == resetsAt ? pot.left : 0) + Int(clamping: reply.granted)
             pot.remaining = Int(clamping: reply.remaining)
             pot.resetsAt = resetsAt
+            pot.endsAt = instant() + .milliseconds(reply.resetsInMs)
+            if pot.left >= count {
+                pot.left -= count
+                outcome = .granted((caller, resetsAt))
+            } else {
+                outcome = pot.remaining > 0 ? nil : .refused(usedUp(pot))
+            }
         }
+        pot.isUnanswered = reply == nil
         pot.isTaking = false
         let waiting = pot.waiting
         pot.waiting = []
-        pots[account] = pot
+        pots[caller.account] = pot
         for one in waiting { one.resume(returning: reply != nil) }
-        if pots.count > Self.maximumPots { pots = pots.filter { $0.value.isTaking || $0.value.resetsAt > now() } }
-        return reply != nil
+        if pots.count > Self.maximumPots { pots = pots.filter { $0.value.isTaking || !isOver($0.value) } }
+        return outcome
     }
 
     /// The pot as it is now: of a day that is over, or of another limit, nothing is known.
     private func pot(of caller: APICaller, _ pushesPerDay: Int) -> Pot {
         let fresh = Pot(pushesPerDay: pushesPerDay, remaining: pushesPerDay, resetsAt: WallTime(milliseconds: 0))
-        let account = Account(instanceID: caller.instanceID, keyID: caller.keyID)
-        guard var pot = pots[account] else { return fresh }
-        if pot.resetsAt <= now() || pot.pushesPerDay != pushesPerDay {
+        guard var pot = pots[caller.account] else { return fresh }
+        if isOver(pot) || pot.pushesPerDay != pushesPerDay {
             (pot.pushesPerDay, pot.left, pot.remaining) = (pushesPerDay, 0, pushesPerDay)
         }
         return pot
     }
 
+    private func isOver(_ pot: Pot) -> Bool { pot.endsAt.map { $0 <= instant() } ?? true }
+
     private func note(of pot: Pot) -> RateNote {
         let day: Int64 = 86_400_000
-        let time = now().milliseconds
-        let end = pot.resetsAt.milliseconds > time ? pot.resetsAt.milliseconds : (time / day + 1) * day
+        let untilMidnight = Duration.milliseconds(day - now().milliseconds % day)
+        let rest = isOver(pot) ? untilMidnight : pot.endsAt.map { instant().duration(to: $0) } ?? untilMidnight
         return RateNote(
             limit: pot.pushesPerDay, remaining: min(pot.pushesPerDay, pot.left + pot.remaining),
-            resetSeconds: Int((end - time + 999) / 1_000))
+            resetSeconds: Int((rest / .seconds(1)).rounded(.up)))
     }
 
     private func usedUp(_ pot: Pot) -> APIAnswer {

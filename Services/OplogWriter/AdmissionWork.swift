@@ -17,59 +17,78 @@ struct AdmissionWork: LaneWork {
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AdmissionCommands.elements(of: body) }
 
+    /// A command and where its answer goes.
+    private struct Order<Wish> {
+        let wish: Wish
+        let correlation: UInt64
+        let replyTo: String
+    }
+
+    /// Nonces first: a signed request waits for its own, while pushes of a day are mostly taken in advance.
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        let all = tasks.flatMap { task in task.commands.map { (command: $0, replyTo: task.replyTo) } }
-        var claims: [(claim: AdmissionStore.Claim, correlation: UInt64, replyTo: String)] = []
-        for (command, replyTo) in all {
-            switch command.body {
-            case .claimNonce(let request):
-                let claim = AdmissionStore.Claim(
-                    keyID: request.keyID, nonce: [UInt8](request.nonce), claim: [UInt8](request.claim),
-                    expiresAt: WallTime(milliseconds: request.expiresAtMs))
-                claims.append((claim, command.correlation, replyTo))
-            case .takeQuota(let request): take(request, command.correlation, replyTo, on: connection)
-            case nil:
-                let reply = Mss_Bus_V1_Reply.with {
-                    $0.correlation = command.correlation
-                    $0.failure.reason = "this build does not know the command"
+        var claims: [Order<AdmissionStore.Claim>] = []
+        var takings: [Order<AdmissionStore.QuotaWish>] = []
+        for task in tasks {
+            for command in task.commands {
+                switch command.body {
+                case .claimNonce(let request):
+                    let claim = AdmissionStore.Claim(
+                        keyID: request.keyID, nonce: [UInt8](request.nonce), claim: [UInt8](request.claim),
+                        expiresAt: WallTime(milliseconds: request.expiresAtMs))
+                    claims.append(Order(wish: claim, correlation: command.correlation, replyTo: task.replyTo))
+                case .takeQuota(let request):
+                    let wish = AdmissionStore.QuotaWish(
+                        instanceID: InstanceID(request.instanceID), keyID: request.keyID,
+                        pushes: Int(clamping: request.pushes), pushesPerDay: Int(clamping: request.pushesPerDay))
+                    takings.append(Order(wish: wish, correlation: command.correlation, replyTo: task.replyTo))
+                case nil: answer(command.correlation, task.replyTo) { $0.failure.reason = Self.unknownCommand }
                 }
-                bus.reply(reply, to: replyTo)
             }
         }
-        do throws(PostgresError) {
-            let fresh =
-                claims.isEmpty
-                ? [] : try connection.run(AdmissionStore.claim(claims.map(\.claim)), within: .seconds(1))
-            for (claim, isFresh) in zip(claims, fresh) {
-                let reply = Mss_Bus_V1_Reply.with {
-                    $0.correlation = claim.correlation
-                    $0.claim.fresh = isFresh
-                }
-                bus.reply(reply, to: claim.replyTo)
-            }
-        } catch {
-            for claim in claims { fail(claim.correlation, to: claim.replyTo, with: error) }
-        }
+        claim(claims, on: connection)
+        take(takings, on: connection)
         bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 
-    private func take(
-        _ request: Mss_Bus_V1_TakeQuota, _ correlation: UInt64, _ replyTo: String, on connection: PostgresConnection
-    ) {
-        let wish = AdmissionStore.QuotaWish(
-            instanceID: InstanceID(request.instanceID), keyID: request.keyID, pushes: Int(clamping: request.pushes),
-            pushesPerDay: Int(clamping: request.pushesPerDay))
+    private static let unknownCommand = "this build does not know the command"
+
+    private func claim(_ orders: [Order<AdmissionStore.Claim>], on connection: PostgresConnection) {
+        guard !orders.isEmpty else { return }
         do throws(PostgresError) {
-            guard let quota = try connection.run(AdmissionStore.take(wish), within: .seconds(1)) else { return }
-            let reply = Mss_Bus_V1_Reply.with {
-                $0.correlation = correlation
-                $0.quota.granted = UInt64(clamping: quota.granted)
-                $0.quota.remaining = UInt64(clamping: quota.remaining)
-                $0.quota.resetsAtMs = quota.resetsAt.milliseconds
+            let fresh = try connection.run(AdmissionStore.claim(orders.map(\.wish)), within: .seconds(1))
+            for (order, isFresh) in zip(orders, fresh) {
+                answer(order.correlation, order.replyTo) { $0.claim.fresh = isFresh }
             }
-            bus.reply(reply, to: replyTo)
         } catch {
-            fail(correlation, to: replyTo, with: error)
+            for order in orders { fail(order.correlation, to: order.replyTo, with: error) }
         }
+    }
+
+    private func take(_ orders: [Order<AdmissionStore.QuotaWish>], on connection: PostgresConnection) {
+        do throws(PostgresError) {
+            let all = try connection.run(orders.map { AdmissionStore.take($0.wish) }, within: .seconds(1))
+            for (order, result) in zip(orders, all) {
+                switch result {
+                case .success(let quota?):
+                    answer(order.correlation, order.replyTo) {
+                        $0.quota.granted = UInt64(clamping: quota.granted)
+                        $0.quota.remaining = UInt64(clamping: quota.remaining)
+                        $0.quota.resetsAtMs = quota.resetsAt.milliseconds
+                        $0.quota.resetsInMs = quota.resetsIn.wholeMilliseconds
+                    }
+                case .success(nil): answer(order.correlation, order.replyTo) { $0.failure.reason = "no row came" }
+                case .failure(let error): fail(order.correlation, to: order.replyTo, with: error)
+                }
+            }
+        } catch {
+            for order in orders { fail(order.correlation, to: order.replyTo, with: error) }
+        }
+    }
+
+    private func answer(_ correlation: UInt64, _ replyTo: String, _ fill: (inout Mss_Bus_V1_Reply) -> Void) {
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = correlation
+        fill(&reply)
+        bus.reply(reply, to: replyTo)
     }
 }

@@ -40,8 +40,10 @@ package enum AdmissionStore {
         package let granted: Int
         /// Left for everybody.
         package let remaining: Int
-        /// When the next day begins (UTC).
+        /// When the next day begins (UTC), by the database's clock.
         package let resetsAt: WallTime
+        /// How long that is from now; below zero when it has begun meanwhile.
+        package let resetsIn: Duration
     }
 
     /// Whether each claim has its nonce, in the order of the claims: of several for one nonce the first ever made has
@@ -81,7 +83,8 @@ package enum AdmissionStore {
             SET taken = greatest(q.taken, least(q.taken + $3, $4)),
                 granted = greatest(q.taken, least(q.taken + $3, $4)) - q.taken
             RETURNING granted, greatest($4 - taken, 0),
-                (extract(epoch FROM (day + 1)::timestamp AT TIME ZONE 'UTC') * 1000)::bigint
+                (extract(epoch FROM (day + 1)::timestamp AT TIME ZONE 'UTC') * 1000)::bigint,
+                ceil(extract(epoch FROM (day + 1)::timestamp AT TIME ZONE 'UTC' - clock_timestamp()) * 1000)::bigint
             """
         let parameters: [PostgresValue] = [
             .text(wish.instanceID.text), .text(wish.keyID), .int64(Int64(wish.pushes)),
@@ -91,7 +94,7 @@ package enum AdmissionStore {
             rows.first.map { row in
                 Quota(
                     granted: Int(row.int64(0)), remaining: Int(row.int64(1)),
-                    resetsAt: WallTime(milliseconds: row.int64(2)))
+                    resetsAt: WallTime(milliseconds: row.int64(2)), resetsIn: .milliseconds(row.int64(3)))
             }
         }
     }

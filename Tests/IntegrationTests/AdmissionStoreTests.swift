@@ -76,6 +76,7 @@ struct AdmissionStoreTests {
                     try await database.run(AdmissionStore.take(Self.wish(pushes, of: day, key: key))))
                 #expect(quota.resetsAt > WallTime(milliseconds: 1_700_000_000_000))
                 #expect(quota.resetsAt.milliseconds % 86_400_000 == 0)
+                #expect(quota.resetsIn > .zero && quota.resetsIn <= .seconds(86_400))
                 return [quota.granted, quota.remaining]
             }
             #expect(try await take(4, of: 10) == [4, 6])

@@ -90,11 +90,13 @@ extension PushQuotas {
     /// Over a store that gives this.
     static func stub(
         now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
+        instant: (@Sendable () -> ContinuousClock.Instant)? = nil,
         _ take: @escaping @Sendable (Mss_Bus_V1_TakeQuota) -> Result<Mss_Bus_V1_QuotaReply, BusError> = { _ in
             .failure(BusError(.unanswered, "no store"))
         }
     ) -> PushQuotas {
-        PushQuotas(now: now) { fill throws(BusError) in
+        let start = ContinuousClock.now
+        return PushQuotas(now: now, instant: instant ?? { start }) { fill throws(BusError) in
             var wish = Mss_Bus_V1_TakeQuota()
             fill(&wish)
             return try take(wish).get()

@@ -102,15 +102,20 @@ struct IngestRateTests {
     private final class Day: Sendable {
         private let state = Mutex<(left: Int, asked: [Int], isAway: Bool)>((0, [], false))
         static let end: Int64 = 1_700_006_400_000
+        private let endsInMilliseconds: Int64
 
-        init(_ pushes: Int) { state.withLock { $0.left = pushes } }
+        init(_ pushes: Int, endsInMilliseconds: Int64 = 6_400_000) {
+            self.endsInMilliseconds = endsInMilliseconds
+            state.withLock { $0.left = pushes }
+        }
 
         var asked: [Int] { state.withLock { $0.asked } }
         func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
 
         @Sendable func take(_ wish: Mss_Bus_V1_TakeQuota) -> Result<Mss_Bus_V1_QuotaReply, BusError> {
             state.withLock { state in
-                guard !state.isAway else { return .failure(BusError(.unanswered, "away")) }
+                // Who asks without end is to fail, not to hang.
+                guard !state.isAway, state.asked.count < 1_000 else { return .failure(BusError(.unanswered, "away")) }
                 state.asked.append(Int(wish.pushes))
                 let granted = min(state.left, Int(wish.pushes))
                 state.left -= granted
@@ -120,6 +125,7 @@ struct IngestRateTests {
                         $0.granted = UInt64(granted)
                         $0.remaining = UInt64(left)
                         $0.resetsAtMs = Self.end
+                        $0.resetsInMs = endsInMilliseconds
                     })
             }
         }
@@ -171,6 +177,47 @@ struct IngestRateTests {
 
     private struct Failed: Error {}
 
+    @Test("H9: the day ends by the store's clock; an ingest that is ahead of it or behind takes once for many pushes")
+    func otherClocks() async {
+        for difference: Int64 in [-86_400_000, -120_000, 120_000, 86_400_000] {
+            let day = Day(1_000)
+            let quotas = PushQuotas.stub(now: { WallTime(milliseconds: Day.end + difference) }, day.take)
+            for _ in 0..<15 { #expect(isGranted(await quotas.spend(1, of: Self.caller(perDay: 1_000)))) }
+            #expect(day.asked == [15], "\(difference) ms after midnight")
+        }
+    }
+
+    @Test("H9: what the store has given is spent, also when its day is over as the answer comes", arguments: [0, -5])
+    func midnight(milliseconds: Int64) async {
+        let day = Day(1_000, endsInMilliseconds: milliseconds)
+        let quotas = PushQuotas.stub(day.take)
+        for _ in 0..<3 { #expect(isGranted(await quotas.spend(1, of: Self.caller(perDay: 1_000)))) }
+        #expect(day.asked.count == 3)
+    }
+
+    @Test("H9: takings that are not answered cost the day no more than the pushes that they were for")
+    func unanswered() async {
+        let asked = Mutex<[UInt64]>([])
+        let quotas = PushQuotas.stub({ wish in
+            let count = asked.withLock { asked in
+                asked.append(wish.pushes)
+                return asked.count
+            }
+            guard count > 3 else { return .failure(BusError(.unanswered, "lost")) }
+            return .success(
+                .with {
+                    $0.granted = wish.pushes
+                    $0.remaining = 640
+                    $0.resetsAtMs = Day.end
+                    $0.resetsInMs = 1_000
+                })
+        })
+        for isAnswered in [false, false, false, true, true] {
+            #expect(isGranted(await quotas.spend(2, of: Self.caller(perDay: 6_400))) == isAnswered)
+        }
+        #expect(asked.withLock { $0 } == [100, 2, 2, 2, 10])
+    }
+
     @Test("Without the store's word no push is made, however many wait for it; then they are")
     func away() async {
         let day = Day(1_000)
@@ -196,13 +243,19 @@ struct IngestRateTests {
         let time = Mutex<Int64>(1_700_000_000_000)
         let asked = Mutex<[Int]>([])
         let now: @Sendable () -> WallTime = { WallTime(milliseconds: time.withLock { $0 }) }
-        let quotas = PushQuotas.stub(now: now) { wish in
+        let start = ContinuousClock.now
+        let instant: @Sendable () -> ContinuousClock.Instant = {
+            start + .milliseconds(time.withLock { $0 } - 1_700_000_000_000)
+        }
+        let quotas = PushQuotas.stub(now: now, instant: instant) { wish in
             asked.withLock { $0.append(Int(wish.pushesPerDay)) }
-            let end = (time.withLock { $0 } / 86_400_000 + 1) * 86_400_000
+            let now = time.withLock { $0 }
+            let end = (now / 86_400_000 + 1) * 86_400_000
             return .success(
                 .with {
                     $0.granted = min(wish.pushes, wish.pushesPerDay)
                     $0.resetsAtMs = end
+                    $0.resetsInMs = end - now
                 })
         }
         #expect(isGranted(await quotas.spend(2, of: Self.caller(perDay: 2))))

@@ -69,6 +69,15 @@ extension BusSamples {
         },
     ]
 
+    static let dayEnds: [Mss_Bus_V1_Reply] = [
+        .with {
+            $0.correlation = 2
+            $0.quota.granted = 5
+            $0.quota.resetsAtMs = 1_700_006_400_000
+            $0.quota.resetsInMs = 6_400_000
+        }
+    ]
+
     static let admissionReplies: [Mss_Bus_V1_Reply] = [
         .with {
             $0.correlation = 1

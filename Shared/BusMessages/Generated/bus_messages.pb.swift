@@ -2166,8 +2166,11 @@ package nonisolated struct Mss_Bus_V1_QuotaReply: Sendable {
   /// Those left in the day, for every process together.
   package var remaining: UInt64 = 0
 
-  /// When the next day begins (UTC).
+  /// When the next day begins (UTC), by the store's clock: it names the day.
   package var resetsAtMs: Int64 = 0
+
+  /// How long that is from now, for whoever has another clock.
+  package var resetsInMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -6801,7 +6804,7 @@ nonisolated extension Mss_Bus_V1_TakeQuota: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Bus_V1_QuotaReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".QuotaReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}granted\0\u{1}remaining\0\u{3}resets_at_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}granted\0\u{1}remaining\0\u{3}resets_at_ms\0\u{3}resets_in_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6812,6 +6815,7 @@ nonisolated extension Mss_Bus_V1_QuotaReply: SwiftProtobuf.Message, SwiftProtobu
       case 1: try { try decoder.decodeSingularUInt64Field(value: &self.granted) }()
       case 2: try { try decoder.decodeSingularUInt64Field(value: &self.remaining) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.resetsAtMs) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.resetsInMs) }()
       default: break
       }
     }
@@ -6827,6 +6831,9 @@ nonisolated extension Mss_Bus_V1_QuotaReply: SwiftProtobuf.Message, SwiftProtobu
     if self.resetsAtMs != 0 {
       try visitor.visitSingularInt64Field(value: self.resetsAtMs, fieldNumber: 3)
     }
+    if self.resetsInMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.resetsInMs, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6834,6 +6841,7 @@ nonisolated extension Mss_Bus_V1_QuotaReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.granted != rhs.granted {return false}
     if lhs.remaining != rhs.remaining {return false}
     if lhs.resetsAtMs != rhs.resetsAtMs {return false}
+    if lhs.resetsInMs != rhs.resetsInMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
