@@ -12,24 +12,19 @@ final class CallRates: Sendable {
         let note: RateNote
     }
 
-    private struct Account: Hashable {
-        let instanceID: InstanceID
-        let keyID: String
-    }
-
     /// Callers that are remembered; those who have all their calls again are forgotten first.
     static let maximumAccounts = 10_000
 
     private static let second = Duration.seconds(1)
 
     /// When each caller has all its calls again.
-    private let fullAt = Mutex<[Account: ContinuousClock.Instant]>([:])
+    private let fullAt = Mutex<[APICaller.Account: ContinuousClock.Instant]>([:])
 
     /// Counts a call; nil when the caller has no such limit.
     func take(_ caller: APICaller, now: ContinuousClock.Instant = .now) -> Verdict? {
         guard let limit = caller.limits.requestsPerSecond else { return nil }
-        let account = Account(instanceID: caller.instanceID, keyID: caller.keyID)
-        let share = Duration.nanoseconds(1_000_000_000 / Int64(limit))
+        let account = caller.account
+        let share = Self.share(limit)
         return fullAt.withLock { fullAt in
             let full = max(fullAt[account] ?? now, now)
             let isAllowed = now.duration(to: full) + share <= Self.second
@@ -39,10 +34,27 @@ final class CallRates: Sendable {
             }
             fullAt[account] = next
             let used = now.duration(to: next)
-            let note = RateNote(
-                limit: limit, remaining: max(0, Int((Self.second - used) / share)), resetSeconds: Self.seconds(used))
-            return Verdict(waitSeconds: isAllowed ? nil : Self.seconds(used + share - Self.second), note: note)
+            return Verdict(
+                waitSeconds: isAllowed ? nil : Self.seconds(used + share - Self.second), note: Self.note(limit, used))
         }
+    }
+
+    /// Takes a counted call back that was not the caller's own; nil when the caller has no such limit.
+    func giveBack(_ caller: APICaller, now: ContinuousClock.Instant = .now) -> RateNote? {
+        guard let limit = caller.limits.requestsPerSecond else { return nil }
+        return fullAt.withLock { fullAt in
+            let full = max((fullAt[caller.account] ?? now) - Self.share(limit), now)
+            fullAt[caller.account] = full
+            return Self.note(limit, now.duration(to: full))
+        }
+    }
+
+    /// What a call costs of the second.
+    private static func share(_ limit: Int) -> Duration { .nanoseconds(1_000_000_000 / Int64(limit)) }
+
+    private static func note(_ limit: Int, _ used: Duration) -> RateNote {
+        RateNote(
+            limit: limit, remaining: max(0, Int((second - used) / share(limit))), resetSeconds: seconds(used))
     }
 
     private static func seconds(_ duration: Duration) -> Int { Int((duration / second).rounded(.up)) }

@@ -52,6 +52,12 @@ struct RequestAdmission: Sendable {
     func headers(of head: HTTPRequest, _ query: RequestQuery) throws(HeadRefusal) -> SignatureHeaders? {
         guard directory.isCurrent else { throw HeadRefusal(answer: Self.notCurrent) }
         if let headers = try SignatureHeaders(head.headerFields) { return headers }
+        _ = try unsignedInstance(query)
+        return nil
+    }
+
+    /// The instance that a call without signature is for, where that is allowed; nil: it names none.
+    private func unsignedInstance(_ query: RequestQuery) throws(HeadRefusal) -> Instance? {
         let instance = query["instanceId"].flatMap { directory.instance(InstanceID($0)) }
         guard instance?.requiresSignature != true else {
             throw HeadRefusal(
@@ -60,7 +66,7 @@ struct RequestAdmission: Sendable {
                     "This instance takes signed calls only; send X-MSS-Key, -Timestamp, -Nonce and -Signature as"
                         + " /openapi.json says."))
         }
-        return nil
+        return instance
     }
 
     /// Lets the call in, or says why not. What is checked first tells least: only who holds the secret learns more
@@ -68,9 +74,10 @@ struct RequestAdmission: Sendable {
     func admit(
         _ head: HTTPRequest, _ headers: SignatureHeaders?, _ query: RequestQuery, body: [UInt8]
     ) async throws(HeadRefusal) -> Admitted {
+        // A body takes its time: what holds now decides, not what held when the head came.
+        guard directory.isCurrent else { throw HeadRefusal(answer: Self.notCurrent) }
         guard let headers else {
-            let instance = query["instanceId"].flatMap { directory.instance(InstanceID($0)) }
-            let caller = instance.map { APICaller(instanceID: $0.id, keyID: "", limits: $0.limits) }
+            let caller = try unsignedInstance(query).map { APICaller(instanceID: $0.id, keyID: "", limits: $0.limits) }
             return Admitted(caller: caller, rate: try count(caller))
         }
         let caller = try signer(of: head, headers, body)
@@ -80,14 +87,14 @@ struct RequestAdmission: Sendable {
                 "X-MSS-Timestamp is more than \(RequestSignature.skew.components.seconds) s from this service's time,"
                     + " \(now().milliseconds); set your clock and sign anew.")
         }
-        guard query["instanceId"] == caller.instanceID.text else {
+        guard query["instanceId"].map({ InstanceID($0) }) == caller.instanceID else {
             logger.warning(
                 "A key was used for another instance",
                 metadata: ["key": "\(headers.keyID)", "instance": "\(caller.instanceID)"])
             throw Self.denied(.forbidden, "The key is of another instance than instanceId; use a key of this one.")
         }
         let rate = try count(caller)
-        try await use(headers, rate)
+        try await use(headers, of: caller, rate)
         return Admitted(caller: caller, rate: rate)
     }
 
@@ -121,14 +128,17 @@ struct RequestAdmission: Sendable {
         throw HeadRefusal(answer: answer)
     }
 
-    /// Uses the nonce. It is kept until no process takes the timestamp any more, however wrong its clock may be.
-    private func use(_ headers: SignatureHeaders, _ rate: RateNote?) async throws(HeadRefusal) {
-        var answer: APIAnswer
+    /// Uses the nonce. The store keeps it as long as any clock that is right within `RequestSignature.skew` takes its
+    /// timestamp, and afterwards refuses it whoever asks, however wrong that one's clock may be.
+    private func use(
+        _ headers: SignatureHeaders, of caller: APICaller, _ rate: RateNote?
+    ) async throws(HeadRefusal) {
+        var (answer, rate) = (Self.replay, rate)
         do throws(BusError) {
             let expiresAt = headers.timestamp + RequestSignature.skew * 2
             if try await claim(headers.nonce, headers.keyID, expiresAt) { return }
-            answer = .denied(
-                .unauthorized, "REPLAY: this nonce was used before; sign every call anew, also a repeated one.")
+            // Whoever has seen a call can send it again; that must not use up what the key's owner may call.
+            rate = rates.giveBack(caller)
         } catch {
             answer = .unavailable("The store did not answer; nothing was attempted. Sign the call anew and repeat it.")
         }
@@ -140,6 +150,8 @@ struct RequestAdmission: Sendable {
         HeadRefusal(answer: .denied(status, detail))
     }
 
+    private static let replay = APIAnswer.denied(
+        .unauthorized, "REPLAY: this nonce was used before; sign every call anew, also a repeated one.")
     private static let notCurrent = APIAnswer.unavailable(
         "The service is starting, or cannot find out who may call; repeat the call.")
 }

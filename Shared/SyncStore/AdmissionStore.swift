@@ -47,7 +47,7 @@ package enum AdmissionStore {
     }
 
     /// Whether each claim has its nonce, in the order of the claims: of several for one nonce the first ever made has
-    /// it, also when it is made again.
+    /// it, also when it is made again. Nobody has one that has ended, because its row may be gone already.
     ///
     /// Rows are written in the order of their keys, so that two of these never wait for each other; the update that
     /// changes nothing gives back the claim that was there before.
@@ -63,7 +63,8 @@ package enum AdmissionStore {
                 FROM given ORDER BY key_id COLLATE "C", nonce, number
                 ON CONFLICT (key_id, nonce) DO UPDATE SET claim = r.claim
                 RETURNING key_id, nonce, claim)
-            SELECT h.claim = g.claim FROM given g JOIN held h ON h.key_id = g.key_id AND h.nonce = g.nonce
+            SELECT h.claim = g.claim AND to_timestamp(g.expires_at_ms / 1000.0) > clock_timestamp()
+            FROM given g JOIN held h ON h.key_id = g.key_id AND h.nonce = g.nonce
             ORDER BY g.number
             """
         let parameters: [PostgresValue] = [

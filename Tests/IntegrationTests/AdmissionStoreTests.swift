@@ -27,6 +27,19 @@ struct AdmissionStoreTests {
         }
     }
 
+    @Test("SEC6: a nonce whose time is over is nobody's, whatever clock the one who asks has")
+    func over() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            for _ in 0..<2 {
+                let late = Self.claim(1, expiresAt: 1_700_000_000_000)
+                let answers = try await database.run(AdmissionStore.claim([late, Self.claim(1, nonce: 2)]))
+                #expect(answers == [false, true])
+                try await database.run(AdmissionStore.removeEndedNonces(limit: 10))
+            }
+        }
+    }
+
     @Test("SEC6: of racing claims for the same nonces, in any order, exactly one has each")
     func race() async throws {
         try await TestDatabase.with(connections: 4) { databases in

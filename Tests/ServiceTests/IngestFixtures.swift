@@ -107,7 +107,7 @@ extension PushQuotas {
 extension RequestAdmission {
     /// Where every nonce is new, at a fixed time.
     static func stub(
-        directory: StubDirectory = StubDirectory(), ring: KeyRing = .empty,
+        directory: any ConfigurationLookup = StubDirectory(), ring: KeyRing = .empty,
         now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
         claim: @escaping Claim = { _, _, _ in true }
     ) -> RequestAdmission {

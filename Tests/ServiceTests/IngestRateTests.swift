@@ -43,6 +43,20 @@ struct IngestRateTests {
         #expect(try take(slow, after: 1_000).waitSeconds == nil)
     }
 
+    @Test("A call given back may be made at once; no more come back than were made")
+    func ratesBack() throws {
+        let rates = CallRates()
+        let start = ContinuousClock.now
+        let caller = Self.caller(perSecond: 2)
+        for _ in 0..<2 { #expect(rates.take(caller, now: start)?.waitSeconds == nil) }
+        #expect(rates.giveBack(caller, now: start) == RateNote(limit: 2, remaining: 1, resetSeconds: 1))
+        #expect(rates.take(caller, now: start)?.waitSeconds == nil)
+        #expect(rates.take(caller, now: start)?.waitSeconds == 1)
+        for _ in 0..<9 { _ = rates.giveBack(caller, now: start) }
+        for wait in [nil, nil, 1] { #expect(rates.take(caller, now: start)?.waitSeconds == wait) }
+        #expect(rates.giveBack(Self.caller("k3"), now: start) == nil)
+    }
+
     @Test("Over many seconds a caller gets its rate, however its calls come", arguments: [1, 3, 7, 100, 1_000])
     func randomRates(limit: Int) {
         let seed = UInt64.random(in: .min ... .max)
