@@ -12,6 +12,7 @@ struct IngestResponder: HTTPResponder {
     let admission: RequestAdmission
     let intake: PushIntake
     let operations: OperationIntake
+    var bodies = BodyBudget()
     let health: HealthState
     let metrics: IngestMetrics
     let logger: Logger
@@ -42,7 +43,9 @@ struct IngestResponder: HTTPResponder {
             }
             let query = RequestQuery(request.head)
             let headers = try admission.headers(of: request.head, query)
-            let body = try await body(of: request, for: call)
+            var held = 0
+            defer { bodies.giveBack(held) }
+            let body = try await body(of: request, for: call, taking: &held)
             let admitted = try await admission.admit(request.head, headers, query, body: body)
             var answer = await answer(call, query, body, admitted.caller)
             if answer.rate == nil { answer.rate = admitted.rate }
@@ -83,19 +86,35 @@ struct IngestResponder: HTTPResponder {
     }
 
     /// The body, to its end.
-    private func body(of request: Request, for call: APICall) async throws(HeadRefusal) -> [UInt8] {
+    ///
+    /// - Parameter held: what it has taken of the budget, also when this throws.
+    private func body(
+        of request: Request, for call: APICall, taking held: inout Int
+    ) async throws(HeadRefusal) -> [UInt8] {
         var body: [UInt8] = []
         do {
             for try await part in request.body {
+                // As it arrives: who only says that much will come keeps nobody out.
+                guard bodies.take(part.readableBytes) else { throw HeadRefusal(answer: Self.full) }
+                held += part.readableBytes
                 body.append(contentsOf: part.readableBytesView)
                 if body.count > call.bodyBytes { break }
             }
+        } catch let error as HeadRefusal {
+            throw error
         } catch {
             // The guard has answered; a body in chunks that is cut may look whole and must not be served.
             throw HeadRefusal(answer: .refusal(.badRequest, "The body did not come to its end; repeat the call."))
         }
         guard body.count <= call.bodyBytes else { throw HeadRefusal(answer: RequestRules.bodyTooLong(of: call)) }
         return body
+    }
+
+    /// The rest of the body is not read.
+    private static var full: APIAnswer {
+        var answer = APIAnswer.unavailable("Too many bodies are being read here; repeat the call.")
+        answer.closesConnection = true
+        return answer
     }
 
     private func response(_ answer: APIAnswer, _ requestID: String) -> Response {

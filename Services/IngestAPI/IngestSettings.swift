@@ -23,6 +23,10 @@ enum IngestSettings {
     static let tlsInFront = SettingKey<String>.choice("MSS_INGEST_TLS_IN_FRONT", of: ["on", "off"], default: "off")
     /// Pushes that may wait for the store at one time; more are answered 503.
     static let inFlightMaximum = SettingKey<Int>.integer("MSS_INGEST_IN_FLIGHT_MAX", in: 1...1_000_000, default: 4_096)
+    /// Bytes of bodies in memory at one time, over all connections; above them calls are answered 503. No less than the
+    /// longest body.
+    static let bodyBytes = SettingKey<Int>.integer(
+        "MSS_INGEST_BODY_BYTES_MAX", in: APICall.batch.bodyBytes...1 << 40, default: BodyBudget.defaultBytes)
 
     /// Connections at one time; more wait until one ends.
     static let connections = SettingKey<Int>.integer(
@@ -35,7 +39,7 @@ enum IngestSettings {
     /// For the process's list.
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
-        tlsInFront.erased, inFlightMaximum.erased, connections.erased, sourceConnections.erased,
+        tlsInFront.erased, inFlightMaximum.erased, bodyBytes.erased, connections.erased, sourceConnections.erased,
         KeyRingSetting.ring.erased,
     ]
 

@@ -22,7 +22,8 @@ struct Main {
             let admission = RequestAdmission(
                 directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
             let responder = IngestResponder(
-                admission: admission, intake: intake, operations: operations, health: health, metrics: metrics,
+                admission: admission, intake: intake, operations: operations,
+                bodies: BodyBudget(maximum: settings[IngestSettings.bodyBytes]), health: health, metrics: metrics,
                 logger: context.logger)
             let certificates = try IngestSettings.files(settings).map { files in
                 try ServerCertificates(

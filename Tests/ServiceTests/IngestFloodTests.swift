@@ -39,6 +39,33 @@ struct IngestFloodTests {
         }
     }
 
+    @Test("SEC4: bodies of all connections together are bounded: 503 above it, until those before are answered")
+    func bodies() async throws {
+        var limits = ConnectionLimits()
+        limits.body = .seconds(120)
+        let push = Case.json + String(repeating: " ", count: 60_000 - Case.json.utf8.count)
+        let head = "POST \(Case.target) HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
+        let request = head + "Connection: close\r\nContent-Length: 60000\r\n\r\n" + push
+        try await IngestServerFixture.serve(limits: limits, bodies: BodyBudget(maximum: 100_000)) { port in
+            func answer() async throws -> IngestRawAnswer {
+                try #require(try await IngestServerFixture.exchange(port, request).first)
+            }
+            #expect(try await answer().status == 200)
+            // Who only says how much will come keeps nobody out; its bytes do.
+            let slow = try IngestRawConnection(port: port)
+            slow.send(head + "Connection: close\r\nContent-Length: 60000\r\n\r\n")
+            for _ in 0..<5 { #expect(try await answer().status == 200) }
+            slow.send(String(push.dropLast()))
+            try await eventually("a refusal", within: .seconds(10)) { try await answer().status == 503 }
+            let refused = try await answer()
+            #expect(refused.fields["retry-after"] != nil && refused.fields["connection"] == "close")
+            #expect(refused.refusalFlaw == nil)
+            slow.send(" ")
+            #expect(slow.readToEnd() && slow.answers.map(\.status) == [200])
+            for _ in 0..<5 { #expect(try await answer().status == 200) }
+        }
+    }
+
     @Test("SEC4: no compressed request is read: 415, whatever the encoding, and nothing is stored")
     func compressed() async throws {
         let submission = StubSubmission()

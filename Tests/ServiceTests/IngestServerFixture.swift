@@ -13,13 +13,14 @@ enum IngestServerFixture {
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
         certificates: ServerCertificates? = nil, quotas: PushQuotas = .stub(), admission: RequestAdmission? = nil,
+        bodies: BodyBudget = BodyBudget(),
         _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
             admission: admission ?? .stub(directory: directory),
             intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum, quotas: quotas),
-            operations: .stub(),
+            operations: .stub(), bodies: bodies,
             health: health, metrics: IngestMetrics(), logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(
