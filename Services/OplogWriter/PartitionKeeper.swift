@@ -32,21 +32,42 @@ actor PartitionKeeper: Service {
     }
 
     private func check() {
+        let isDue = lastMade.map { $0.duration(to: .now) >= .seconds(3_600) } ?? true
         do throws(PostgresError) {
-            if lastMade.map({ $0.duration(to: .now) < .seconds(3_600) }) ?? false {
-                // Far more than come in a second, and little enough for a statement that also asks whether all is well.
-                try connection.run(AdmissionStore.removeEndedNonces(limit: 10_000), within: .seconds(3))
-            } else {
+            if isDue {
                 try connection.run(OplogStore.ensurePartitions(weeksAhead: 3), within: .seconds(10))
-                try dropEnded()
-                try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(5))
-                try connection.run(RevocationStore.removeOld, within: .seconds(10))
                 lastMade = .now
+            } else {
+                _ = try connection.run(ControlStore.version, within: .seconds(3))
             }
             health.set("postgres", isReady: true)
         } catch {
             health.set("postgres", isReady: false)
             logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
+            return
+        }
+        // Far more than come in a second.
+        let limit = 10_000
+        tidy("nonces") { () throws(PostgresError) in
+            try connection.run(AdmissionStore.removeEndedNonces(limit: limit), within: .seconds(10))
+        }
+        tidy("revocations") { () throws(PostgresError) in
+            try connection.run(RevocationStore.removeOld(limit: limit), within: .seconds(10))
+        }
+        guard isDue else { return }
+        tidy("partitions") { () throws(PostgresError) in try dropEnded() }
+        tidy("quotas") { () throws(PostgresError) in
+            try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(10))
+        }
+    }
+
+    /// Removes what has ended. What cannot be removed now takes space and nothing else: the process goes on, and so does
+    /// the removing of everything else.
+    private func tidy(_ what: String, _ remove: () throws(PostgresError) -> Void) {
+        do throws(PostgresError) {
+            try remove()
+        } catch {
+            logger.warning("what has ended was not removed", metadata: ["what": "\(what)", "error": "\(error.message)"])
         }
     }
 

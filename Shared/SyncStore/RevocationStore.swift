@@ -31,10 +31,19 @@ package enum RevocationStore {
         }
     }
 
-    /// Removes those that are older than any verdict can be.
-    package static let removeOld = Query(
-        PostgresStatement(
-            "DELETE FROM session_revocation WHERE revoked_at < clock_timestamp() - make_interval(secs => $1)",
-            [.int64(Limits.longestVerdictLifetime.components.seconds + 86_400)])
-    ) { _ in }
+    /// Removes those that are older than any verdict can be, the oldest first.
+    ///
+    /// The age is asked twice: of one that is made again meanwhile only the outer condition is looked at anew.
+    ///
+    /// - Parameter limit: rows at the most, which bounds what one statement costs.
+    package static func removeOld(limit: Int) -> Query<Void> {
+        let isOld = "revoked_at < clock_timestamp() - make_interval(secs => $1)"
+        let sql = """
+            DELETE FROM session_revocation WHERE (instance_id, user_id, session_digest) IN (
+                SELECT instance_id, user_id, session_digest FROM session_revocation WHERE \(isOld)
+                ORDER BY revoked_at LIMIT $2) AND \(isOld)
+            """
+        let seconds = Limits.longestVerdictLifetime.components.seconds + 86_400
+        return Query(PostgresStatement(sql, [.int64(seconds), .int64(Int64(limit))])) { _ in }
+    }
 }

@@ -40,9 +40,52 @@ struct RevocationStoreTests {
             #expect(try await age([1]).map { $0 < 60_000 } == true, "the latest counts")
             try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at - interval '32 days'")
             try await revoke("v", [1])
-            try await database.run(RevocationStore.removeOld)
+            try await database.run(RevocationStore.removeOld(limit: 10))
             #expect(try await age([2]) == nil)
             #expect(try await age([1], "v") != nil)
+        }
+    }
+
+    private static let old = """
+        INSERT INTO session_revocation SELECT 'app', 'u', int4send(n), now() - interval '32 days' - n * interval '1 s'
+            FROM generate_series(1, 1000) n
+        """
+
+    @Test("H7: old revocations go the oldest first, no more at once than the limit, and are found without the others")
+    func removal() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.execute(Self.old)
+            try await database.run(RevocationStore.removeOld(limit: 300))
+            let left = "SELECT count(*)::text, (max(revoked_at) > now() - interval '32 days 2 s')::text "
+                + "FROM session_revocation"
+            #expect(try await database.rows(left, columns: 2) == [["700", "true"]])
+            try await database.executeAsWriter("SET enable_seqscan = off")
+            let removal = RevocationStore.removeOld(limit: 10).statement
+            let explain = PostgresStatement("EXPLAIN " + removal.sql, removal.parameters)
+            let plan = try await database.run([explain])[0].get().map { $0.text(0) }
+            #expect(plan.contains { $0.contains("session_revocation_by_time") })
+        }
+    }
+
+    @Test("H7: a revocation that is made again while old ones are removed stays")
+    func madeAgain() async throws {
+        try await TestDatabase.with(connections: 2) { databases in
+            let (database, other) = (databases[0], databases[1])
+            try await database.execute(Self.old)
+            try await database.execute(
+                "BEGIN; UPDATE session_revocation SET revoked_at = now() WHERE session_digest = int4send(7)")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await other.run(RevocationStore.removeOld(limit: 2_000)) }
+                try await eventually("the removal waits", within: .seconds(10)) {
+                    let waiting = "SELECT pid::text FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()"
+                    return try await !database.rows(waiting, columns: 1).isEmpty
+                }
+                try await database.execute("COMMIT")
+                try await group.waitForAll()
+            }
+            let left = "SELECT count(*)::text, min((session_digest = int4send(7))::int)::text FROM session_revocation"
+            #expect(try await database.rows(left, columns: 2) == [["1", "1"]])
         }
     }
 }

@@ -122,6 +122,7 @@ CREATE TABLE session_revocation (
     revoked_at timestamptz NOT NULL,
     PRIMARY KEY (instance_id, user_id, session_digest)
 );
+CREATE INDEX session_revocation_by_time ON session_revocation (revoked_at);
 
 -- Device ids that belong to a secret (reliability SEC9).
 CREATE TABLE device_secret (
