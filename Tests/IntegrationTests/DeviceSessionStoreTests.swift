@@ -186,12 +186,12 @@ struct DeviceSessionStoreTests {
                 let channel = Self.channel(bizType)
                 let present = try await database.run(DeviceSessionStore.presence(of: [Self.channel("other"), channel]))
                 #expect(present.filter { $0.ordinal == 0 }.map(\.isSuspended) == [false])
-                let traced = try await database.run(
+                let traced = try await database.runAsOperator(
                     TraceStore.receivers(of: channel, channelID: 0, oplogID: OplogID(.max), device: nil))
                 let everybody = ChannelAddress(
                     target: TargetAddress(instanceID: Self.app, kind: .globalUser, target: ""),
                     bizType: channel.bizType)
-                let crowds = try await database.run(TraceStore.crowds(of: everybody))
+                let crowds = try await database.runAsOperator(TraceStore.crowds(of: everybody))
                 let found = present.filter { $0.ordinal == 1 }.map(\.isSuspended)
                 #expect(found == traced.map { $0.presence?.isSuspended } && found == crowds.map(\.presence.isSuspended))
                 return found

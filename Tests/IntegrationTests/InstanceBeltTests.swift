@@ -68,6 +68,21 @@ struct InstanceBeltTests {
         }
     }
 
+    @Test("SEC10: a recall reaches the connection's own instance alone, whatever it is asked for")
+    func recall() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await Self.fill(database)
+            let recall = OplogStore.recall(Self.push("other").address, ThirdMessageID("m"))
+            for instance in ["", "app"] {
+                #expect(try await database.runAsOperator(recall, of: InstanceID(instance)) == nil)
+            }
+            let recalled = "SELECT oplog_id::text FROM oplog WHERE recalled_at IS NOT NULL"
+            #expect(try await database.rows(recalled, columns: 1).isEmpty)
+            #expect(try await database.runAsOperator(recall, of: InstanceID("other")) != nil)
+        }
+    }
+
     @Test("SEC10: the belt costs the writer nothing: its statements are planned as without") func plans() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]

@@ -218,7 +218,7 @@ struct OplogStoreTests {
                 .channelID
             let recall = OplogStore.recall(Self.address("u"), ThirdMessageID("b"))
             let answers = try await withThrowingTaskGroup(of: OplogStore.Recalled?.self) { group in
-                for database in databases { group.addTask { try await database.run(recall) } }
+                for database in databases { group.addTask { try await database.runAsOperator(recall) } }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(answers.allSatisfy { $0?.oplogID == OplogID(2) && $0?.tombstone.id == OplogID(4) })
@@ -233,9 +233,10 @@ struct OplogStoreTests {
             #expect(tombstones.map(\.id.value) == [4])
             let again = try await database.append([Self.push("u", "b"), Self.push("u", "d")])
             #expect(again.map(\.oplogID.value) == [2, 5] && again.map(\.isDuplicate) == [true, false])
-            let unknown = try await database.run(OplogStore.recall(Self.address("u"), ThirdMessageID("never")))
+            let unknown = try await database.runAsOperator(
+                OplogStore.recall(Self.address("u"), ThirdMessageID("never")))
             #expect(unknown == nil)
-            let found = try await database.run(
+            let found = try await database.runAsOperator(
                 TraceStore.find(
                     TraceStore.Name(
                         instanceID: InstanceID("app"), bizType: BizType("B"), target: "u",

@@ -32,12 +32,12 @@ enum TierRightsMatrix {
         "oplog_WEEK": [],
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
-        "recall_oplog": ["EXECUTE", "", "EXECUTE"],
+        "recall_oplog": ["", "", "EXECUTE"],
         "ensure_oplog_partitions": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
         "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "SELECT"],
-        "reread": ["SELECT INSERT UPDATE(done_at)", "", "SELECT INSERT"],
+        "reread": ["SELECT UPDATE(done_at)", "", "SELECT INSERT"],
         "reread_reread_id_seq": [],
         "gateway": ["SELECT", "", "SELECT"],
         "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "SELECT"],
@@ -51,7 +51,7 @@ enum TierRightsMatrix {
         "statistics_oplog": [],
         "statistics_stored": [],
         "statistics_delivery": ["SELECT", "", "SELECT"],
-        "statistics_discarded": ["SELECT", "", "SELECT"],
+        "statistics_discarded": ["", "", "SELECT"],
         "statistics_day": [],
         "fold_statistics": ["", "EXECUTE"],
     ]

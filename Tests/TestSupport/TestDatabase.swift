@@ -2,7 +2,7 @@ import ConnectionThread
 import Foundation
 import Logging
 package import PostgreSQL
-import SyncModel
+package import SyncModel
 package import SyncStore
 
 /// Connections to a database of the test server, on one thread: that of the owner to look and to arrange, and those of
@@ -97,6 +97,17 @@ package actor TestDatabase {
     /// As the oplog writer.
     package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try writer.run(query, within: .seconds(10))
+    }
+
+    /// As the oplog writer's lanes for operations, which work for one instance at a time.
+    package func runAsOperator<Output>(
+        _ query: Query<Output>, of instanceID: InstanceID = InstanceID("app")
+    ) throws(PostgresError) -> Output {
+        try writer.execute(script: "SET ROLE mss_operator", within: .seconds(5))
+        try writer.run(SyncDatabase.bind(to: instanceID), within: .seconds(5))
+        let result = Result { () throws(PostgresError) in try writer.run(query, within: .seconds(10)) }
+        try writer.execute(script: "SET ROLE mss_writer", within: .seconds(5))
+        return try result.get()
     }
 
     /// As the oplog writer.

@@ -313,7 +313,8 @@ BEGIN
 END $$;
 
 -- Recalls an oplog: its payload is gone, and a tombstone that names it follows in the channel (spec H7). No row: there
--- is no such oplog. Recalling again changes nothing and answers as before.
+-- is no such oplog. Recalling again changes nothing and answers as before. Only the connection's own instance is looked
+-- at: the second belt below does not bind the owner, with whose rights this runs.
 CREATE FUNCTION recall_oplog(
     in_instance text, in_kind smallint, in_target text, in_biz_type text, in_third_message_id text, in_hash bigint
 ) RETURNS TABLE (
@@ -329,6 +330,7 @@ DECLARE
 BEGIN
     SELECT * INTO found_channel FROM channel c
     WHERE c.instance_id = in_instance AND c.kind = in_kind AND c.target = in_target AND c.biz_type = in_biz_type
+        AND in_instance = current_setting('mss.instance', true)
     FOR UPDATE;
     IF NOT FOUND THEN RETURN; END IF;
     SELECT o.* INTO original FROM oplog o
@@ -532,7 +534,7 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics;
-GRANT EXECUTE ON FUNCTION append_oplogs, recall_oplog, renew_lease, register_session, ensure_oplog_partitions,
+GRANT EXECUTE ON FUNCTION append_oplogs, renew_lease, register_session, ensure_oplog_partitions,
     drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
@@ -542,7 +544,7 @@ GRANT UPDATE (version) ON control_version TO mss_writer;
 GRANT INSERT ON control_record TO mss_writer;
 GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
 GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
-GRANT INSERT, UPDATE (done_at) ON reread TO mss_writer;
+GRANT UPDATE (done_at) ON reread TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (sealed_secret), DELETE ON app_key TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (claim), DELETE ON request_nonce TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (taken, granted), DELETE ON push_quota TO mss_writer;

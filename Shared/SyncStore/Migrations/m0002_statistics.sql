@@ -192,5 +192,6 @@ END $$;
 -- ---- rights of the tiers, and the second belt (see m0001_oplog) ----------------------------------------------------
 
 GRANT EXECUTE ON FUNCTION fold_statistics TO mss_statistics;
-GRANT SELECT ON statistics_delivery, statistics_discarded TO mss_writer, mss_operator;
+GRANT SELECT ON statistics_delivery TO mss_writer, mss_operator;
+GRANT SELECT ON statistics_discarded TO mss_operator;
 SELECT belt(t) FROM unnest('{statistics_channel,statistics_day}'::regclass[]) t;
