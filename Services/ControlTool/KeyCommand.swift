@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusMessages
+import Credentials
 import Foundation
 import SwiftProtobuf
 import SyncModel
@@ -60,9 +61,10 @@ struct KeyCommand: AsyncParsableCommand {
                 $0.purpose = purpose.model.bus
                 $0.secret = given
                 $0.limits = limits.bus
+                $0.keyID = "k" + HexText.of(RandomBytes.make(8))
             }
             try await ControlClient.with { client in
-                // Not repeated: each one makes a key. The secret is shown before anything else can go wrong.
+                // Not repeated: only the first answer has the secret. It is shown before anything else can go wrong.
                 try await client.change(
                     "create key", decidesCallers: request.purpose == .backend, isRepeatable: false,
                     { $0.createKey = request }

@@ -26,7 +26,10 @@ extension ControlWork {
         }
         if let fault = KeyLimits(bus: request.limits).fault { return .with { $0.control.refusal = fault } }
         let instanceID = InstanceID(request.instanceID)
-        let keyID = "k" + HexText.of(RandomBytes.make(8))
+        let keyID = request.keyID
+        guard Self.isKeyID(keyID) else {
+            return .with { $0.control.refusal = "a key's id is k and 16 hex digits; use the mssctl of this version" }
+        }
         let secret = request.secret.isEmpty ? RandomBytes.make(Self.secretBytes) : [UInt8](request.secret)
         let address = KeyAddress(instanceID: instanceID, keyID: keyID, purpose: purpose)
         guard let sealed = ring.seal(secret, of: address) else {
@@ -37,10 +40,25 @@ extension ControlWork {
             createdAt: WallTime(milliseconds: 0))
         let refusal = "there is no such instance, or it has \(Limits.liveKeys) keys of this purpose; revoke one first"
         var reply = try make(KeyStore.create(key, of: instanceID, by: actor), on: connection, unless: refusal)
-        guard reply.control.refusal.isEmpty else { return reply }
+        guard reply.control.refusal.isEmpty else {
+            let isMade = try connection.run(KeyStore.all, within: .seconds(5)).contains {
+                $0.instanceID == instanceID && $0.key.id == keyID
+            }
+            // The command came twice. Whoever can name a key is not shown its secret for that.
+            if isMade {
+                reply.control.refusal = "key \(keyID) was made, but its secret was lost on the way; revoke it and "
+                    + "create another"
+            }
+            return reply
+        }
         reply.control.keyID = keyID
         reply.control.secret = Data(secret)
         return reply
+    }
+
+    private static func isKeyID(_ text: String) -> Bool {
+        guard text.utf8.count == 17, let bytes = HexText.bytes(of: text.dropFirst()) else { return false }
+        return text == "k" + HexText.of(bytes)
     }
 
     /// Seals every secret that is under an older master key with the newest one.

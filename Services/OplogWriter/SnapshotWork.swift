@@ -34,13 +34,13 @@ struct SnapshotWork: LaneWork {
         let version = try connection.run(ControlStore.version, within: .seconds(5))
         guard version != known else { return .with { $0.snapshot.version = version } }
         let instances = try connection.run(ControlStore.instances, within: .seconds(5))
-        let keys = try connection.run(KeyStore.all, within: .seconds(5))
+        let keys = Dictionary(grouping: try connection.run(KeyStore.all, within: .seconds(5)), by: \.instanceID)
         let configurations = try connection.run(ControlStore.configurations, within: .seconds(5))
         return .with {
             $0.snapshot.version = version
             $0.snapshot.instances = instances.map { instance in
                 var instance = instance
-                instance.keys = keys.filter { $0.instanceID == instance.id }.map(\.key)
+                instance.keys = keys[instance.id, default: []].map(\.key)
                 return instance.bus
             }
             $0.snapshot.configurations = configurations.map(\.bus)

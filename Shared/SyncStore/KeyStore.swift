@@ -28,13 +28,14 @@ package enum KeyStore {
         }
     }
 
-    /// Adds a key; nil when the instance does not exist or has two live ones of the purpose (spec H9).
+    /// Adds a key; nil when the instance does not exist or has two live ones of the purpose (spec H9), and when the
+    /// key is there already.
     package static func create(_ key: AppKey, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
         let sql = """
             INSERT INTO app_key (instance_id, key_id, purpose, sealed_secret, requests_per_second, pushes_per_day)
             SELECT $3, $6, $7, $8, nullif($9, 0), nullif($10, 0) FROM instance n
-            WHERE n.instance_id = $3 AND (
-                SELECT count(*) FROM app_key k WHERE k.instance_id = $3 AND k.purpose = $7) < $11
+            WHERE n.instance_id = $3 AND count_keys(n.instance_id, $7) < $11
+            ON CONFLICT (key_id) DO NOTHING
             """
         return ControlStore.change(
             sql, "create key", by: actor, instanceID, detail: "\(key.id) \(key.purpose)",

@@ -16,6 +16,7 @@ enum TierRightsMatrix {
         "instance": ["SELECT INSERT UPDATE", "", "SELECT"],
         "sync_configuration": ["SELECT INSERT UPDATE DELETE", "", "SELECT"],
         "control_record": ["INSERT"],
+        "count_keys": ["EXECUTE"],
         "app_key": ["SELECT INSERT UPDATE(sealed_secret) DELETE"],
         // What all processes must count together.
         "request_nonce": ["SELECT INSERT UPDATE(claim) DELETE"],

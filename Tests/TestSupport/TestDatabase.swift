@@ -110,6 +110,11 @@ package actor TestDatabase {
         return try result.get()
     }
 
+    /// Works on the oplog writer's connection.
+    package func asWriter<Output: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Output) throws -> Output {
+        try body(writer)
+    }
+
     /// As the oplog writer.
     package func run(
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)

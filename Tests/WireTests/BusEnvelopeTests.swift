@@ -52,6 +52,7 @@ struct BusEnvelopeTests {
         Kind("revocations", Mss_Bus_V1_OperationCommands.self, BusSamples.revocations),
         Kind("revoked sessions", Mss_Bus_V1_SessionCommands.self, BusSamples.digests),
         Kind("endings", Mss_Bus_V1_GatewayNotices.self, BusSamples.endings),
+        Kind("key ids", Mss_Bus_V1_ControlCommands.self, BusSamples.keyIDs),
         Kind("day ends", Mss_Bus_V1_Replies.self, BusSamples.dayEnds),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
     ]

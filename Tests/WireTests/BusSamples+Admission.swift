@@ -69,6 +69,14 @@ extension BusSamples {
         },
     ]
 
+    static let keyIDs: [Mss_Bus_V1_ControlCommand] = [
+        .with {
+            $0.correlation = 1
+            $0.createKey.instanceID = "demo_app"
+            $0.createKey.keyID = "k1"
+        }
+    ]
+
     static let dayEnds: [Mss_Bus_V1_Reply] = [
         .with {
             $0.correlation = 2

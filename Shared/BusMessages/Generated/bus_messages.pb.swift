@@ -1305,6 +1305,9 @@ package nonisolated struct Mss_Bus_V1_CreateKey: Sendable {
   /// Clears the value of `limits`. Subsequent reads from it will return its default value.
   package mutating func clearLimits() {self._limits = nil}
 
+  /// Chosen by who asks: k and 16 hex digits of its own, so that the command is known when it comes twice.
+  package var keyID: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4981,7 +4984,7 @@ nonisolated extension Mss_Bus_V1_AwaitVersion: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_CreateKey: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CreateKey"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}purpose\0\u{1}secret\0\u{1}limits\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}purpose\0\u{1}secret\0\u{1}limits\0\u{3}key_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4993,6 +4996,7 @@ nonisolated extension Mss_Bus_V1_CreateKey: SwiftProtobuf.Message, SwiftProtobuf
       case 2: try { try decoder.decodeSingularEnumField(value: &self.purpose) }()
       case 3: try { try decoder.decodeSingularBytesField(value: &self.secret) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
       default: break
       }
     }
@@ -5015,6 +5019,9 @@ nonisolated extension Mss_Bus_V1_CreateKey: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._limits {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if !self.keyID.isEmpty {
+      try visitor.visitSingularStringField(value: self.keyID, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5023,6 +5030,7 @@ nonisolated extension Mss_Bus_V1_CreateKey: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.purpose != rhs.purpose {return false}
     if lhs.secret != rhs.secret {return false}
     if lhs._limits != rhs._limits {return false}
+    if lhs.keyID != rhs.keyID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -94,6 +94,15 @@ CREATE TABLE app_key (
 );
 CREATE INDEX app_key_by_instance ON app_key (instance_id);
 
+-- How many live keys of a purpose an instance has. It holds the instance until the transaction ends: of two that each
+-- want to add the last one, the second counts after the first has committed.
+CREATE FUNCTION count_keys(in_instance text, in_purpose smallint) RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM FROM instance n WHERE n.instance_id = in_instance FOR NO KEY UPDATE;
+    RETURN (SELECT count(*) FROM app_key k WHERE k.instance_id = in_instance AND k.purpose = in_purpose);
+END $$;
+
 -- Nonces of signed requests, until their timestamps are refused anyway: good once per key (spec H9).
 CREATE TABLE request_nonce (
     key_id text COLLATE "C" NOT NULL,
@@ -534,7 +543,7 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics;
-GRANT EXECUTE ON FUNCTION append_oplogs, renew_lease, register_session, ensure_oplog_partitions,
+GRANT EXECUTE ON FUNCTION append_oplogs, count_keys, renew_lease, register_session, ensure_oplog_partitions,
     drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
