@@ -3,9 +3,9 @@ package import Crypto
 /// The signature of a device's Connect by a key of its app (DeviceProtocol.md, Signed connects; spec H9).
 package enum ConnectSignature {
     /// How far a device's clock may be from the gateway's, in either direction.
-    package static let tolerance = Duration.seconds(300)
+    package static let tolerance = RequestSignature.skew
     /// Bytes of a nonce.
-    package static let nonceBytes = 16...32
+    package static let nonceBytes = RequestSignature.nonceBytes
     /// Names what is signed, so that no signature of another kind of message is one of a Connect.
     private static let label = "mss-connect-1"
 
@@ -21,13 +21,8 @@ package enum ConnectSignature {
         HMAC<SHA256>.isValidAuthenticationCode(mac, authenticating: text(of: parts), using: key)
     }
 
-    /// Each part with its length before it, so that no two connects read alike (reliability SEC10).
+    /// What is signed: the label and the parts.
     package static func text(of parts: [[UInt8]]) -> [UInt8] {
-        var text: [UInt8] = []
-        for part in [Array(label.utf8)] + parts {
-            withUnsafeBytes(of: UInt32(part.count).bigEndian) { text.append(contentsOf: $0) }
-            text.append(contentsOf: part)
-        }
-        return text
+        LengthPrefixed.bytes(of: [Array(label.utf8)] + parts)
     }
 }

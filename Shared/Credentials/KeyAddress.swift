@@ -13,13 +13,8 @@ package struct KeyAddress: Hashable, Sendable {
         self.purpose = purpose
     }
 
-    /// Each part with its length before it, so that no two addresses read alike (reliability SEC10).
+    /// What the seal is bound to.
     var bytes: [UInt8] {
-        var bytes: [UInt8] = []
-        for part in [instanceID.text, keyID, String(purpose.rawValue)] {
-            withUnsafeBytes(of: UInt32(part.utf8.count).bigEndian) { bytes.append(contentsOf: $0) }
-            bytes.append(contentsOf: part.utf8)
-        }
-        return bytes
+        LengthPrefixed.bytes(of: [instanceID.text, keyID, String(purpose.rawValue)].map { Array($0.utf8) })
     }
 }
