@@ -90,11 +90,12 @@ actor FactConsumer: Service {
     }
 
     private func read(_ delivery: AMQPDelivery) -> Facts? {
-        guard let facts = Mss_Bus_V1_Facts.elements(of: delivery.body) else {
-            reject(delivery, because: "it is no list of facts")
+        do throws(RejectedBody) {
+            return Facts(delivery: delivery, facts: try StatisticsFold.facts(of: delivery.body))
+        } catch {
+            reject(delivery, because: error.reason)
             return nil
         }
-        return Facts(delivery: delivery, facts: facts)
     }
 
     /// Folds a group, as often as it takes, and settles it after its commit; back to the broker it goes only when the
@@ -166,9 +167,10 @@ actor FactConsumer: Service {
 
 extension PostgresError {
     /// Whether the values themselves were refused, so that asking again cannot help: SQLSTATE classes 22 (data
-    /// exception) and 23 (integrity constraint violation).
-    fileprivate var blamesTheData: Bool {
+    /// exception), 23 (integrity constraint violation) and 54 (program limit exceeded, such as a text that is too long
+    /// for an index).
+    var blamesTheData: Bool {
         guard case .server(let sqlState) = code else { return false }
-        return sqlState.hasPrefix("22") || sqlState.hasPrefix("23")
+        return ["22", "23", "54"].contains(String(sqlState.prefix(2)))
     }
 }

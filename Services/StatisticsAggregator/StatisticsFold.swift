@@ -5,11 +5,28 @@ import SyncStore
 
 /// Gathers facts off the bus into one batch for the database; pure.
 struct StatisticsFold {
+    /// Moments of which a fact may speak, in milliseconds since 1970: up to the end of the year 9999. What is beyond is
+    /// no clock's, and neither calendar nor arithmetic holds there.
+    private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
+
     private(set) var batch = StatisticsBatch()
     /// The newest moment of which a fact spoke; nil: none yet.
     private(set) var newest: WallTime?
     /// Facts of a kind that this build does not know, from a newer neighbour.
     private(set) var unknownFacts = 0
+
+    /// The facts of a body.
+    ///
+    /// - Throws: why nothing of it can be folded, now or later.
+    static func facts(of body: [UInt8]) throws(RejectedBody) -> [Mss_Bus_V1_Fact] {
+        guard let facts = Mss_Bus_V1_Facts.elements(of: body) else {
+            throw RejectedBody(reason: "it is no list of facts")
+        }
+        guard facts.allSatisfy({ times.contains($0.atMs) }) else {
+            throw RejectedBody(reason: "a fact is of an impossible time")
+        }
+        return facts
+    }
 
     /// Adds one fact.
     mutating func add(_ fact: Mss_Bus_V1_Fact) {

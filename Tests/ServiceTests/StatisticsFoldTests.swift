@@ -1,4 +1,5 @@
 import BusMessages
+import PostgreSQL
 import SyncModel
 import SyncStore
 import Testing
@@ -123,5 +124,26 @@ struct StatisticsFoldTests {
         pauses.reset()
         let again = pauses.next(random: 0)
         #expect(again == .milliseconds(50))
+    }
+
+    @Test(
+        "a body with a fact of an impossible time is set aside, whatever else it says",
+        arguments: [Int64.min, -1, .max])
+    func impossibleTimes(at: Int64) throws {
+        let fact = fact(at) { $0.handedOut.deviceID = "d" }
+        #expect(throws: RejectedBody.self) { try StatisticsFold.facts(of: Mss_Bus_V1_Facts.body(facts + [fact])) }
+        #expect(try StatisticsFold.facts(of: Mss_Bus_V1_Facts.body(facts)) == facts)
+    }
+
+    @Test(
+        "what the database refuses for what it says is set aside; all else waits",
+        arguments: [
+            ("22021", true), ("23514", true), ("54000", true), ("40001", false), ("53300", false), ("57P01", false),
+            ("42501", false),
+        ])
+    func blame(sqlState: String, isBlamed: Bool) {
+        let error = PostgresError(code: .server(sqlState: sqlState), message: "", mayRetry: false)
+        #expect(error.blamesTheData == isBlamed)
+        #expect(!PostgresError(code: .unavailable, message: "", mayRetry: true).blamesTheData)
     }
 }
