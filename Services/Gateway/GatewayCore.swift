@@ -4,6 +4,7 @@ import Credentials
 import DeviceProtocol
 import Foundation
 import Logging
+import Metrics
 import NIOCore
 import ServiceKit
 import SwiftProtobuf
@@ -22,6 +23,7 @@ final class GatewayCore: Sendable {
     private let directory: ControlDirectory
     private let keys: OpenedKeys
     private let tails: GlobalTails
+    private let refusedNotices = Counter(label: "mss_gateway_notices_refused")
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
 
@@ -120,11 +122,17 @@ final class GatewayCore: Sendable {
     /// Bodies of notices from oplog writers, on the bus thread.
     func received(_ deliveries: [AMQPDelivery]) {
         for delivery in deliveries {
-            guard let notices = Mss_Bus_V1_GatewayNotices.elements(of: delivery.body) else {
+            guard let notices = delivery.notices else {
                 logger.error("a notice could not be read")
                 continue
             }
-            for notice in notices { received(notice, replyTo: delivery.replyTo) }
+            if notices.refused > 0 {
+                refusedNotices.increment(by: notices.refused)
+                logger.error(
+                    "notices came from who may not send them",
+                    metadata: ["exchange": "\(delivery.exchange)", "count": "\(notices.refused)"])
+            }
+            for notice in notices.taken { received(notice, replyTo: delivery.replyTo) }
         }
     }
 

@@ -143,9 +143,6 @@ final class AMQPConnection {
             arguments.add("x-max-length", Int64(maxLength))
             arguments.add("x-overflow", "reject-publish")
         }
-        if let limit = queue.messageTTL { arguments.add("x-message-ttl", limit.milliseconds) }
-        if let exchange = queue.deadLetterExchange { arguments.add("x-dead-letter-exchange", exchange) }
-        if let key = queue.deadLetterRoutingKey { arguments.add("x-dead-letter-routing-key", key) }
         arguments.withTable { table in
             _ = withBytes(queue.name, "") { name, _ in
                 amqp_queue_declare(
@@ -259,8 +256,8 @@ final class AMQPConnection {
         let hasReplyTo = properties._flags & UInt32(AMQP_BASIC_REPLY_TO_FLAG) != 0
         let delivery = AMQPDelivery(
             body: body, isRedelivered: envelope.redelivered != 0,
-            replyTo: hasReplyTo ? String(properties.reply_to) : nil, receivedAt: .now, generation: generation,
-            deliveryTag: envelope.delivery_tag)
+            replyTo: hasReplyTo ? String(properties.reply_to) : nil, receivedAt: .now,
+            exchange: String(envelope.exchange), generation: generation, deliveryTag: envelope.delivery_tag)
         return .delivery(consumer: Int(tag) ?? 0, delivery)
     }
 

@@ -6,6 +6,8 @@ package struct AMQPDelivery: Sendable {
     package let replyTo: String?
     /// When it was read off the socket.
     package let receivedAt: ContinuousClock.Instant
+    /// The exchange that it was published to, by the broker's word; empty: straight to the queue.
+    package let exchange: String
     let generation: UInt64
     let deliveryTag: UInt64
 }

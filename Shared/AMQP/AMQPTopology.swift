@@ -38,22 +38,13 @@ package struct AMQPQueue: Sendable {
     package var autoDelete: Bool
     /// Messages that may wait; the broker refuses more (overflow reject-publish).
     package var maxLength: Int?
-    package var messageTTL: Duration?
-    package var deadLetterExchange: String?
-    package var deadLetterRoutingKey: String?
 
-    package init(
-        name: String, durable: Bool, exclusive: Bool, autoDelete: Bool, maxLength: Int?, messageTTL: Duration?,
-        deadLetterExchange: String?, deadLetterRoutingKey: String?
-    ) {
+    package init(name: String, durable: Bool, exclusive: Bool, autoDelete: Bool, maxLength: Int?) {
         self.name = name
         self.durable = durable
         self.exclusive = exclusive
         self.autoDelete = autoDelete
         self.maxLength = maxLength
-        self.messageTTL = messageTTL
-        self.deadLetterExchange = deadLetterExchange
-        self.deadLetterRoutingKey = deadLetterRoutingKey
     }
 }
 

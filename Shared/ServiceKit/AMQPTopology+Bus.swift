@@ -35,8 +35,7 @@ extension AMQPTopology {
         AMQPTopology(
             queues: [
                 AMQPQueue(
-                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil, messageTTL: nil,
-                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
+                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil)
             ], bindings: [AMQPBinding(queue: queue, exchange: exchange, routingKey: routingKey)])
     }
 
@@ -50,8 +49,7 @@ extension AMQPTopology {
 extension AMQPQueue {
     fileprivate static func commands(_ queue: CommandQueue) -> AMQPQueue {
         AMQPQueue(
-            name: queue.rawValue, durable: false, exclusive: false, autoDelete: false, maxLength: queue.maxBodies,
-            messageTTL: nil, deadLetterExchange: nil, deadLetterRoutingKey: nil)
+            name: queue.rawValue, durable: false, exclusive: false, autoDelete: false, maxLength: queue.maxBodies)
     }
 }
 

@@ -2,6 +2,7 @@ package import AMQP
 package import BusMessages
 import Foundation
 package import Logging
+import Metrics
 import ServiceLifecycle
 import SwiftProtobuf
 import Synchronization
@@ -27,6 +28,21 @@ package final class MessageBus: Service, Sendable {
         answers: AnswerExchange? = nil, logger: Logger
     ) {
         let ledger = ledger
+        let misplaced = Counter(label: "mss_bus_answers_refused")
+        let complete: @Sendable ([[UInt8]], AnswerExchange?) -> Void = { bodies, exchange in
+            for body in bodies {
+                guard let replies = Mss_Bus_V1_Replies.elements(of: body) else {
+                    logger.error("a reply could not be read")
+                    continue
+                }
+                let refused = replies.count { !Self.complete($0, by: exchange, in: ledger) }
+                guard refused > 0 else { continue }
+                misplaced.increment(by: refused)
+                logger.error(
+                    "answers came from who was not asked",
+                    metadata: ["exchange": "\(exchange?.rawValue ?? "")", "count": "\(refused)"])
+            }
+        }
         var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
         var consumptions = consumptions
         let processID = UUID().uuidString
@@ -34,7 +50,7 @@ package final class MessageBus: Service, Sendable {
             topology = topology.adding(.answers(answers, processID: processID))
             consumptions.append(
                 AMQPConsumption(queue: answers.queue(processID: processID), prefetch: nil) { deliveries in
-                    Self.complete(deliveries.map(\.body), in: ledger, logger: logger)
+                    complete(deliveries.map(\.body), answers)
                 })
         }
         answerKey = answers == nil ? nil : processID
@@ -49,7 +65,7 @@ package final class MessageBus: Service, Sendable {
                     ledger.failAll(BusError(.unanswered, "the broker's connection fell"))
                     listeners.tell(isConnected: false)
                 },
-                onReplies: { bodies in Self.complete(bodies, in: ledger, logger: logger) },
+                onReplies: { complete($0, nil) },
                 onReturned: { route, _ in
                     logger.warning("no queue took a message", metadata: ["exchange": "\(route.exchange)"])
                 }), logger: logger)
@@ -88,7 +104,7 @@ package final class MessageBus: Service, Sendable {
         completion: @escaping RequestLedger.Completion
     ) {
         let timeout = timeout ?? queue.timeout
-        let correlation = ledger.open(deadline: .now + timeout, completion)
+        let correlation = ledger.open(deadline: .now + timeout, answeredBy: queue.answers, completion)
         do throws(AMQPError) {
             try client.send(E.body([build(correlation)]), on: route(to: queue))
         } catch {
@@ -116,7 +132,9 @@ package final class MessageBus: Service, Sendable {
         await withCheckedContinuation { continuation in
             let replies = ReplyCollection(count: count) { continuation.resume(returning: $0) }
             let deadline = ContinuousClock.now + queue.timeout
-            let numbers = (0..<count).map { index in ledger.open(deadline: deadline) { replies.add($0, at: index) } }
+            let numbers = (0..<count).map { index in
+                ledger.open(deadline: deadline, answeredBy: queue.answers) { replies.add($0, at: index) }
+            }
             do throws(AMQPError) {
                 try client.send(
                     E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue))
@@ -152,7 +170,7 @@ package final class MessageBus: Service, Sendable {
         gateway: String, timeout: Duration, _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
         completion: @escaping RequestLedger.Completion
     ) {
-        let correlation = ledger.open(deadline: .now + timeout, completion)
+        let correlation = ledger.open(deadline: .now + timeout, answeredBy: .taken, completion)
         do throws(AMQPError) {
             let body = Mss_Bus_V1_GatewayNotices.body([build(correlation)])
             try client.send(body, on: .notices(gateway, replyTo: answerKey))
@@ -196,21 +214,14 @@ package final class MessageBus: Service, Sendable {
         }
     }
 
-    private static func complete(_ bodies: [[UInt8]], in ledger: RequestLedger, logger: Logger) {
-        for body in bodies {
-            guard let replies = Mss_Bus_V1_Replies.elements(of: body) else {
-                logger.error("a reply could not be read")
-                continue
-            }
-            for reply in replies {
-                if case .failure(let failure)? = reply.body {
-                    let error = BusError(.failed(notAttempted: failure.notAttempted), failure.reason)
-                    ledger.close(reply.correlation, with: .failure(error))
-                } else {
-                    ledger.close(reply.correlation, with: .success(reply))
-                }
-            }
+    private static func complete(
+        _ reply: Mss_Bus_V1_Reply, by exchange: AnswerExchange?, in ledger: RequestLedger
+    ) -> Bool {
+        guard case .failure(let failure)? = reply.body else {
+            return ledger.answer(reply.correlation, by: exchange, with: .success(reply))
         }
+        let error = BusError(.failed(notAttempted: failure.notAttempted), failure.reason)
+        return ledger.answer(reply.correlation, by: exchange, with: .failure(error))
     }
 }
 

@@ -8,6 +8,7 @@ package final class RequestLedger: Sendable {
 
     private struct Pending {
         let deadline: ContinuousClock.Instant
+        let exchange: AnswerExchange?
         let complete: Completion
     }
 
@@ -21,15 +22,36 @@ package final class RequestLedger: Sendable {
     package init() {}
 
     /// Books a request and gives its correlation.
-    package func open(deadline: ContinuousClock.Instant, _ complete: @escaping Completion) -> UInt64 {
+    ///
+    /// - Parameter exchange: by which its answer comes; nil: straight back.
+    package func open(
+        deadline: ContinuousClock.Instant, answeredBy exchange: AnswerExchange? = nil, _ complete: @escaping Completion
+    ) -> UInt64 {
         state.withLock { state in
             defer { state.nextCorrelation += 1 }
-            state.pending[state.nextCorrelation] = Pending(deadline: deadline, complete: complete)
+            state.pending[state.nextCorrelation] = Pending(
+                deadline: deadline, exchange: exchange, complete: complete)
             return state.nextCorrelation
         }
     }
 
-    /// Ends one request; a second answer, or one that comes too late, is dropped.
+    /// Ends one request by its answer; a second answer, or one that comes too late, is dropped.
+    ///
+    /// - Parameter exchange: by which the answer came; nil: straight back.
+    /// - Returns: false when the request was put to somebody else, who answers by another exchange: it waits on.
+    package func answer(
+        _ correlation: UInt64, by exchange: AnswerExchange?, with result: Result<Mss_Bus_V1_Reply, BusError>
+    ) -> Bool {
+        let (request, isOurs) = state.withLock { state -> (Pending?, Bool) in
+            guard let request = state.pending[correlation] else { return (nil, true) }
+            guard request.exchange == exchange else { return (nil, false) }
+            return (state.pending.removeValue(forKey: correlation), true)
+        }
+        request?.complete(result)
+        return isOurs
+    }
+
+    /// Ends one request that could not be sent.
     package func close(_ correlation: UInt64, with result: Result<Mss_Bus_V1_Reply, BusError>) {
         state.withLock { $0.pending.removeValue(forKey: correlation) }?.complete(result)
     }

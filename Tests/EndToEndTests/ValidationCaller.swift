@@ -50,8 +50,7 @@ final class ValidationCaller: Sendable {
         let topology = AMQPTopology(
             queues: [
                 AMQPQueue(
-                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil, messageTTL: nil,
-                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
+                    name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: nil)
             ],
             bindings: [AMQPBinding(queue: queue, exchange: AnswerExchange.verdicts.rawValue, routingKey: name)])
         client = AMQPClient(

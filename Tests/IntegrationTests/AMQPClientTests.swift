@@ -41,6 +41,17 @@ struct AMQPClientTests {
         }
     }
 
+    @Test("SEC10: a delivery says by which exchange it came") func exchanges() async throws {
+        let broker = TestBroker(queue, behind: "amq.direct")
+        try await broker.serving { client in
+            var route = broker.route
+            try client.send([65], on: route)
+            route.exchange = "amq.direct"
+            try client.send([66], on: route)
+            try await eventually("both", within: .seconds(5)) { broker.exchanges == ["", "amq.direct"] }
+        }
+    }
+
     @Test("what is not settled is delivered again to the next consumer, and says so") func redelivers() async throws {
         let first = TestBroker(queue, settlement: nil)
         try await first.serving(drainLimit: .milliseconds(50)) { client in

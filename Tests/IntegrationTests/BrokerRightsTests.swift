@@ -97,7 +97,6 @@ struct BrokerRightsTests {
 
     private static func queue(_ name: String) -> AMQPQueue {
         AMQPQueue(
-            name: name, durable: false, exclusive: false, autoDelete: false, maxLength: nil, messageTTL: nil,
-            deadLetterExchange: nil, deadLetterRoutingKey: nil)
+            name: name, durable: false, exclusive: false, autoDelete: false, maxLength: nil)
     }
 }

@@ -18,12 +18,16 @@ final class TestBroker: Sendable {
 
     private let queue: String
     private let settlement: AMQPSettlement?
+    private let exchange: String?
     private let state = Mutex(State())
 
-    /// - Parameter settlement: nil: deliveries are kept and never settled.
-    init(_ queue: String, settlement: AMQPSettlement? = .accepted) {
+    /// - Parameters:
+    ///   - settlement: nil: deliveries are kept and never settled.
+    ///   - exchange: one that leads to the queue too, by its name.
+    init(_ queue: String, settlement: AMQPSettlement? = .accepted, behind exchange: String? = nil) {
         self.queue = queue
         self.settlement = settlement
+        self.exchange = exchange
     }
 
     static func route(to queue: String) -> AMQPRoute {
@@ -33,6 +37,7 @@ final class TestBroker: Sendable {
 
     var route: AMQPRoute { Self.route(to: queue) }
     var received: [String] { state.withLock { $0.deliveries.map { String(decoding: $0.body, as: UTF8.self) } } }
+    var exchanges: [String] { state.withLock { $0.deliveries.map(\.exchange) } }
     var redelivered: [String] {
         state.withLock { $0.deliveries.filter(\.isRedelivered).map { String(decoding: $0.body, as: UTF8.self) } }
     }
@@ -58,11 +63,11 @@ final class TestBroker: Sendable {
         (configuration.waitingBytesMax, configuration.drainLimit) = (waitingBytesMax, drainLimit)
         let client = AMQPClient(
             configuration: configuration,
-            topology: AMQPTopology(queues: [
-                AMQPQueue(
-                    name: queue, durable: true, exclusive: false, autoDelete: false, maxLength: nil, messageTTL: nil,
-                    deadLetterExchange: nil, deadLetterRoutingKey: nil)
-            ]),
+            topology: AMQPTopology(
+                queues: [
+                    AMQPQueue(name: queue, durable: true, exclusive: false, autoDelete: false, maxLength: nil)
+                ],
+                bindings: exchange.map { [AMQPBinding(queue: queue, exchange: $0, routingKey: queue)] } ?? []),
             consumptions: [AMQPConsumption(queue: queue, prefetch: 100) { self.took($0) }], events: events,
             logger: Logger(label: "test"))
         state.withLock { $0.client = client }

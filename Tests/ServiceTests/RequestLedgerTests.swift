@@ -7,6 +7,7 @@ import Testing
     private final class Ends: Sendable {
         private let seen = Mutex<[String]>([])
         var all: [String] { seen.withLock { $0 } }
+        func clear() { seen.withLock { $0 = [] } }
         func completion(_ name: String) -> RequestLedger.Completion {
             { result in
                 let end =
@@ -27,16 +28,34 @@ import Testing
         let first = ledger.open(deadline: now, ends.completion("a"))
         let second = ledger.open(deadline: now, ends.completion("b"))
         #expect(first != second)
-        ledger.close(second, with: .success(Mss_Bus_V1_Reply()))
-        ledger.close(second, with: .success(Mss_Bus_V1_Reply()))
+        for _ in 0..<2 {
+            let isOurs = ledger.answer(second, by: nil, with: .success(Mss_Bus_V1_Reply()))
+            #expect(isOurs)
+        }
         #expect(ends.all == ["b answered"] && ledger.count == 1)
+    }
+
+    @Test("SEC10: never by an answer of somebody who was not asked: it is refused, and the request waits on")
+    func strangers() {
+        let ways: [AnswerExchange?] = [nil, .verdicts, .taken]
+        for asked in ways {
+            let number = ledger.open(deadline: now, answeredBy: asked, ends.completion("a"))
+            for way in ways where way != asked {
+                let isOurs = ledger.answer(number, by: way, with: .success(Mss_Bus_V1_Reply()))
+                #expect(!isOurs)
+            }
+            #expect(ledger.count == 1 && ends.all.isEmpty)
+            ledger.close(number, with: .failure(BusError(.unavailable, "")))
+            #expect(ledger.count == 0)
+            ends.clear()
+        }
     }
 
     @Test("by the deadline; a reply that comes too late is dropped") func deadlines() {
         let late = ledger.open(deadline: now, ends.completion("late"))
         _ = ledger.open(deadline: now + .seconds(1), ends.completion("later"))
         ledger.expire(now: now)
-        ledger.close(late, with: .success(Mss_Bus_V1_Reply()))
+        _ = ledger.answer(late, by: nil, with: .success(Mss_Bus_V1_Reply()))
         #expect(ends.all == ["late unanswered"] && ledger.count == 1)
     }
 

@@ -1,0 +1,48 @@
+import BusMessages
+import Foundation
+import SwiftProtobuf
+import Testing
+
+@testable import AMQP
+@testable import Gateway
+
+@Suite("Who may tell a gateway what")
+struct GatewayNoticeTests {
+    /// One of each kind.
+    private static let notices: [Mss_Bus_V1_GatewayNotice] = [
+        .with { $0.oplogs.channelID = 1 }, .with { $0.superseded.deviceID = "d" },
+        .with { $0.rereadWaiting.deviceID = "d" }, .with { $0.sessionsRevoked.userID = "u" },
+        .with { $0.sessionInvalid.userID = "u" },
+    ]
+
+    private func delivery(_ body: [UInt8], by exchange: String) -> AMQPDelivery {
+        AMQPDelivery(
+            body: body, isRedelivered: false, replyTo: nil, receivedAt: .now, exchange: exchange, generation: 1,
+            deliveryTag: 1)
+    }
+
+    @Test("SEC10: by the exchange of the validators come ends of verdicts and nothing else, whatever else is written")
+    func validators() throws {
+        let body = Mss_Bus_V1_GatewayNotices.body(Self.notices)
+        let notices = try #require(delivery(body, by: Topology.everyGatewayExchange).notices)
+        #expect(notices.taken == [Self.notices[4]] && notices.refused == 4)
+    }
+
+    @Test("SEC10: by the writers' exchange comes all the rest; by any other, or none, nothing")
+    func writers() throws {
+        let body = Mss_Bus_V1_GatewayNotices.body(Self.notices)
+        let notices = try #require(delivery(body, by: Topology.noticesExchange).notices)
+        #expect(notices.taken == Array(Self.notices[..<4]) && notices.refused == 1)
+        for exchange in ["", AnswerExchange.verdicts.rawValue] {
+            let others = try #require(delivery(body, by: exchange).notices)
+            #expect(others.taken.isEmpty && others.refused == 5)
+        }
+    }
+
+    @Test("a notice of a newer neighbour's kind is no fault; what is no list of notices is")
+    func others() throws {
+        let newer = try #require(delivery([0x12, 0x03, 0x7A, 0x01, 0x00], by: Topology.noticesExchange).notices)
+        #expect(newer.taken.count == 1 && newer.refused == 0)
+        #expect(delivery([0xff], by: Topology.noticesExchange).notices == nil)
+    }
+}
