@@ -48,9 +48,9 @@ extension GatewayCore {
 
     /// A tenant has called a session invalid when some gateway asked.
     func received(_ message: Mss_Bus_V1_SessionInvalid) {
-        let userID = UserID(message.userID)
+        let (userID, digest) = (UserID(message.userID), [UInt8](message.sessionDigest))
         tell(sessions(of: userID, InstanceID(message.instanceID))) { machine, world in
-            machine.invalidated(userID, sessionID: message.sessionID, reason: message.reason, in: world)
+            machine.invalidated(userID, digest: digest, reason: message.reason, in: world)
         }
     }
 

@@ -96,11 +96,11 @@ extension SessionStateMachine {
 
     /// The tenant has called a session invalid when some gateway asked: nothing goes out on it from now on (spec V6).
     mutating func invalidated(
-        _ userID: UserID, sessionID: String, reason: String, in world: SessionSurroundings
+        _ userID: UserID, digest: [UInt8], reason: String, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard
             phase == .open || phase == .opening, let identity, identity.userID == userID,
-            identity.sessionID.isSame(as: sessionID), check.word != .invalid
+            identity.sessionDigest == digest, check.word != .invalid
         else { return [] }
         check.end(at: world.now)
         return verdictEnded(reason, in: world)

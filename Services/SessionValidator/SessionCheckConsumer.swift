@@ -1,6 +1,7 @@
 import AMQP
 import BusMessages
 import Credentials
+import Foundation
 import Logging
 import Metrics
 import ServiceKit
@@ -159,7 +160,7 @@ final class SessionCheckConsumer: Service, Sendable {
             .with {
                 $0.sessionInvalid.instanceID = question.instanceID.text
                 $0.sessionInvalid.userID = question.userID.text
-                $0.sessionInvalid.sessionID = question.sessionID.text
+                $0.sessionInvalid.sessionDigest = Data(SessionDigest.of(question.sessionID.text))
                 $0.sessionInvalid.reason = reason
             })
     }

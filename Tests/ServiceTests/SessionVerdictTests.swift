@@ -11,6 +11,8 @@ private typealias Bench = SessionBench
 
 @Suite("What a session does with the tenant's word")
 struct SessionVerdictTests {
+    private let digest = SessionDigest.of("session")
+
     /// A session with channel 3 (Sync ID B), opened, its first word said.
     private func opened(_ lifetime: Duration?, head: Int64 = 0, verdict: Mss_Bus_V1_Verdict = .valid) -> SessionBench {
         var bench = Bench([Bench.configuration("B", checks: true, verdictLifetime: lifetime)])
@@ -124,7 +126,7 @@ struct SessionVerdictTests {
         var bench = opened(.seconds(600))
         #expect(bench.machine.noticed(notice(1), in: bench.world).pushed == [1])
         _ = bench.machine.noticed(Bench.notice("B", channel: 3, after: 2, ids: [3]), in: bench.world)
-        let told = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        let told = bench.machine.invalidated(UserID("u"), digest: digest, reason: "gone", in: bench.world)
         #expect(told.states.map(\.validity) == [.invalid] && told.states.first?.reason == "gone")
         #expect(bench.machine.fetched(page([2, 3]), channelID: 3, in: bench.world).pushed.isEmpty)
         #expect(bench.answer(.invalid).states.isEmpty, "it knows")
@@ -140,8 +142,10 @@ struct SessionVerdictTests {
     func otherSessions() {
         var bench = opened(.seconds(600))
         let world = bench.world
-        #expect(bench.machine.invalidated(UserID("u"), sessionID: "other", reason: "", in: world).isEmpty)
-        #expect(bench.machine.invalidated(UserID("v"), sessionID: "session", reason: "", in: world).isEmpty)
+        #expect(
+            bench.machine.invalidated(UserID("u"), digest: SessionDigest.of("other"), reason: "", in: world).isEmpty)
+        #expect(bench.machine.invalidated(UserID("v"), digest: digest, reason: "", in: world).isEmpty)
+        #expect(bench.machine.invalidated(UserID("u"), digest: [], reason: "", in: world).isEmpty)
         #expect(bench.machine.revoked(UserID("v"), digest: [], in: world).isEmpty)
         #expect(bench.machine.revoked(UserID("u"), digest: SessionDigest.of("other"), in: world).isEmpty)
         #expect(bench.machine.noticed(notice(1), in: world).pushed == [1])
@@ -154,7 +158,7 @@ struct SessionVerdictTests {
         _ = bench.machine.ticked(in: bench.world)
         let sentAt = bench.now
         bench.now += .milliseconds(10)
-        _ = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        _ = bench.machine.invalidated(UserID("u"), digest: digest, reason: "gone", in: bench.world)
         bench.now += .milliseconds(10)
         let old = bench.answer(.valid, sentAt: sentAt)
         #expect(old.questions == 1 && old.states.isEmpty)

@@ -1,4 +1,5 @@
 import BusMessages
+import Credentials
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel
@@ -153,7 +154,7 @@ struct VerdictWorld {
         case .invalidNotice(let askedAt):
             guard !isTrulyValid(at: askedAt) else { return }
             let actions = bench.machine.invalidated(
-                UserID("u"), sessionID: "session", reason: "", in: bench.world)
+                UserID("u"), digest: SessionDigest.of("session"), reason: "", in: bench.world)
             words.append((time, time, false))
             perform(actions)
         case .revoke:

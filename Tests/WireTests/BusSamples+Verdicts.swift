@@ -50,7 +50,7 @@ extension BusSamples {
         .with {
             $0.sessionInvalid.instanceID = "demo_app"
             $0.sessionInvalid.userID = "u"
-            $0.sessionInvalid.sessionID = "s"
+            $0.sessionInvalid.sessionDigest = Data("s".utf8)
             $0.sessionInvalid.reason = "gone"
         },
     ]

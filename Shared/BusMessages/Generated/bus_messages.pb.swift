@@ -2588,7 +2588,8 @@ package nonisolated struct Mss_Bus_V1_SessionInvalid: Sendable {
 
   package var userID: String = String()
 
-  package var sessionID: String = String()
+  /// SHA-256 of the session's id.
+  package var sessionDigest: Data = Data()
 
   package var reason: String = String()
 
@@ -7670,7 +7671,7 @@ nonisolated extension Mss_Bus_V1_SessionsRevoked: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_SessionInvalid: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionInvalid"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_id\0\u{1}reason\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_digest\0\u{1}reason\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7680,7 +7681,7 @@ nonisolated extension Mss_Bus_V1_SessionInvalid: SwiftProtobuf.Message, SwiftPro
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
+      case 3: try { try decoder.decodeSingularBytesField(value: &self.sessionDigest) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.reason) }()
       default: break
       }
@@ -7694,8 +7695,8 @@ nonisolated extension Mss_Bus_V1_SessionInvalid: SwiftProtobuf.Message, SwiftPro
     if !self.userID.isEmpty {
       try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
     }
-    if !self.sessionID.isEmpty {
-      try visitor.visitSingularStringField(value: self.sessionID, fieldNumber: 3)
+    if !self.sessionDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.sessionDigest, fieldNumber: 3)
     }
     if !self.reason.isEmpty {
       try visitor.visitSingularStringField(value: self.reason, fieldNumber: 4)
@@ -7706,7 +7707,7 @@ nonisolated extension Mss_Bus_V1_SessionInvalid: SwiftProtobuf.Message, SwiftPro
   package static func ==(lhs: Mss_Bus_V1_SessionInvalid, rhs: Mss_Bus_V1_SessionInvalid) -> Bool {
     if lhs.instanceID != rhs.instanceID {return false}
     if lhs.userID != rhs.userID {return false}
-    if lhs.sessionID != rhs.sessionID {return false}
+    if lhs.sessionDigest != rhs.sessionDigest {return false}
     if lhs.reason != rhs.reason {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
