@@ -49,6 +49,8 @@ struct SessionCheck {
     private var notBefore: ContinuousClock.Instant?
     /// The tenant has ended the session: nothing but a new bind brings it back.
     private var isRevoked = false
+    /// When the first question of this bind went out; nil before its answer.
+    private var boundAt: ContinuousClock.Instant?
     /// The last news to the device; nil: none of this bind.
     private var toldDevice: Bool?
     /// Until when the store believes the verdict to be valid.
@@ -89,16 +91,24 @@ struct SessionCheck {
     ) -> Heard {
         isAsking = false
         guard !isRevoked else { return .nothing }
+        let askedAt = sentAt - .milliseconds(reply?.joinedAfterMs ?? 0)
+        // Each bind has a check of its own, and its first question goes out at once.
+        let boundAt = boundAt ?? sentAt
+        self.boundAt = boundAt
         switch reply?.verdict {
         case .valid?:
             failures = 0
-            let askedAt = sentAt - .milliseconds(reply?.joinedAfterMs ?? 0)
             if let notBefore, askedAt < notBefore { return .tooOld }
             word = .valid(askedAt: askedAt)
             renewsAt = 0.7 + 0.2 * random
             return .word
         case .invalid?:
             failures = 0
+            // It may be of before the user signed in anew: the next answer tells, and until then nothing counts.
+            if askedAt < boundAt {
+                if case .valid = word { word = .unknown }
+                return .tooOld
+            }
             word = .invalid
             return .word
         default:

@@ -151,6 +151,27 @@ struct SessionVerdictTests {
         #expect(bench.machine.noticed(notice(1), in: world).pushed == [1])
     }
 
+    @Test(
+        "V6: that the session was invalid before the bind ends nothing: the tenant is asked anew, and its word counts")
+    func invalidFromBeforeTheBind() {
+        var bench = Bench([Bench.configuration("B", checks: true, verdictLifetime: .seconds(600))])
+        bench.open([("B", 3, 0, 0)])
+        let sentAt = bench.now
+        bench.now += .milliseconds(50)
+        // It joined a call that began a second before the bind.
+        let joined = bench.answer(.invalid, sentAt: sentAt, joinedAfter: 1_000)
+        #expect(joined.questions == 1 && joined.states.isEmpty)
+        #expect(bench.answer(.valid).states.map(\.validity) == [.valid])
+        #expect(bench.machine.noticed(notice(1), in: bench.world).pushed == [1])
+        // Meanwhile the word that stood does not count: nobody knows which of the two is newer.
+        #expect(bench.answer(.invalid, joinedAfter: 1_000).questions == 1)
+        #expect(bench.machine.noticed(notice(2), in: bench.world).pushed.isEmpty)
+        #expect(bench.answer(.valid).fetches.count == 1)
+        // What began after the bind counts, joined or not.
+        bench.now += .seconds(5)
+        #expect(bench.answer(.invalid, joinedAfter: 1_000).states.map(\.validity) == [.invalid])
+    }
+
     @Test("V6: an answer that was on its way when the verdict ended does not bring it back; the next may")
     func answersUnderWay() {
         var bench = opened(.seconds(10))
