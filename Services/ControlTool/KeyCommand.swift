@@ -64,6 +64,12 @@ struct KeyCommand: AsyncParsableCommand {
                 $0.keyID = "k" + HexText.of(RandomBytes.make(8))
             }
             try await ControlClient.with { client in
+                if !request.secret.isEmpty {
+                    let known = try await client.snapshot().instances.first { $0.id.text == request.instanceID }
+                    if let known, let fault = KeyCommand.fault(of: request.secret, signing: known.validatorForm) {
+                        throw ValidationError(fault)
+                    }
+                }
                 // Not repeated: only the first answer has the secret. It is shown before anything else can go wrong.
                 try await client.change(
                     "create key", decidesCallers: request.purpose == .backend, isRepeatable: false,
@@ -74,6 +80,13 @@ struct KeyCommand: AsyncParsableCommand {
                 }
             }
         }
+    }
+
+    /// What is wrong with a secret for callouts in this form, after its Base64; nil when it can be one.
+    static func fault(of secret: Data, signing form: ValidatorForm) -> String? {
+        guard form != .http, String(data: secret, encoding: .utf8) == nil else { return nil }
+        return "what this Base64 stands for is no text, and mobile gateways' secrets are: give the app's secret at the "
+            + "gateway in Base64 (printf %s SECRET | base64), not as it is"
     }
 
     struct List: AsyncParsableCommand {

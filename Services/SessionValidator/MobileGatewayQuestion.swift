@@ -20,7 +20,7 @@ struct MobileGatewayQuestion {
     ///   - secret: the app's at the gateway; nil where the gateway does not check signatures, as the vendor wants it.
     ///   - time: of the call; milliseconds since 1970.
     init(
-        _ question: Data, through gateway: ValidatorForm.MobileGateway, secret: String? = nil, at time: WallTime
+        _ question: Data, through gateway: ValidatorForm.MobileGateway, secret: SymmetricKey? = nil, at time: WallTime
     ) {
         let opening = gateway.wrapsBody ? #"[{"_requestBody":"# : "["
         let body = Data(opening.utf8) + question + Data((gateway.wrapsBody ? "}]" : "]").utf8)
@@ -31,9 +31,11 @@ struct MobileGatewayQuestion {
         ]
         if let secret {
             // The vendor's own scheme, whose signType 0 is MD5; what it protects is the gateway, not us.
-            let text =
-                "Operation-Type=\(Self.operation)&Request-Data=\(body.base64EncodedString())&Ts=\(stamp)" + secret
-            headers += [("signType", "0"), ("Sign", HexText.of(Insecure.MD5.hash(data: Data(text.utf8))))]
+            var hash = Insecure.MD5()
+            let text = "Operation-Type=\(Self.operation)&Request-Data=\(body.base64EncodedString())&Ts=\(stamp)"
+            hash.update(data: Data(text.utf8))
+            secret.withUnsafeBytes { hash.update(bufferPointer: $0) }
+            headers += [("signType", "0"), ("Sign", HexText.of(hash.finalize()))]
         }
         self.headers = headers
         self.body = body

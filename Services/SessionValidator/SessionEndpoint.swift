@@ -1,5 +1,4 @@
 import Credentials
-import Crypto
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -60,7 +59,7 @@ struct SessionEndpoint: Sendable {
                     head.headers.add(contentsOf: HTTPHeaders(signed))
                 }
             case .mobileGateway(let gateway):
-                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: signer?.secretText, at: .now)
+                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: signer?.secret, at: .now)
                 head.headers.add(contentsOf: HTTPHeaders(wrapped.headers))
                 body = wrapped.body
             }
@@ -152,9 +151,4 @@ struct SessionEndpoint: Sendable {
         }
         return TenantAnswer.outcome(of: answer.body, sessionID: sessionID)
     }
-}
-
-extension RequestSigner {
-    /// The secret as a text, for a mobile gateway, whose secrets are texts.
-    fileprivate var secretText: String { secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }

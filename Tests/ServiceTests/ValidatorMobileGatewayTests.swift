@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ControlTool
 @testable import SessionValidator
 
 @Suite("Mobile gateways and signatures", .timeLimit(.minutes(5)))
@@ -70,12 +71,41 @@ struct ValidatorMobileGatewayTests {
     func signature() {
         let form = ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space")
         let time = WallTime(milliseconds: 1_700_000_000_000)
-        let signed = MobileGatewayQuestion(Data(#"{"a":1}"#.utf8), through: form, secret: "secret", at: time)
+        let signed = MobileGatewayQuestion(
+            Data(#"{"a":1}"#.utf8), through: form, secret: SymmetricKey(data: Data("secret".utf8)), at: time)
         let fields = Dictionary(uniqueKeysWithValues: signed.headers)
         #expect(fields["Ts"] == "OlFvMW0" && fields["signType"] == "0")
         #expect(fields["Sign"] == "eddffef4fc2226eb638507fb63dc7889")
         let plain = MobileGatewayQuestion(Data(#"{"a":1}"#.utf8), through: form, at: time)
         #expect(plain.headers.count == 5 && plain.body == signed.body)
+    }
+
+    @Test("V2: a secret signs as the bytes that it is, text or not")
+    func secretBytes() {
+        let form = ValidatorForm.MobileGateway(appID: "APP", workspaceID: "space")
+        let time = WallTime(milliseconds: 1_700_000_000_000)
+        let signs = [[UInt8]([0xff, 0x00]), [0xfe, 0x00]].map { secret in
+            let signed = MobileGatewayQuestion(
+                Data(#"{"a":1}"#.utf8), through: form, secret: SymmetricKey(data: secret), at: time)
+            let text =
+                "Operation-Type=com.antcloud.session.validate&Request-Data=\(signed.body.base64EncodedString())"
+                + "&Ts=OlFvMW0"
+            let wanted = Insecure.MD5.hash(data: Data(text.utf8) + secret).map { String(format: "%02x", $0) }.joined()
+            let sign = Dictionary(uniqueKeysWithValues: signed.headers)["Sign"]
+            #expect(sign == wanted)
+            return sign
+        }
+        #expect(signs[0] != signs[1])
+    }
+
+    @Test("V2: the tool takes no secret for a mobile gateway that was given as it is, and not in Base64")
+    func secretOfTheTool() throws {
+        let form = ValidatorForm.mobileGateway(.init(appID: "APP", workspaceID: "space"))
+        // It happens to be Base64, of bytes that are no text.
+        let plain = try #require(Data(base64Encoded: "f3a9d07c5e8841b2"))
+        #expect(KeyCommand.fault(of: plain, signing: form)?.contains("Base64") == true)
+        #expect(KeyCommand.fault(of: plain, signing: .http) == nil)
+        #expect(KeyCommand.fault(of: Data("f3a9d07c5e8841b2".utf8), signing: form) == nil)
     }
 
     private static func signer(_ secret: String) -> RequestSigner {
