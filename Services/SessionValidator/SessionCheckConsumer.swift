@@ -41,8 +41,8 @@ final class SessionCheckConsumer: Service, Sendable {
     private let calls: Mutex<Calls>
     private let held = Mutex(0)
     private let keys: OpenedKeys
-    /// Endpoints that an operator has been told about; as many as there are instances.
-    private let refused = Mutex<Set<String>>([])
+    /// The endpoint of each instance that an operator has been told about last.
+    private let refused = Mutex<[InstanceID: String]>([:])
     private let callTime = Timer(label: "mss_validator_call")
     private let verdicts = VerdictCounters()
 
@@ -198,7 +198,7 @@ final class SessionCheckConsumer: Service, Sendable {
         do throws(CalloutRefusal) {
             try endpoint.permit(instance.validatorURL)
         } catch {
-            if refused.withLock({ $0.insert("\(id) \(instance.validatorURL)").inserted }) {
+            if refused.withLock({ $0.updateValue(instance.validatorURL, forKey: id) }) != instance.validatorURL {
                 logger.warning(
                     "a tenant's endpoint is not called: see Callouts in deploy/README.md",
                     metadata: ["instanceId": "\(id)", "reason": "\(error)"])
