@@ -7,16 +7,16 @@ import ServiceKit
 @main
 struct Main {
     static func main() async {
-        await ServiceMain.run("mss-session-validator", settings: ValidatorSettings.keys) { context in
-            let (health, settings) = (context.health, context.settings)
-            for condition in ["amqp", "control"] { health.set(condition, isReady: false) }
+        await ServiceMain.run(
+            "mss-session-validator", settings: ValidatorSettings.keys, problems: ValidatorSettings.problems
+        ) { context in
+            let settings = context.settings
             let queue = WorkQueue<AMQPDelivery>()
             let commands = AMQPConsumption(
                 queue: CommandQueue.validate.rawValue, prefetch: SessionCheckConsumer.prefetch
             ) { queue.add(contentsOf: $0) }
             let keys = OpenedKeys(ring: settings[KeyRingSetting.ring])
             let control = ControlConnection(context, consumptions: [commands]) { keys.forgetAll() }
-            control.bus.onConnectionChange { health.set("amqp", isReady: $0) }
             let consumer = SessionCheckConsumer(
                 queue: queue, control: control, endpoint: try SessionEndpoint(settings), keys: keys,
                 tenantConcurrency: settings[ValidatorSettings.tenantConcurrency], logger: context.logger)

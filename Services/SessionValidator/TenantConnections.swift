@@ -46,9 +46,7 @@ final class TenantConnections: Sendable {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
-        if let authorityFile {
-            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(authorityFile))
-        }
+        if let authorityFile { configuration.trustRoots = .certificates(try Self.authorities(authorityFile)) }
         tls = try NIOSSLContext(configuration: configuration)
     }
 
@@ -59,6 +57,15 @@ final class TenantConnections: Sendable {
     func waiting(_ key: Key) -> (any Channel)? {
         idle.withLock { idle in
             while let channel = idle[key]?.popLast() { if channel.isActive { return channel } }
+    /// The certificates of a PEM file.
+    ///
+    /// - Throws: when it cannot be read, or has none.
+    static func authorities(_ file: String) throws -> [NIOSSLCertificate] {
+        let found = try NIOSSLCertificate.fromPEMFile(file)
+        guard !found.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
+        return found
+    }
+
             idle[key] = nil
             return nil
         }

@@ -31,6 +31,16 @@ enum ValidatorSettings {
         timeout.erased, allowedHosts.erased, ownNetworks.erased, allowsLoopback.erased, authorityFile.erased,
         tenantConcurrency.erased, KeyRingSetting.ring.erased,
     ]
+
+    /// What is wrong with the file of authorities, for whoever starts the process.
+    static func problems(_ settings: Settings) -> [String] {
+        let file = settings[authorityFile]
+        guard !file.isEmpty, (try? TenantConnections.authorities(file)) == nil else { return [] }
+        return [
+            "MSS_VALIDATOR_AUTHORITY_FILE: \(file) cannot be read as PEM certificates; check its path, its rights "
+                + "and what is in it"
+        ]
+    }
 }
 
 extension SessionEndpoint {

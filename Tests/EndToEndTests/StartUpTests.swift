@@ -49,6 +49,20 @@ struct StartUpTests {
         }
     }
 
+    @Test(
+        "SEC12: a validator does not start with authorities that it cannot read, and says which setting it is",
+        arguments: ["/nowhere/ca.pem", #filePath])
+    func authorities(file: String) async throws {
+        let settings = [
+            "MSS_HEALTH_PORT": "1", "MSS_ENVIRONMENT": "development", "MSS_AMQP_USER": "guest",
+            "MSS_AMQP_PASSWORD": "guest", "MSS_VALIDATOR_AUTHORITY_FILE": file,
+        ]
+        for arguments in [[], ["config", "check"]] {
+            let outcome = try await run("mss-session-validator", arguments, settings)
+            #expect(outcome.status == 78 && outcome.output.contains("MSS_VALIDATOR_AUTHORITY_FILE: \(file)"))
+        }
+    }
+
     @Test("SEC1: the tool sends no password over the network in the clear") func tool() async throws {
         let outcome = try await run(
             "mssctl", ["migrate"], ["MSS_POSTGRES_HOST": "db.example", "MSS_POSTGRES_PASSWORD": "7d793037a0760186"])
