@@ -22,7 +22,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise written: EventLoopPromise<Void>?) {
         let request = unwrapOutboundIn(data)
-        guard promise == nil, context.channel.isActive else { return request.promise.fail(CalloutError.closed) }
+        guard promise == nil, context.channel.isActive else {
+            request.promise.fail(CalloutError.closed)
+            written?.fail(CalloutError.closed)
+            return
+        }
         promise = request.promise
         context.write(wrapOutboundOut(.head(request.head)), promise: nil)
         context.write(wrapOutboundOut(.body(.byteBuffer(request.body))), promise: nil)

@@ -133,7 +133,10 @@ final class TenantConnections: Sendable {
             channel.close(promise: nil)
         }
         defer { timer.cancel() }
-        channel.writeAndFlush(TenantRequest(head: head, body: body, promise: promise), promise: nil)
+        let written = channel.eventLoop.makePromise(of: Void.self)
+        // A connection that has just gone does not take the question to its handler.
+        written.futureResult.whenFailure { _ in promise.fail(CalloutError.closed) }
+        channel.writeAndFlush(TenantRequest(head: head, body: body, promise: promise), promise: written)
         return try await promise.futureResult.get()
     }
 
