@@ -1,10 +1,17 @@
 /// Spares a tenant that does not answer, and spares us waiting for it; pure.
 ///
 /// Closed: calls go out; five failures in a row open it. Open: no call goes out; after two seconds one may, as a
-/// trial. Trial: its success closes the breaker, its failure opens it again.
+/// trial. Trial: its success closes the breaker, its failure opens it again. Calls from before it opened are news of
+/// then: how they end says nothing.
 struct CircuitBreaker {
     static let failuresToOpen = 5
     static let openFor = Duration.seconds(2)
+
+    /// A call that was let out, to be reported with its end.
+    struct Pass {
+        /// How often the breaker had opened before.
+        fileprivate let openings: Int
+    }
 
     private enum State {
         case closed(failures: Int)
@@ -13,28 +20,32 @@ struct CircuitBreaker {
     }
 
     private var state = State.closed(failures: 0)
+    private var openings = 0
 
-    /// Whether a call may go out now; a yes begins it, and its end must be reported.
-    mutating func admits(at now: ContinuousClock.Instant) -> Bool {
+    /// Lets a call out, whose end must be reported; nil when none may go out now.
+    mutating func pass(at now: ContinuousClock.Instant) -> Pass? {
         switch state {
-        case .closed: return true
-        case .trial: return false
+        case .closed: break
+        case .trial: return nil
         case .open(let until):
-            guard until <= now else { return false }
+            guard until <= now else { return nil }
             state = .trial
-            return true
         }
+        return Pass(openings: openings)
     }
 
-    /// A call that was admitted has ended.
-    mutating func ended(withAnswer isAnswer: Bool, at now: ContinuousClock.Instant) {
+    /// A call that was let out has ended.
+    mutating func ended(_ pass: Pass, withAnswer isAnswer: Bool, at now: ContinuousClock.Instant) {
+        guard pass.openings == openings else { return }
         switch (state, isAnswer) {
         case (.closed, true), (.trial, true): state = .closed(failures: 0)
         case (.closed(let failures), false) where failures + 1 < Self.failuresToOpen:
             state = .closed(failures: failures + 1)
-        case (.closed, false), (.trial, false): state = .open(until: now + Self.openFor)
-        // It began before the breaker opened: news of then.
-        case (.open, _): break
+        case (.closed, false), (.trial, false):
+            state = .open(until: now + Self.openFor)
+            openings += 1
+        // Nothing was let out since it opened.
+        case (.open, _): preconditionFailure("a call ended that an open breaker let out")
         }
     }
 }

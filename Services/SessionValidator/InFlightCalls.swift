@@ -4,7 +4,7 @@ import SyncModel
 ///
 /// One question about a session is under way at a time, however many ask it (spec V5). Each tenant has its own limit
 /// of questions under way, its own bounded line of those that wait, and its own breaker, so that one slow tenant holds
-/// up no other.
+/// up no other. What all tenants together may have under way is bounded by what this process can open.
 struct InFlightCalls<Asker> {
     /// What a question is about.
     struct Question: Hashable, Sendable {
@@ -20,6 +20,13 @@ struct InFlightCalls<Asker> {
         case answer([Asker], CheckOutcome)
     }
 
+    /// A question that is under way, or waits.
+    private struct Pending {
+        var askers: [Asker]
+        /// Of its call; nil while it waits.
+        var pass: CircuitBreaker.Pass?
+    }
+
     private struct Tenant {
         var running = 0
         var waiting: ArraySlice<(question: Question, since: ContinuousClock.Instant)> = []
@@ -32,26 +39,32 @@ struct InFlightCalls<Asker> {
     static var askersMax: Int { 100 }
 
     private let concurrency: Int
+    private let runningMax: Int
     private let patience: Duration
+    private var running = 0
     private var tenants: [InstanceID: Tenant] = [:]
-    private var askers: [Question: [Asker]] = [:]
+    private var pending: [Question: Pending] = [:]
 
     /// - Parameters:
     ///   - concurrency: questions under way per tenant.
+    ///   - runningMax: questions under way of all tenants; those beyond are unknown at once.
     ///   - patience: how long an asker waits; a question that waited longer is not asked any more.
-    init(concurrency: Int, patience: Duration) {
+    init(concurrency: Int, runningMax: Int, patience: Duration) {
         self.concurrency = concurrency
+        self.runningMax = runningMax
         self.patience = patience
     }
 
     /// Questions under way or waiting.
-    var count: Int { askers.count }
+    var count: Int { pending.count }
 
     /// Somebody asks.
     mutating func ask(_ question: Question, _ asker: Asker, now: ContinuousClock.Instant) -> [Action] {
-        if let joined = askers[question] {
-            guard joined.count < Self.askersMax else { return [.answer([asker], .unknown("too many ask the same"))] }
-            askers[question, default: []].append(asker)
+        if let joined = pending[question] {
+            guard joined.askers.count < Self.askersMax else {
+                return [.answer([asker], .unknown("too many ask the same"))]
+            }
+            pending[question]?.askers.append(asker)
             return []
         }
         var tenant = tenants[question.instanceID] ?? Tenant()
@@ -61,29 +74,35 @@ struct InFlightCalls<Asker> {
                 return [.answer([asker], .unknown("too many checks wait for the tenant"))]
             }
             tenant.waiting.append((question, now))
-            askers[question] = [asker]
+            pending[question] = Pending(askers: [asker])
             return []
         }
-        guard tenant.breaker.admits(at: now) else { return [.answer([asker], Self.resting)] }
+        guard running < runningMax else { return [.answer([asker], .unknown("too many checks are under way"))] }
+        guard let pass = tenant.breaker.pass(at: now) else { return [.answer([asker], Self.resting)] }
         tenant.running += 1
-        askers[question] = [asker]
+        running += 1
+        pending[question] = Pending(askers: [asker], pass: pass)
         return [.call(question)]
     }
 
     /// A question came back. At most one of the actions is a call.
     mutating func ended(_ question: Question, _ outcome: CheckOutcome, now: ContinuousClock.Instant) -> [Action] {
+        guard let call = pending.removeValue(forKey: question), let pass = call.pass else { return [] }
         var tenant = tenants[question.instanceID] ?? Tenant()
         tenant.running -= 1
-        tenant.breaker.ended(withAnswer: outcome.isAnswer, at: now)
-        var actions = [Action.answer(askers.removeValue(forKey: question) ?? [], outcome)]
+        running -= 1
+        tenant.breaker.ended(pass, withAnswer: outcome.isAnswer, at: now)
+        var actions = [Action.answer(call.askers, outcome)]
         while tenant.running < concurrency, let (next, since) = tenant.waiting.popFirst() {
             if since + patience <= now {
-                actions.append(.answer(askers.removeValue(forKey: next) ?? [], .unknown("it waited too long")))
-            } else if tenant.breaker.admits(at: now) {
+                actions.append(.answer(pending.removeValue(forKey: next)?.askers ?? [], .unknown("it waited too long")))
+            } else if let pass = tenant.breaker.pass(at: now) {
                 tenant.running += 1
+                running += 1
+                pending[next]?.pass = pass
                 actions.append(.call(next))
             } else {
-                actions.append(.answer(askers.removeValue(forKey: next) ?? [], Self.resting))
+                actions.append(.answer(pending.removeValue(forKey: next)?.askers ?? [], Self.resting))
             }
         }
         tenants[question.instanceID] = tenant

@@ -57,7 +57,10 @@ final class SessionCheckConsumer: Service, Sendable {
         self.endpoint = endpoint
         self.keys = keys
         self.logger = logger
-        calls = Mutex(Calls(concurrency: tenantConcurrency, patience: CommandQueue.validate.timeout))
+        calls = Mutex(
+            Calls(
+                concurrency: tenantConcurrency, runningMax: TenantConnections.callsMax(openFiles: OpenFiles.limit),
+                patience: CommandQueue.validate.timeout))
     }
 
     /// On shutdown consuming ends first, then every question in hand is answered.
@@ -137,7 +140,9 @@ final class SessionCheckConsumer: Service, Sendable {
         let outcome = await endpoint.check(
             instance.validatorURL, as: instance.validatorForm, instanceID: question.instanceID, userID: question.userID,
             sessionID: question.sessionID.text, signer: signer)
-        if case .unknown(let reason) = outcome {
+        switch outcome {
+        case .valid, .invalid: break
+        case .unknown(let reason), .noAnswer(let reason):
             logger.debug(
                 "a tenant gave no verdict", metadata: ["instanceId": "\(question.instanceID)", "reason": "\(reason)"])
         }
@@ -223,7 +228,7 @@ extension Mss_Bus_V1_ValidateReply {
         case .invalid(let reason):
             verdict = .invalid
             self.reason = reason
-        case .unknown(let reason):
+        case .unknown(let reason), .noAnswer(let reason):
             verdict = .unknown
             self.reason = reason
         }

@@ -2,7 +2,6 @@ import Credentials
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import ServiceKit
 import SyncModel
 
@@ -15,6 +14,11 @@ struct SessionEndpoint: Sendable {
         let userId: String
         let sessionId: String
     }
+
+    /// States by which a proxy, or the service itself, says that it does not answer now.
+    private static let absences: [HTTPResponseStatus] = [
+        .tooManyRequests, .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
 
     private let limit: Duration
     private let policy: CalloutPolicy
@@ -68,10 +72,12 @@ struct SessionEndpoint: Sendable {
             let answer = try await exchange(head, ByteBuffer(bytes: body), with: url, of: instanceID, by: deadline)
             return Self.outcome(of: answer, as: form, sessionID: sessionID)
         } catch let refusal as CalloutRefusal {
-            return .unknown("not called: \(refusal)")
+            return .noAnswer("not called: \(refusal)")
+        } catch CalloutError.tooLong {
+            return .unknown("\(CalloutError.tooLong)")
         } catch {
             // Errors of the connection name addresses and states, never headers or bodies.
-            return .unknown("the call failed: \(error)")
+            return .noAnswer("the call failed: \(error)")
         }
     }
 
@@ -141,7 +147,10 @@ struct SessionEndpoint: Sendable {
     private static func outcome(
         of answer: TenantResponse, as form: ValidatorForm, sessionID: String
     ) -> CheckOutcome {
-        guard answer.status == .ok else { return .unknown("the tenant answered with status \(answer.status.code)") }
+        guard answer.status == .ok else {
+            let reason = "the tenant answered with status \(answer.status.code)"
+            return Self.absences.contains(answer.status) ? .noAnswer(reason) : .unknown(reason)
+        }
         if form != .http {
             // The gateway answers 200 also when the tenant's service failed behind it.
             let result = answer.headers.first(name: MobileGatewayQuestion.resultStatus.name)

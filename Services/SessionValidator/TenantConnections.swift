@@ -29,7 +29,14 @@ final class TenantConnections: Sendable {
     /// How long a connection waits for its next question; less than most servers wait for one.
     private static let idleLimit = TimeAmount.seconds(15)
     /// Connections that wait for questions, of all tenants; further ones are closed.
-    private static let idleMax = 1_000
+    private static let idleMax = 256
+    /// What this process has open beside calls: the broker, health, event loops, lookups.
+    private static let otherFiles = 256
+
+    /// Calls under way of all tenants at the most, so that none fails for want of a descriptor.
+    ///
+    /// - Parameter openFiles: how many this process may have open.
+    static func callsMax(openFiles: Int) -> Int { max(64, min(4_096, openFiles - idleMax - otherFiles)) }
 
     private let group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     private let tls: NIOSSLContext
@@ -50,13 +57,6 @@ final class TenantConnections: Sendable {
         tls = try NIOSSLContext(configuration: configuration)
     }
 
-    /// Where callers put what waits for a future.
-    var loop: any EventLoop { group.any() }
-
-    /// A connection that waits for a question, the one used last.
-    func waiting(_ key: Key) -> (any Channel)? {
-        idle.withLock { idle in
-            while let channel = idle[key]?.popLast() { if channel.isActive { return channel } }
     /// The certificates of a PEM file.
     ///
     /// - Throws: when it cannot be read, or has none.
@@ -66,6 +66,13 @@ final class TenantConnections: Sendable {
         return found
     }
 
+    /// Where callers put what waits for a future.
+    var loop: any EventLoop { group.any() }
+
+    /// A connection that waits for a question, the one used last.
+    func waiting(_ key: Key) -> (any Channel)? {
+        idle.withLock { idle in
+            while let channel = idle[key]?.popLast() { if channel.isActive { return channel } }
             idle[key] = nil
             return nil
         }

@@ -11,7 +11,7 @@ struct VerdictCounters: Sendable {
         switch outcome {
         case .valid: valid.increment()
         case .invalid: invalid.increment()
-        case .unknown: unknown.increment()
+        case .unknown, .noAnswer: unknown.increment()
         }
     }
 }

@@ -38,6 +38,7 @@ package enum ServiceMain {
     ) async -> Never {
         // Before a secret is in memory.
         CoreDumps.switchOff()
+        OpenFiles.raiseLimit()
         let settings = read(name, keys + ProcessSettings.keys, problems)
         let registry = MetricsRegistry(service: name, version: version)
         MetricsSystem.bootstrap(registry)
@@ -56,7 +57,7 @@ package enum ServiceMain {
             var configuration = ServiceGroupConfiguration(
                 services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
             configuration.maximumGracefulShutdownDuration = .seconds(10)
-            logger.info("starting", metadata: ["version": "\(version)"])
+            logger.info("starting", metadata: ["version": "\(version)", "openFiles": "\(OpenFiles.limit)"])
             try await ServiceGroup(configuration: configuration).run()
             logger.info("stopped")
             exit(0)

@@ -87,7 +87,7 @@ struct ValidatorCalloutTests {
         for spelling in Self.spellings {
             let url = spelling.replacing("P", with: port)
             let outcome = await check(url, endpoint)
-            guard case .unknown(let reason) = outcome, reason.hasPrefix("not called: "), reason.count > 20 else {
+            guard case .noAnswer(let reason) = outcome, reason.hasPrefix("not called: "), reason.count > 20 else {
                 Issue.record("\(url.debugDescription): \(outcome)")
                 continue
             }
@@ -110,7 +110,7 @@ struct ValidatorCalloutTests {
         #expect(await check(url, endpoint) == .valid)
         #expect(resolver.count == 1)
         for words in ["127.0.0.1 is private", "127.0.0.1 is private", "has no address"] {
-            guard case .unknown(let reason) = await check(url, endpoint) else { throw Failure("it was called") }
+            guard case .noAnswer(let reason) = await check(url, endpoint) else { throw Failure("it was called") }
             #expect(reason.contains(words))
         }
         #expect(resolver.count == 4)
@@ -147,7 +147,7 @@ struct ValidatorCalloutTests {
             policy: CalloutPolicy(allowed: ["tenant.example:443"].compactMap { AllowedCallout($0) }),
             resolver: SilentResolver())
         let outcome = await check("https://tenant.example/", endpoint)
-        #expect(outcome == .unknown("the call failed: \(CalloutError.notInTime)"))
+        #expect(outcome == .noAnswer("the call failed: \(CalloutError.notInTime)"))
         endpoint.close()
     }
 

@@ -1,0 +1,24 @@
+import Glibc
+
+/// How many files and connections this process may have open.
+package enum OpenFiles {
+    /// Raises the limit to what the system lets this user have: connections are our trade, and the usual 1,024 are
+    /// for programs that wait for them with `select`. A limit that cannot be raised stays.
+    static func raiseLimit() {
+        var limits = Self.limits
+        guard limits.rlim_cur < limits.rlim_max else { return }
+        limits.rlim_cur = limits.rlim_max
+        setrlimit(resource, &limits)
+    }
+
+    /// The limit in force; `Int.max` when there is none.
+    package static var limit: Int { Int(clamping: limits.rlim_cur) }
+
+    private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
+
+    private static var limits: rlimit {
+        var limits = rlimit()
+        getrlimit(resource, &limits)
+        return limits
+    }
+}
