@@ -1,5 +1,6 @@
 import Metrics
 import NIOCore
+import ServerTLS
 import ServiceKit
 import SyncModel
 import Synchronization
@@ -44,7 +45,7 @@ final class AdmissionDesk: Sendable {
             channels.withLock { $0[number] = channel }
             if let displaced, let other = channels.withLock({ $0.removeValue(forKey: displaced) }) {
                 count(.displaced)
-                other.eventLoop.execute { Arrival.cut(other) }
+                other.eventLoop.execute { other.pipeline.syncOperations.closePastTLS() }
             }
             channel.closeFuture.whenComplete { [self] _ in
                 arrivals.withLock { $0.admission.ended(number, at: .now) }

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 import NIOWebSocket
+import ServerTLS
 
 /// A connection that was just accepted, and what it is made into.
 struct Arrival: Sendable {
@@ -53,18 +54,8 @@ struct Arrival: Sendable {
         let patience = TimeAmount(core.limits.connectDeadline)
         _ = channel.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             guard (try? channel.pipeline.syncOperations.context(handlerType: DeviceHandler.self)) == nil else { return }
-            Self.cut(channel)
+            channel.pipeline.syncOperations.closePastTLS()
         }
-    }
-
-    /// Ends a connection that is no device's yet; on its event loop.
-    static func cut(_ channel: any Channel) {
-        // Past TLS, which would wait for the other side's farewell.
-        guard let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
-            channel.close(promise: nil)
-            return
-        }
-        tls.close(promise: nil)
     }
 
     private func addDevice(_ pipeline: ChannelPipeline.SynchronousOperations) throws {

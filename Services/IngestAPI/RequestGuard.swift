@@ -227,7 +227,6 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Ends the connection of a caller who has had the time to read; its farewell is not waited for.
     private func cut(_ context: ChannelHandlerContext) {
         context.pipeline.syncOperations.closePastTLS()
-        context.close(promise: nil)
     }
 
     /// Ends the output and leaves the caller time to read it: closing with unread input would discard the answer.

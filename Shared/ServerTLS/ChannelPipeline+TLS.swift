@@ -8,9 +8,10 @@ extension ChannelPipeline.SynchronousOperations {
         try addHandler(NIOSSLServerHandler(context: tls), position: .first)
     }
 
-    /// Ends the connection at once. Closing through TLS would first wait for the other side's farewell.
+    /// Ends the connection at once, with TLS or without. Closing through TLS would first wait for the other side's
+    /// farewell.
     package func closePastTLS() {
-        guard let tls = try? context(handlerType: NIOSSLServerHandler.self) else { return }
+        guard let tls = try? context(handlerType: NIOSSLServerHandler.self) else { return close(promise: nil) }
         tls.close(promise: nil)
     }
 }
