@@ -64,19 +64,23 @@ final class AdmissionDesk: Sendable {
         channels.withLock { $0[number] = nil }
     }
 
-    /// A device of the app connects; false: too often.
+    /// A device of the app connects, by a signature that is right where one is asked for; false: too often.
     func connects(_ instanceID: InstanceID, at now: ContinuousClock.Instant) -> Bool {
-        rates.withLock { $0.connects(instanceID, at: now) }
+        let isTaken = rates.withLock { $0.connects(instanceID, at: now) }
+        if !isTaken { count(.appRate) }
+        return isTaken
     }
 
-    /// A device binds the user; false: too often.
+    /// Such a device binds the user; false: too often.
     func binds(_ userID: UserID, of instanceID: InstanceID, at now: ContinuousClock.Instant) -> Bool {
-        rates.withLock { $0.binds(userID, of: instanceID, at: now) }
+        let isTaken = rates.withLock { $0.binds(userID, of: instanceID, at: now) }
+        if !isTaken { count(.userRate) }
+        return isTaken
     }
 
-    /// A device of the app has asked for something; how long it is to wait before it asks again.
-    func requests(_ instanceID: InstanceID, at now: ContinuousClock.Instant) -> Duration {
-        rates.withLock { $0.requests(instanceID, at: now) }
+    /// A frame of such a device came in; how long the device is to wait before it sends another.
+    func took(_ cost: FrameCost, of instanceID: InstanceID, at now: ContinuousClock.Instant) -> Duration {
+        rates.withLock { $0.took(cost, of: instanceID, at: now) }
     }
 
     /// Counts a connection that was refused or ended.

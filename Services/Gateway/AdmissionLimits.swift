@@ -11,6 +11,8 @@ struct AdmissionLimits: Sendable {
     var appConnects = 1_000
     /// Questions for history and summary of all devices of one app in a second.
     var appRequests = 5_000
+    /// Binds, subscriptions and changes of the foreground of all devices of one app in a second.
+    var appChanges = 2_000
     /// Binds of one user in a second, those within `Connect` too.
     var userBinds = 20
     /// Frames of any kind of one device in a second.

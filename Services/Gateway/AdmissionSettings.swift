@@ -14,14 +14,15 @@ enum AdmissionSettings {
         "MSS_GATEWAY_UNCONNECTED_MAX", in: 1...1_000_000, default: standard.unconnected)
     static let appConnects = rate("APP_CONNECTS", standard.appConnects)
     static let appRequests = rate("APP_REQUESTS", standard.appRequests)
+    static let appChanges = rate("APP_CHANGES", standard.appChanges)
     static let userBinds = rate("USER_BINDS", standard.userBinds)
     static let deviceFrames = rate("DEVICE_FRAMES", standard.deviceFrames)
     static let deviceRequests = rate("DEVICE_REQUESTS", standard.deviceRequests)
     static let deviceChanges = rate("DEVICE_CHANGES", standard.deviceChanges)
 
     static let keys = [
-        sourceConnections, handshakes, unconnected, appConnects, appRequests, userBinds, deviceFrames, deviceRequests,
-        deviceChanges,
+        sourceConnections, handshakes, unconnected, appConnects, appRequests, appChanges, userBinds, deviceFrames,
+        deviceRequests, deviceChanges,
     ].map(\.erased)
 
     /// The limits that the settings say.
@@ -29,7 +30,8 @@ enum AdmissionSettings {
         AdmissionLimits(
             sourceConnections: settings[sourceConnections], handshakes: settings[handshakes],
             unconnected: settings[unconnected], appConnects: settings[appConnects],
-            appRequests: settings[appRequests], userBinds: settings[userBinds], deviceFrames: settings[deviceFrames],
-            deviceRequests: settings[deviceRequests], deviceChanges: settings[deviceChanges])
+            appRequests: settings[appRequests], appChanges: settings[appChanges], userBinds: settings[userBinds],
+            deviceFrames: settings[deviceFrames], deviceRequests: settings[deviceRequests],
+            deviceChanges: settings[deviceChanges])
     }
 }

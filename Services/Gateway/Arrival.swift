@@ -60,9 +60,9 @@ struct Arrival: Sendable {
 
     private func addDevice(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
-        try pipeline.addHandler(
-            ReadPace(admission: core.admission, isInstance: { [core] in core.hasInstance($0) }))
-        try pipeline.addHandler(DeviceHandler(gateway: core, number: number, acceptedAt: acceptedAt))
+        let device = DeviceHandler(gateway: core, number: number, acceptedAt: acceptedAt)
+        try pipeline.addHandler(ReadPace(admission: core.admission, app: { device.instanceID }))
+        try pipeline.addHandler(device)
     }
 
     private func addHTTP(_ pipeline: ChannelPipeline.SynchronousOperations) throws {

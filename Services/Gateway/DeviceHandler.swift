@@ -34,6 +34,9 @@ final class DeviceHandler: ChannelInboundHandler {
         machine = SessionStateMachine(limits: gateway.limits, now: acceptedAt)
     }
 
+    /// Of the app, once its Connect was taken.
+    var instanceID: InstanceID? { machine.identity?.instanceID }
+
     // MARK: Events
 
     func handlerAdded(context: ChannelHandlerContext) {

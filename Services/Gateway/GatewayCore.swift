@@ -79,18 +79,17 @@ final class GatewayCore: Sendable {
     /// Whether instances and configurations are known.
     var isLoaded: Bool { directory.isLoaded }
 
-    /// Whether there is such an app, enabled or not.
-    func hasInstance(_ id: InstanceID) -> Bool { directory.instance(id) != nil }
-
     private var currentLease: GatewayLease? { lease.withLock { $0 } }
 
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
         let (now, directory, keys, lease) = (ContinuousClock.now, directory, keys, currentLease)
+        let admission = admission
         return SessionSurroundings(
             now: now, wallTime: .now, holdsLease: lease?.holds(at: now) ?? false,
             leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) },
-            instance: { directory.instance($0) }, openKey: { keys.secret(of: $0, $1) }, random: .random(in: 0..<1))
+            instance: { directory.instance($0) }, openKey: { keys.secret(of: $0, $1) }, random: .random(in: 0..<1),
+            connects: { admission.connects($0, at: now) }, binds: { admission.binds($0, of: $1, at: now) })
     }
 
     // MARK: Events for many sessions

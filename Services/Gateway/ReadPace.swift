@@ -8,33 +8,36 @@ final class ReadPace: ChannelInboundHandler {
     typealias InboundOut = Mss_Device_V1_Packet
 
     private let admission: AdmissionDesk
-    private let isInstance: (InstanceID) -> Bool
+    private let app: () -> InstanceID?
+    private let clock: () -> ContinuousClock.Instant
     private var rates: SessionRates
-    /// Nil before a `Connect` of an app that there is.
-    private var instanceID: InstanceID?
     private var pausedUntil: ContinuousClock.Instant?
     private var isRefused = false
 
-    /// - Parameter isInstance: whether there is such an app; others are not counted, or a liar could fill the table.
-    init(admission: AdmissionDesk, isInstance: @escaping (InstanceID) -> Bool) {
+    /// - Parameters:
+    ///   - app: whose device it is; nil before its `Connect` was taken: a stranger costs no app anything.
+    ///   - clock: for tests.
+    init(
+        admission: AdmissionDesk, app: @escaping () -> InstanceID?,
+        clock: @escaping () -> ContinuousClock.Instant = { .now }
+    ) {
         self.admission = admission
-        self.isInstance = isInstance
-        rates = SessionRates(limits: admission.limits, now: .now)
+        self.app = app
+        self.clock = clock
+        rates = SessionRates(limits: admission.limits, now: clock())
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isRefused else { return }
-        let (packet, now) = (unwrapInboundIn(data), ContinuousClock.now)
-        if let reason = refusal(of: packet, at: now) {
-            refuse(context, .overloaded, "too many connections or binds; come back later", reason)
-            return
-        }
-        let cost = FrameCost(of: packet)
+        let (cost, now) = (FrameCost(of: unwrapInboundIn(data)), clock())
         guard case .slow(var wait) = rates.took(cost, at: now) else {
-            refuse(context, .tooManyFrames, "more frames than a device may send", .deviceRate)
+            isRefused = true
+            admission.count(.deviceRate)
+            context.fireUserInboundEventTriggered(
+                RateRefusal(code: .tooManyFrames, reason: "more frames than a device may send"))
             return
         }
-        if cost == .request, let instanceID { wait = max(wait, admission.requests(instanceID, at: now)) }
+        if let instanceID = app() { wait = max(wait, admission.took(cost, of: instanceID, at: now)) }
         if wait > .zero { pause(context, until: now + wait) }
         context.fireChannelRead(data)
     }
@@ -45,43 +48,19 @@ final class ReadPace: ChannelInboundHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// What the app, or the user, has used up.
-    private func refusal(of packet: Mss_Device_V1_Packet, at now: ContinuousClock.Instant) -> AdmissionRefusal? {
-        var bind: Mss_Device_V1_Bind?
-        if case .connect(let connect)? = packet.body, instanceID == nil {
-            let named = InstanceID(connect.instanceID)
-            guard isInstance(named) else { return nil }
-            instanceID = named
-            guard admission.connects(named, at: now) else { return .appRate }
-            bind = connect.bind
-        } else if case .bind(let later)? = packet.body {
-            bind = later
-        }
-        guard let instanceID, let bind, !bind.userID.isEmpty else { return nil }
-        return admission.binds(UserID(bind.userID), of: instanceID, at: now) ? nil : .userRate
-    }
-
-    private func refuse(
-        _ context: ChannelHandlerContext, _ code: CloseCode, _ words: String, _ reason: AdmissionRefusal
-    ) {
-        isRefused = true
-        admission.count(reason)
-        context.fireUserInboundEventTriggered(RateRefusal(code: code, reason: words))
-    }
-
     private func pause(_ context: ChannelHandlerContext, until end: ContinuousClock.Instant) {
         let isPaused = pausedUntil != nil
         pausedUntil = end
         guard !isPaused else { return }
         setReading(context)
-        resume(context, in: ContinuousClock.now.duration(to: end))
+        resume(context, in: clock().duration(to: end))
     }
 
     /// One alarm at a time: what came meanwhile may have put the end off.
     private func resume(_ context: ChannelHandlerContext, in wait: Duration) {
         context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(wait)) {
             guard let end = self.pausedUntil, context.channel.isActive else { return }
-            let rest = ContinuousClock.now.duration(to: end)
+            let rest = self.clock().duration(to: end)
             if rest > .zero { return self.resume(context, in: rest) }
             self.pausedUntil = nil
             self.setReading(context)

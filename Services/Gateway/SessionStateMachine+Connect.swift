@@ -19,8 +19,11 @@ extension SessionStateMachine {
         }
         switch ConnectProof.check(connect, to: instance, in: world) {
         case .notNeeded:
+            guard Self.spend(on: connect, in: world) else { return closeForSharedRate() }
             return accept(connect, in: world)
         case .signed(let claim):
+            // Before the claim, which is a write in the store.
+            guard Self.spend(on: connect, in: world) else { return closeForSharedRate() }
             phase = .proving
             unproven = UnprovenConnect(connect: connect)
             return [.claim(claim)]
@@ -89,7 +92,8 @@ extension SessionStateMachine {
             "this instance binds device ids to secrets, and this one is another's: take a new device_id and secret")
     }
 
-    private static func isIdentifier(_ text: String) -> Bool {
+    /// Whether it can be the id of a device, a store or a user.
+    static func isIdentifier(_ text: String) -> Bool {
         !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
     }
 }

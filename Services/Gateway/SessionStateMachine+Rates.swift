@@ -1,8 +1,33 @@
 import DeviceProtocol
+import SyncModel
 
-// The end of a session that was sent too much.
+// What devices share with others of their app and user, and the end of a session that was sent too much.
 extension SessionStateMachine {
-    /// The device, its user or its app has used up what it may.
+    /// Takes what a Connect costs the app, and its user. Only for one whose signature is right where one is asked for:
+    /// else a stranger could use up what an app's or a user's own devices need (reliability SEC11).
+    ///
+    /// - Returns: false: there is not enough left.
+    static func spend(on connect: Mss_Device_V1_Connect, in world: SessionSurroundings) -> Bool {
+        let instanceID = InstanceID(connect.instanceID)
+        return world.connects(instanceID) && spend(on: connect.bind, to: instanceID, in: world)
+    }
+
+    /// Takes what a bind costs its user.
+    ///
+    /// - Returns: false: there is not enough left.
+    static func spend(
+        on bind: Mss_Device_V1_Bind, to instanceID: InstanceID, in world: SessionSurroundings
+    ) -> Bool {
+        // One that is no user's id binds nobody, and is not to be remembered either.
+        !isIdentifier(bind.userID) || world.binds(UserID(bind.userID), instanceID)
+    }
+
+    /// The app or the user has used up what it may.
+    mutating func closeForSharedRate() -> [SessionAction] {
+        close(.overloaded, "too many connections or binds; come back later")
+    }
+
+    /// The device has used up what it may.
     mutating func refused(_ refusal: RateRefusal) -> [SessionAction] {
         phase == .closed ? [] : close(refusal.code, refusal.reason)
     }

@@ -129,6 +129,7 @@ struct SessionStateMachine {
         guard let current = identity, bind.bindNumber > current.bindNumber else {
             return close(.protocolViolation, "bind_number must rise")
         }
+        guard Self.spend(on: bind, to: current.instanceID, in: world) else { return closeForSharedRate() }
         return take(bind, in: world) ?? refuseBind(bind, in: world)
     }
 

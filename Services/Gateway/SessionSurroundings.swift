@@ -15,6 +15,10 @@ struct SessionSurroundings {
     let openKey: (AppKey, InstanceID) -> SymmetricKey?
     /// A number from 0 to below 1, for jitter.
     let random: Double
+    /// Takes one of the connects that the app has in a second; false: there is none left (reliability SEC11).
+    var connects: (InstanceID) -> Bool = { _ in true }
+    /// The same of the user's binds.
+    var binds: (UserID, InstanceID) -> Bool = { _, _ in true }
 }
 
 /// Times and sizes of a device session; defaults are the gateway's settings' defaults.

@@ -12,6 +12,7 @@ struct SharedRates: Sendable {
     struct App {
         fileprivate var connects: TokenBucket
         fileprivate var requests: TokenBucket
+        fileprivate var changes: TokenBucket
     }
 
     private let limits: AdmissionLimits
@@ -36,9 +37,15 @@ struct SharedRates: Sendable {
         return users.update(UserKey(instanceID: instanceID, userID: userID), at: now, new: new) { $0.take(at: now) }
     }
 
-    /// A device of the app has asked for something; how long it is to wait before it asks again.
-    mutating func requests(_ instanceID: InstanceID, at now: ContinuousClock.Instant) -> Duration {
-        app(instanceID, at: now) { $0.requests.owe(at: now) }
+    /// A frame of a device of the app came in; how long the device is to wait before it sends another.
+    mutating func took(
+        _ cost: FrameCost, of instanceID: InstanceID, at now: ContinuousClock.Instant
+    ) -> Duration {
+        switch cost {
+        case .plain: .zero
+        case .request: app(instanceID, at: now) { $0.requests.owe(at: now) }
+        case .change: app(instanceID, at: now) { $0.changes.owe(at: now) }
+        }
     }
 
     private mutating func app<Result>(
@@ -46,7 +53,8 @@ struct SharedRates: Sendable {
     ) -> Result {
         let new = App(
             connects: TokenBucket(perSecond: limits.appConnects, at: now),
-            requests: TokenBucket(perSecond: limits.appRequests, at: now))
+            requests: TokenBucket(perSecond: limits.appRequests, at: now),
+            changes: TokenBucket(perSecond: limits.appChanges, at: now))
         return apps.update(instanceID, at: now, new: new, change)
     }
 }

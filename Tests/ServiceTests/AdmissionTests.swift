@@ -165,14 +165,17 @@ struct AdmissionTests {
     @Test("SEC11: of one app, and of one user, only so much; of others everything")
     func shared() {
         var limits = AdmissionLimits()
-        (limits.appConnects, limits.appRequests, limits.userBinds) = (5, 5, 5)
+        (limits.appConnects, limits.appRequests, limits.appChanges, limits.userBinds) = (5, 5, 5, 5)
         var rates = SharedRates(limits: limits)
         let (flooded, other) = (InstanceID("flooded"), InstanceID("other"))
         #expect((0..<100).count { _ in rates.connects(flooded, at: start) } == 20)
         #expect(rates.connects(other, at: start) == true)
-        #expect((0..<100).count { _ in rates.requests(flooded, at: start) == .zero } == 20)
-        #expect(rates.requests(flooded, at: start) == .seconds(4))
-        #expect(rates.requests(other, at: start) == .zero)
+        for cost in [FrameCost.request, .change] {
+            #expect((0..<100).count { _ in rates.took(cost, of: flooded, at: start) == .zero } == 20)
+            #expect(rates.took(cost, of: flooded, at: start) == .seconds(4))
+            #expect(rates.took(cost, of: other, at: start) == .zero)
+        }
+        #expect((0..<100).count { _ in rates.took(.plain, of: flooded, at: start) == .zero } == 100)
         #expect((0..<100).count { _ in rates.binds(UserID("u"), of: flooded, at: start) } == 20)
         #expect(rates.binds(UserID("v"), of: flooded, at: start) == true)
         #expect(rates.binds(UserID("u"), of: other, at: start) == true, "another app's user of that name")

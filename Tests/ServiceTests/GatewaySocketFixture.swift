@@ -21,7 +21,11 @@ struct GatewaySocketFixture: Sendable {
     let authority: String
     let core: GatewayCore
 
-    /// Serves on a free port while the body runs; there are the apps `w_app` and `w_signed`.
+    /// A key of the app `w_signed`.
+    static let key = (id: "k1", secret: (0..<32).map { UInt8($0) })
+    private static let masterKey = "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    /// Serves on a free port while the body runs; there are the app `w_app`, and `w_signed`, whose connects are signed.
     static func serve(
         _ change: (inout AdmissionLimits) -> Void = { _ in }, connectDeadline: Duration = .seconds(60),
         _ body: (Self) async throws -> Void
@@ -45,17 +49,6 @@ struct GatewaySocketFixture: Sendable {
         try await channel.close()
     }
 
-    private static let masterKeys = "k AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-    private static let secret = [UInt8](repeating: 7, count: 32)
-
-    private static func signedKey() throws -> AppKey {
-        let address = KeyAddress(instanceID: InstanceID("w_signed"), keyID: "k1", purpose: .device)
-        let sealed = try requireValue(try KeyRing(text: masterKeys).seal(secret, of: address), "not sealed")
-        return AppKey(
-            id: address.keyID, purpose: address.purpose, sealedSecret: sealed, limits: KeyLimits(),
-            createdAt: WallTime(milliseconds: 0))
-    }
-
     /// The first frame of a device of `w_signed`.
     static func signedConnect() -> Mss_Device_V1_Packet {
         .with {
@@ -63,11 +56,11 @@ struct GatewaySocketFixture: Sendable {
             $0.connect.instanceID = "w_signed"
             $0.connect.deviceID = "d"
             $0.connect.storeID = "s"
-            $0.connect.signature.keyID = "k1"
+            $0.connect.signature.keyID = key.id
             $0.connect.signature.timestampMs = WallTime.now.milliseconds
             $0.connect.signature.nonce = Data(RandomBytes.make(16))
-            let key = SymmetricKey(data: secret)
-            $0.connect.signature.mac = Data(ConnectSignature.mac(of: $0.connect.signedParts, by: key))
+            let mac = ConnectSignature.mac(of: $0.connect.signedParts, by: SymmetricKey(data: key.secret))
+            $0.connect.signature.mac = Data(mac)
         }
     }
 
@@ -84,20 +77,23 @@ struct GatewaySocketFixture: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    private static func core(_ admission: AdmissionLimits, _ connectDeadline: Duration) throws -> GatewayCore {
+    /// The gateway by itself.
+    static func core(
+        _ admission: AdmissionLimits, _ connectDeadline: Duration = .seconds(60)
+    ) throws -> GatewayCore {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let context = ServiceContext(
             name: "test",
             settings: try Settings(
                 ProcessSettings.keys + GatewaySettings.keys,
                 environment: [
-                    "MSS_HEALTH_PORT": "1", "MSS_AMQP_USER": "gateway", "MSS_GATEWAY_ID": "test",
-                    "MSS_GATEWAY_CERTIFICATE_FILE": "none",
-                    "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
-                    "MSS_MASTER_KEYS": masterKeys,
+                    "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",
+                    "MSS_GATEWAY_PRIVATE_KEY_FILE": "none", "MSS_MASTER_KEYS": masterKey,
+                    "MSS_AMQP_USER": "gateway",
                 ]), logger: logger, health: HealthState())
         let control = ControlConnection(context)
-        let sealed = try signedKey()
+        let address = KeyAddress(instanceID: InstanceID("w_signed"), keyID: key.id, purpose: .device)
+        let sealed = try requireValue(try KeyRing(text: masterKey).seal(key.secret, of: address), "nothing was sealed")
         control.directory.take(
             .with {
                 $0.version = 1
@@ -110,7 +106,13 @@ struct GatewaySocketFixture: Sendable {
                         $0.instanceID = "w_signed"
                         $0.enabled = true
                         $0.requiresSignature = true
-                        $0.keys = [sealed.bus]
+                        $0.keys = [
+                            .with {
+                                $0.keyID = key.id
+                                $0.purpose = .device
+                                $0.sealedSecret = Data(sealed)
+                            }
+                        ]
                     },
                 ]
             })

@@ -21,13 +21,21 @@ struct ReadPaceTests {
         }
     }
 
+    /// What the time is.
+    private final class Clock {
+        var now = ContinuousClock.now
+    }
+
     private struct Device {
         let channel = EmbeddedChannel()
         let session = Session()
+        let clock = Clock()
 
-        init(_ desk: AdmissionDesk) throws {
+        /// - Parameter app: whose device it is; nil: it is a stranger.
+        init(_ desk: AdmissionDesk, app: String? = "i") throws {
+            let clock = clock
             try channel.pipeline.syncOperations.addHandlers(
-                ReadPace(admission: desk, isInstance: { $0.text == "i" }), session)
+                ReadPace(admission: desk, app: { app.map { InstanceID($0) } }, clock: { clock.now }), session)
             try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         }
 
@@ -35,11 +43,10 @@ struct ReadPaceTests {
             try channel.writeInbound(Mss_Device_V1_Packet.with(fill))
         }
 
-        func connect(instance: String = "i", user: String = "") throws {
-            try send {
-                $0.connect.instanceID = instance
-                if !user.isEmpty { $0.connect.bind.userID = user }
-            }
+        /// Time passes.
+        func advance(_ duration: Duration) {
+            clock.now += duration
+            channel.embeddedEventLoop.advanceTime(by: TimeAmount(duration))
         }
 
         /// What autoRead was set to last; this channel keeps what is set and says true.
@@ -71,47 +78,34 @@ struct ReadPaceTests {
         #expect(other.isRead && other.session.packets.count == 1)
     }
 
-    @Test("SEC11: of one app too many connect: 2001; another app's device and one without an app are not counted")
-    func appConnects() throws {
-        let desk = desk { $0.appConnects = 1 }
-        for index in 0..<6 {
-            // No such app: it costs nobody anything, and the table nothing.
-            try Device(desk).connect(instance: "none")
-            let device = try Device(desk)
-            try device.connect()
-            #expect(device.session.refusals.map(\.code) == (index < 4 ? [] : [.overloaded]))
-            #expect(device.session.packets.count == (index < 4 ? 1 : 0))
-        }
-    }
-
-    @Test("SEC11: one user is bound too often: 2001, at the connect or later; other users are bound")
-    func userBinds() throws {
-        let desk = desk { $0.userBinds = 1 }
-        for index in 0..<6 {
-            let device = try Device(desk)
-            try device.connect(user: "u")
-            #expect(device.session.refusals.map(\.code) == (index < 4 ? [] : [.overloaded]))
-        }
-        let device = try Device(desk)
-        try device.connect()
-        try device.send { $0.bind.userID = "v" }
-        try device.send { $0.bind.bindNumber = 2 }
-        #expect(device.session.refusals.isEmpty)
-        try device.send { $0.bind.userID = "u" }
-        #expect(device.session.refusals.map(\.code) == [.overloaded])
-    }
-
     @Test("SEC11: of one app too many ask: those who ask are slowed, for at most four seconds, and never closed")
     func appRequests() throws {
         let desk = desk { $0.appRequests = 1 }
         let device = try Device(desk)
-        try device.connect()
         for _ in 0..<50 { try device.send { $0.historyRequest.requestNumber = 1 } }
         #expect(!device.isRead)
-        #expect(device.session.packets.count == 51 && device.session.refusals.isEmpty)
+        #expect(device.session.packets.count == 50 && device.session.refusals.isEmpty)
         let quiet = try Device(desk)
-        try quiet.connect()
         try quiet.send { $0.ping.number = 1 }
         #expect(quiet.isRead)
+        device.advance(.seconds(4))
+        #expect(device.isRead)
+    }
+
+    @Test("SEC11: of one app too many bind, subscribe or come to the foreground: they are slowed; others are not")
+    func appChanges() throws {
+        let desk = desk { $0.appChanges = 1 }
+        let devices = try (0..<10).map { _ in try Device(desk) }
+        for device in devices { try device.send { $0.bind.userID = "u" } }
+        #expect(devices.map(\.isRead) == (0..<10).map { $0 < 4 })
+        #expect(devices.count { $0.session.packets.count == 1 && $0.session.refusals.isEmpty } == 10)
+        for app in ["other", nil] {
+            let other = try Device(desk, app: app)
+            try other.send { $0.bind.userID = "u" }
+            #expect(other.isRead)
+        }
+        let asking = try Device(desk)
+        try asking.send { $0.historyRequest.requestNumber = 1 }
+        #expect(asking.isRead)
     }
 }

@@ -1,0 +1,83 @@
+import Credentials
+import Crypto
+import DeviceProtocol
+import Foundation
+import NIOCore
+import NIOEmbedded
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import TestSupport
+
+@testable import Gateway
+
+/// A device on a channel without a network, at a gateway without a broker: whether a nonce is new says the test.
+final class PlayedDevice {
+    private let channel = EmbeddedChannel()
+    private let handler: DeviceHandler
+    private var answers: [Mss_Device_V1_Packet] = []
+
+    /// - Throws: the gateway does not take the connection.
+    init(_ core: GatewayCore) throws {
+        let number = try requireValue(core.admission.admit(channel), "the connection was not taken")
+        let handler = DeviceHandler(gateway: core, number: number, acceptedAt: .now)
+        self.handler = handler
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.pipeline.syncOperations.addHandlers(
+            ReadPace(admission: core.admission, app: { handler.instanceID }), handler)
+    }
+
+    /// Sends a frame.
+    func send(_ fill: (inout Mss_Device_V1_Packet) -> Void) throws {
+        try channel.writeInbound(Mss_Device_V1_Packet.with(fill))
+    }
+
+    /// Sends a Connect to `w_signed`, signed by this secret, or without one to `w_app`.
+    func connect(user: String = "", secret: [UInt8]? = nil) throws {
+        var connect = Mss_Device_V1_Connect.with {
+            $0.protocolVersion = 1
+            $0.instanceID = secret == nil ? "w_app" : "w_signed"
+            $0.deviceID = "d"
+            $0.storeID = "s"
+            if !user.isEmpty {
+                $0.bind.bindNumber = 1
+                $0.bind.userID = user
+            }
+        }
+        if let secret {
+            connect.signature.keyID = GatewaySocketFixture.key.id
+            connect.signature.timestampMs = WallTime.now.milliseconds
+            connect.signature.nonce = Data(RandomBytes.make(16))
+            connect.signature.mac = Data(ConnectSignature.mac(of: connect.signedParts, by: SymmetricKey(data: secret)))
+        }
+        try send { $0.connect = connect }
+    }
+
+    /// The store says that the nonce is new.
+    func isProven() { handler.handle { $0.claimed(true, in: $1) } }
+
+    /// Whether its connection stands.
+    var isConnected: Bool { channel.isActive }
+
+    /// Of its app, once its Connect was taken.
+    var instanceID: InstanceID? { handler.instanceID }
+
+    /// Whether its Connect was taken, and it was not closed since.
+    var isTaken: Bool { instanceID != nil && closeCode == nil }
+
+    /// What it was closed with.
+    var closeCode: UInt32? {
+        while let frame = try? channel.readOutbound(as: ByteBuffer.self) {
+            let bytes = Array(frame.readableBytesView.dropFirst(4))
+            if let packet = try? Mss_Device_V1_Packet(serializedBytes: bytes) { answers.append(packet) }
+        }
+        guard case .close(let close)? = answers.last?.body else { return nil }
+        return close.code
+    }
+
+    /// Goes away.
+    func disconnect() throws {
+        try channel.close().wait()
+        channel.embeddedEventLoop.run()
+    }
+}
