@@ -50,7 +50,8 @@ final class ReadPace: ChannelInboundHandler {
 
     private func pause(_ context: ChannelHandlerContext, until end: ContinuousClock.Instant) {
         let isPaused = pausedUntil != nil
-        pausedUntil = end
+        // A frame that costs little does not shorten what one before it has cost.
+        pausedUntil = max(pausedUntil ?? end, end)
         guard !isPaused else { return }
         setReading(context)
         resume(context, in: clock().duration(to: end))

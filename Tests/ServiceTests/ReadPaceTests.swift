@@ -108,4 +108,20 @@ struct ReadPaceTests {
         try asking.send { $0.historyRequest.requestNumber = 1 }
         #expect(asking.isRead)
     }
+
+    @Test("SEC11: a frame that costs little does not shorten the wait for what cost much")
+    func longestWait() throws {
+        let desk = desk {
+            $0.deviceChanges = 1
+            $0.deviceRequests = 1
+        }
+        let device = try Device(desk)
+        for _ in 0..<7 { try device.send { $0.foreground.foreground = true } }
+        // What was read before the device was slowed.
+        for _ in 0..<5 { try device.send { $0.historyRequest.requestNumber = 1 } }
+        device.advance(.milliseconds(2_900))
+        #expect(!device.isRead, "three seconds are owed")
+        device.advance(.milliseconds(200))
+        #expect(device.isRead && device.session.refusals.isEmpty)
+    }
 }
