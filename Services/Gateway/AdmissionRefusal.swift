@@ -1,4 +1,5 @@
-/// Why a connection was not taken, or ended for what it sent: the label of `mss_gateway_refused_connections_total`.
+/// Why a connection was not taken, or ended for what it sent or left unread: the label of
+/// `mss_gateway_refused_connections_total`.
 enum AdmissionRefusal: String, CaseIterable, Sendable {
     /// Its source has opened too many lately.
     case sourceRate = "source_rate"
@@ -14,4 +15,6 @@ enum AdmissionRefusal: String, CaseIterable, Sendable {
     case userRate = "user_rate"
     /// The device went on sending more than it may.
     case deviceRate = "device_rate"
+    /// The device took too little of what was sent to it.
+    case stalled
 }

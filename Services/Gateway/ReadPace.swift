@@ -1,11 +1,17 @@
 import DeviceProtocol
 import NIOCore
+import ServerTLS
 import SyncModel
 
-/// Reads from a device as fast as it may send: slows it, and ends it when that does not help (reliability SEC11).
+/// Reads from a device as fast as it may send: slows it, and ends it when that does not help (reliability SEC11). Ends
+/// also one that does not read what is sent to it (reliability SEC3).
 final class ReadPace: ChannelInboundHandler {
     typealias InboundIn = Mss_Device_V1_Packet
     typealias InboundOut = Mss_Device_V1_Packet
+
+    /// How long the bytes that wait for a device may stay above what a channel takes as writable (in NIO: once there
+    /// were more than 64 KiB of them, until there are less than 32). What is lost with the connection is sent again.
+    static let stall = TimeAmount.seconds(30)
 
     private let admission: AdmissionDesk
     private let app: () -> InstanceID?
@@ -13,6 +19,8 @@ final class ReadPace: ChannelInboundHandler {
     private var rates: SessionRates
     private var pausedUntil: ContinuousClock.Instant?
     private var isRefused = false
+    /// Runs while the device does not read.
+    private var stallAlarm: Scheduled<Void>?
 
     /// - Parameters:
     ///   - app: whose device it is; nil before its `Connect` was taken: a stranger costs no app anything.
@@ -42,10 +50,24 @@ final class ReadPace: ChannelInboundHandler {
         context.fireChannelRead(data)
     }
 
-    /// A device that sends and does not read is not read from either: what it asks for would pile up here.
+    /// A device that sends and does not read is not read from either: what it asks for would pile up here. What waits
+    /// for it already is not kept for long.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         setReading(context)
+        stallAlarm?.cancel()
+        stallAlarm = nil
+        if !context.channel.isWritable {
+            stallAlarm = context.eventLoop.assumeIsolated().scheduleTask(in: Self.stall) {
+                self.admission.count(.stalled)
+                context.pipeline.syncOperations.closePastTLS()
+            }
+        }
         context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        stallAlarm?.cancel()
+        context.fireChannelInactive()
     }
 
     private func pause(_ context: ChannelHandlerContext, until end: ContinuousClock.Instant) {

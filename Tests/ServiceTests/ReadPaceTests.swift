@@ -14,11 +14,13 @@ struct ReadPaceTests {
         typealias InboundIn = Mss_Device_V1_Packet
         var packets: [Mss_Device_V1_Packet] = []
         var refusals: [RateRefusal] = []
+        var isClosed = false
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { packets.append(unwrapInboundIn(data)) }
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if let refusal = event as? RateRefusal { refusals.append(refusal) }
         }
+        func channelInactive(context: ChannelHandlerContext) { isClosed = true }
     }
 
     /// What the time is.
@@ -47,6 +49,12 @@ struct ReadPaceTests {
         func advance(_ duration: Duration) {
             clock.now += duration
             channel.embeddedEventLoop.advanceTime(by: TimeAmount(duration))
+        }
+
+        /// Its buffers fill up, or have room again.
+        func setWritable(_ isWritable: Bool) {
+            channel.isWritable = isWritable
+            channel.pipeline.fireChannelWritabilityChanged()
         }
 
         /// What autoRead was set to last; this channel keeps what is set and says true.
@@ -123,5 +131,19 @@ struct ReadPaceTests {
         #expect(!device.isRead, "three seconds are owed")
         device.advance(.milliseconds(200))
         #expect(device.isRead && device.session.refusals.isEmpty)
+    }
+
+    @Test("SEC3: a device that has not taken what was sent to it for 30 s is cut off; one that reads on is not")
+    func stall() throws {
+        let (stalled, slow) = (try Device(desk()), try Device(desk()))
+        for device in [stalled, slow] { device.setWritable(false) }
+        #expect(!stalled.isRead, "what it asks for would pile up")
+        for device in [stalled, slow] { device.advance(.seconds(29)) }
+        slow.setWritable(true)
+        #expect(slow.isRead && !stalled.session.isClosed)
+        slow.setWritable(false)
+        for device in [stalled, slow] { device.advance(.seconds(2)) }
+        #expect(stalled.session.isClosed && !stalled.channel.isActive)
+        #expect(!slow.session.isClosed)
     }
 }
