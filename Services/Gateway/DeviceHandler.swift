@@ -15,6 +15,8 @@ final class DeviceHandler: ChannelInboundHandler {
     private let gateway: GatewayCore
     private let number: UInt64
     private var machine: SessionStateMachine
+    /// Admission knows that it is a device.
+    private var isAdmitted = false
     private var context: ChannelHandlerContext?
     /// Batches of this turn of the event loop: they leave as few frames as the limit allows (spec D5).
     private var batches: [Mss_Device_V1_ChannelBatch] = []
@@ -77,12 +79,17 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
         let world = gateway.surroundings()
-        let wasOpening = machine.phase == .opening
         perform(event(&machine, world))
-        // With its Connect, or once the signature of that was found right.
-        if machine.phase == .opening, !wasOpening { gateway.admission.connected(number) }
+        noteConnect()
         if batches.isEmpty { return }
         if machine.hasChecked(batches, in: world) { writeBatches() } else { scheduleFlush() }
+    }
+
+    /// Once its Connect was taken, whatever that had to wait for, it is a stranger no longer (reliability SEC2).
+    private func noteConnect() {
+        guard !isAdmitted, machine.phase == .opening || machine.phase == .open else { return }
+        isAdmitted = true
+        gateway.admission.connected(number)
     }
 
     // MARK: Actions

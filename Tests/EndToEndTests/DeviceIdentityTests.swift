@@ -54,6 +54,27 @@ extension RunningSystem {
             #expect(Set(codes) == [nil, 5_003])
         }
 
+        @Test("SEC2: more devices with signed connects than there may be strangers are served, and all of them stay")
+        func manySigned() async throws {
+            let app = try await make("sec2_signed")
+            let key = try await app.makeKey()
+            try await app.set("--require-signature")
+            var devices: [RawDevice] = []
+            // Ten more than MSS_GATEWAY_UNCONNECTED_MAX.
+            for number in 0..<1_010 {
+                devices.append(try await app.open(app.connect(device: "d\(number)", user: "u\(number)", key: key)))
+                guard number % 10 == 9 else { continue }
+                for device in devices.suffix(10) {
+                    try await device.waits(for: "the greeting of \(number)") {
+                        $0.contains { if case .connected? = $0.body { true } else { false } }
+                    }
+                }
+            }
+            let ended = devices.count { !$0.isConnected }
+            #expect(ended == 0)
+            for device in devices { try? await device.disconnect() }
+        }
+
         @Test("SEC9: every byte of what was signed counts, and so does whose key it is") func forged() async throws {
             let (app, other) = (try await make("sec9_forged"), try await make("sec9_other"))
             let (key, foreign) = (try await app.makeKey(), try await other.makeKey())

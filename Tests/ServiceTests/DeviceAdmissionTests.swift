@@ -16,6 +16,32 @@ import Testing
         return try GatewaySocketFixture.core(limits)
     }
 
+    @Test("SEC2: a device whose Connect is signed is no stranger once that is proven; its end is no failure")
+    func signedDevices() throws {
+        let core = try core {
+            $0.unconnected = 3
+            // Of sources whose last connection failed, four at once.
+            $0.handshakes = 4
+        }
+        var devices: [PlayedDevice] = []
+        for _ in 0..<9 {
+            let device = try PlayedDevice(core)
+            try device.connect(secret: Self.key)
+            #expect(core.admission.unconnectedCount == 1, "the store has not said that the nonce is new")
+            device.isProven()
+            #expect(device.isTaken && core.admission.unconnectedCount == 0)
+            devices.append(device)
+        }
+        #expect(devices.count { $0.isConnected } == 9)
+        for device in devices { try device.disconnect() }
+        for _ in 0..<6 {
+            let device = try PlayedDevice(core)
+            try device.connect(secret: Self.key)
+            device.isProven()
+            try device.disconnect()
+        }
+    }
+
     @Test("SEC11: who has no key of the app uses up none of its connects, and none of a user's binds")
     func strangers() throws {
         let core = try core {

@@ -88,26 +88,6 @@ struct GatewayFloodTests {
         }
     }
 
-    @Test("SEC2: a device whose signature was found right no longer counts as one without Connect")
-    func signed() async throws {
-        try await GatewaySocketFixture.serve { gateway in
-            let device = try await SocketDevice.open(gateway)
-            try await eventually("a session", within: .seconds(10)) { gateway.core.registry.count == 1 }
-            #expect(gateway.core.admission.unconnectedCount == 1)
-            // The store, which is not there, is not asked, and finds its nonce fresh.
-            gateway.core.tell(gateway.core.registry.all) { machine, world in
-                _ = machine.received(GatewaySocketFixture.signedConnect(), in: world)
-                return []
-            }
-            gateway.core.tell(gateway.core.registry.all) { machine, world in machine.claimed(true, in: world) }
-            try await eventually("it is a device", within: .seconds(10)) {
-                gateway.core.admission.unconnectedCount == 0
-            }
-            try await device.send { $0.ping.number = 7 }
-            try await eventually("a pong", within: .seconds(10)) { device.received.contains { $0.pong.number == 7 } }
-        }
-    }
-
     @Test("SEC2: a device that comes back resumes its TLS session")
     func resumption() async throws {
         try await GatewaySocketFixture.serve { gateway in

@@ -1,6 +1,5 @@
 import BusMessages
 import Credentials
-import Crypto
 import DeviceProtocol
 import Foundation
 import Logging
@@ -47,21 +46,6 @@ struct GatewaySocketFixture: Sendable {
             Self(
                 port: channel.localAddress?.port ?? 0, authority: folder.appending(path: "ca.pem").path, core: core))
         try await channel.close()
-    }
-
-    /// The first frame of a device of `w_signed`.
-    static func signedConnect() -> Mss_Device_V1_Packet {
-        .with {
-            $0.connect.protocolVersion = 1
-            $0.connect.instanceID = "w_signed"
-            $0.connect.deviceID = "d"
-            $0.connect.storeID = "s"
-            $0.connect.signature.keyID = key.id
-            $0.connect.signature.timestampMs = WallTime.now.milliseconds
-            $0.connect.signature.nonce = Data(RandomBytes.make(16))
-            let mac = ConnectSignature.mac(of: $0.connect.signedParts, by: SymmetricKey(data: key.secret))
-            $0.connect.signature.mac = Data(mac)
-        }
     }
 
     private static func serverContext(in folder: URL) async throws -> NIOSSLContext {
