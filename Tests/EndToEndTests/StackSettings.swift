@@ -38,9 +38,7 @@ struct StackSettings: Sendable {
 
     /// The database; without a tier as its owner.
     func postgres(_ tier: String? = nil) -> [String: String] {
-        var settings = ["MSS_POSTGRES_PORT": "\(postgresPort)"]
-        settings["MSS_POSTGRES_USER"] = tier
-        return settings
+        ["MSS_POSTGRES_PORT": "\(postgresPort)", "MSS_POSTGRES_USER": tier ?? "mss"]
     }
 
     /// The master keys.
