@@ -46,7 +46,8 @@ extension ControlWork {
             }
             // The command came twice. Whoever can name a key is not shown its secret for that.
             if isMade {
-                reply.control.refusal = "key \(keyID) was made, but its secret was lost on the way; revoke it and "
+                reply.control.refusal =
+                    "key \(keyID) was made, but its secret was lost on the way; revoke it and "
                     + "create another"
             }
             return reply

@@ -67,7 +67,8 @@ actor PartitionKeeper: Service {
         do throws(PostgresError) {
             try remove()
         } catch {
-            logger.warning("what has ended was not removed", metadata: ["what": "\(what)", "error": "\(error.message)"])
+            logger.warning(
+                "what has ended was not removed", metadata: ["what": "\(what)", "error": "\(error.message)"])
         }
     }
 

@@ -54,7 +54,8 @@ struct WriterCommandTests {
             let database = databases[0]
             try await database.configure()
             let ring = try KeyRing(text: "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
-            @Sendable func create(_ keyID: String, in instance: String = "app") async throws -> Mss_Bus_V1_ControlReply {
+            @Sendable func create(_ keyID: String, in instance: String = "app") async throws -> Mss_Bus_V1_ControlReply
+            {
                 let request = Mss_Bus_V1_CreateKey.with {
                     $0.instanceID = instance
                     $0.purpose = .backend

@@ -64,7 +64,8 @@ struct IngestAdmissionTests {
         var stale = open
         stale.isCurrent = false
         var revoked = signer.directory()
-        revoked.add(Instance(id: InstanceID("w_app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .zero))
+        revoked.add(
+            Instance(id: InstanceID("w_app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .zero))
         let directory = ChangingDirectory(open)
         let admission = RequestAdmission.stub(directory: directory, ring: IngestSigner.ring)
         func status(isSigned: Bool, then changed: StubDirectory) async -> UInt {
