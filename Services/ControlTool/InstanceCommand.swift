@@ -158,7 +158,7 @@ struct InstanceCommand: AsyncParsableCommand {
 
         func run() async throws {
             let (id, server, port, key) = (id, server, port, key)
-            let secret = try keySecretFile.map(SecretFile.text)
+            let secret = try keySecretFile.map { try SecretFile.text(of: $0) }
             try await ControlClient.with { client in
                 guard let instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
                     throw ValidationError("there is no instance \(id); see mssctl instance list")

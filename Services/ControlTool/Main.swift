@@ -1,4 +1,5 @@
 import ArgumentParser
+import ServiceKit
 
 /// The operators' and developers' tool.
 @main
@@ -12,4 +13,10 @@ struct ControlTool: AsyncParsableCommand {
             DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
             BrokerDefinitionsCommand.self,
         ])
+
+    /// It has passwords and secrets in memory too (reliability SEC16).
+    static func main() async {
+        CoreDumps.switchOff()
+        await main(nil)
+    }
 }

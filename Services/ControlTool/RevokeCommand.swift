@@ -25,11 +25,9 @@ struct RevokeCommand: AsyncParsableCommand {
     }
 
     /// A session is a secret, so it does not stand among the arguments, which everybody on the machine can read.
-    private static func session(in file: String) throws -> String {
-        let bytes =
-            file == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : try Data(contentsOf: URL(filePath: file))
-        let session = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+    static func session(in file: String) throws -> String {
+        // Spaces may belong to it.
+        let session = try SecretFile.text(of: file, without: .newlines)
         guard !session.isEmpty else { throw ValidationError("--session-file holds no session") }
         return session
     }

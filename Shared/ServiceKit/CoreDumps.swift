@@ -2,10 +2,10 @@ import CEventFD
 import Glibc
 
 /// What the system writes to disk when this process crashes.
-enum CoreDumps {
+package enum CoreDumps {
     /// Nothing: memory holds passwords, keys and payloads (reliability SEC16). Other processes of the same user cannot
     /// look into it either.
-    static func switchOff() {
+    package static func switchOff() {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
         mss_set_dumpable(0)

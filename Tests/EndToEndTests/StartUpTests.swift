@@ -36,6 +36,25 @@ struct StartUpTests {
         }
     }
 
+    @Test("SEC16: the tool can leave no core dump either") func toolCoreDumps() async throws {
+        let process = Process()
+        process.executableURL = StackPlan.binaries.appending(path: "mssctl")
+        process.arguments = ["revoke", "--instance", "i", "--user", "u", "--session-file", "-"]
+        process.environment = [:]
+        let input = Pipe()
+        process.standardInput = input
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.runWithOpenSignals()
+        defer { process.terminate() }
+        // It waits for the session.
+        try await eventually("the tool has switched them off", within: .seconds(10)) {
+            let limits = try String(contentsOfFile: "/proc/\(process.processIdentifier)/limits", encoding: .utf8)
+            let line = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+            return line?.split(separator: " ").suffix(3) == ["0", "0", "bytes"]
+        }
+    }
+
     @Test("SEC1: a gateway does not start with a certificate that has ended") func expired() async throws {
         try await TestCertificates.with { certificates in
             let outcome = try await run(
