@@ -13,7 +13,7 @@ struct KeyCommand: AsyncParsableCommand {
             An instance has at most \(Limits.liveKeys) live keys of a purpose: to rotate, create the second, switch to \
             it, revoke the first. \(ToolSettings.amqpHint)
             """,
-        subcommands: [Create.self, List.self, Revoke.self, Reseal.self])
+        subcommands: [Create.self, List.self, Revoke.self, Reseal.self, KeyRingCommand.self])
 
     /// Whose requests a key signs.
     enum Purpose: String, CaseIterable, ExpressibleByArgument {

@@ -13,7 +13,7 @@ enum ConnectProof: Hashable {
     case clockOff
     /// Missing, wrong, or by no live key; which of them is not told.
     case refused
-    /// This gateway's master keys do not open the key.
+    /// This gateway's sealing keys do not open the key.
     case unavailable
 
     /// Stands in for a key that is not known, so that guessing key ids takes as long as guessing signatures.

@@ -36,7 +36,7 @@ final class GatewayCore: Sendable {
         logger = context.logger
         bus = control.bus
         directory = control.directory
-        keys = OpenedKeys(ring: context.settings[KeyRingSetting.ring])
+        keys = OpenedKeys(ring: context.settings[KeyRingSetting.sealing(for: .device)])
         reporter = Reporter(bus: control.bus)
         tails = GlobalTails { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in

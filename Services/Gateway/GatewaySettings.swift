@@ -1,5 +1,6 @@
 import ServerTLS
 import ServiceKit
+import SyncModel
 
 /// Settings of the gateway.
 enum GatewaySettings {
@@ -34,7 +35,7 @@ enum GatewaySettings {
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,
         clientAuthorityFile.erased, web.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
-        globalPace.erased, KeyRingSetting.ring.erased,
+        globalPace.erased, KeyRingSetting.sealing(for: .device).erased,
     ]
 
     /// The times and sizes of sessions that the settings say.

@@ -1,6 +1,7 @@
 import AMQP
 import BusMessages
 import ServiceKit
+import SyncModel
 
 /// The gateway: holds device connections. Any number of them run side by side.
 @main
@@ -16,7 +17,8 @@ struct Main {
                 link.core?.received($0)
             }
             let control = ControlConnection(
-                context, extra: .notices(gatewayID: gatewayID), consumptions: [notices], answers: .verdicts
+                context, keysFor: .device, extra: .notices(gatewayID: gatewayID), consumptions: [notices],
+                answers: .verdicts
             ) { link.core?.surroundingsChanged() }
             let core = GatewayCore(
                 context, limits: GatewaySettings.limits(settings), admission: AdmissionSettings.limits(settings),

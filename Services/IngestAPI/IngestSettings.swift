@@ -1,5 +1,6 @@
 import ServerTLS
 import ServiceKit
+import SyncModel
 
 /// The settings of the ingest API beside the common ones.
 enum IngestSettings {
@@ -40,7 +41,7 @@ enum IngestSettings {
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
         tlsInFront.erased, inFlightMaximum.erased, bodyBytes.erased, connections.erased, sourceConnections.erased,
-        KeyRingSetting.ring.erased,
+        KeyRingSetting.sealing(for: .backend).erased,
     ]
 
     /// What one process takes at a time.

@@ -11,8 +11,8 @@ struct Main {
         await ServiceMain.run("mss-ingest", settings: IngestSettings.keys, problems: IngestSettings.problems) {
             context in
             let (settings, health) = (context.settings, context.health)
-            let keys = OpenedKeys(ring: settings[KeyRingSetting.ring])
-            let control = ControlConnection(context) { keys.forgetAll() }
+            let keys = OpenedKeys(ring: settings[KeyRingSetting.sealing(for: .backend)])
+            let control = ControlConnection(context, keysFor: .backend) { keys.forgetAll() }
             let metrics = IngestMetrics()
             let operations = OperationIntake(directory: control.directory, bus: control.bus)
             let intake = PushIntake(

@@ -112,7 +112,8 @@ struct RequestAdmission: Sendable {
                 .unauthorized,
                 "The signature is wrong, or there is no such key; compare what you sign with what /openapi.json says.")
         case .unreadable:
-            logger.error("A key's secret cannot be opened; is MSS_MASTER_KEYS that of the oplog writers?")
+            logger.error(
+                "A key's secret cannot be opened; is MSS_SEALING_KEYS derived from the oplog writers' master keys?")
             throw HeadRefusal(answer: .unavailable("Signatures cannot be checked now; repeat the call."))
         }
     }

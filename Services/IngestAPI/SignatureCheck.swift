@@ -10,7 +10,7 @@ struct SignatureCheck: Sendable {
         case signed(by: AppKey, of: InstanceID)
         /// No such key, or not its signature; callers must not be told which.
         case wrong
-        /// The key's secret cannot be read here: a master key is missing.
+        /// The key's secret cannot be read here: the key that it is sealed with is missing.
         case unreadable
     }
 

@@ -12,7 +12,7 @@ struct Main {
             let writer = OplogWriterService(
                 amqp: AMQPConfiguration(context.settings, connectionName: context.name), postgres: postgres,
                 appendLanes: context.settings[WriterSettings.appendLanes],
-                fetchLanes: context.settings[WriterSettings.fetchLanes], ring: context.settings[KeyRingSetting.ring],
+                fetchLanes: context.settings[WriterSettings.fetchLanes], ring: context.settings[KeyRingSetting.masters],
                 logger: context.logger)
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }

@@ -22,19 +22,21 @@ struct SnapshotWork: LaneWork {
             guard case .snapshot(let request)? = command.body else {
                 return .with { $0.failure.reason = "this queue answers snapshots only" }
             }
-            return try snapshot(after: request.knownVersion, on: connection)
+            return try snapshot(for: request, on: connection)
         }
     }
 
     /// The version is read first: should a change come in between, the snapshot is newer than its version says, and
     /// the next question brings it again.
     private func snapshot(
-        after known: Int64, on connection: PostgresConnection
+        for request: Mss_Bus_V1_SnapshotRequest, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let version = try connection.run(ControlStore.version, within: .seconds(5))
-        guard version != known else { return .with { $0.snapshot.version = version } }
+        guard version != request.knownVersion else { return .with { $0.snapshot.version = version } }
         let instances = try connection.run(ControlStore.instances, within: .seconds(5))
-        let keys = Dictionary(grouping: try connection.run(KeyStore.all, within: .seconds(5)), by: \.instanceID)
+        let held = Self.keys(
+            try connection.run(KeyStore.all, within: .seconds(5)), for: AppKey.Purpose(bus: request.keyPurpose))
+        let keys = Dictionary(grouping: held, by: \.instanceID)
         let configurations = try connection.run(ControlStore.configurations, within: .seconds(5))
         return .with {
             $0.snapshot.version = version
@@ -44,6 +46,17 @@ struct SnapshotWork: LaneWork {
                 return instance.bus
             }
             $0.snapshot.configurations = configurations.map(\.bus)
+        }
+    }
+
+    /// The keys that an asker gets: those of the purpose that it names, or, for a list, all of them without secrets.
+    /// Who names another purpose than its own gets secrets that it cannot open (`SealingRing`).
+    static func keys(_ all: [KeyStore.Held], for purpose: AppKey.Purpose?) -> [KeyStore.Held] {
+        if let purpose { return all.filter { $0.key.purpose == purpose } }
+        return all.map { held in
+            var held = held
+            held.key.sealedSecret = []
+            return held
         }
     }
 }

@@ -10,7 +10,7 @@ enum WriterSettings {
 
     static let keys =
         PostgresSettings.keys + [
-            appendLanes.erased, fetchLanes.erased, KeyRingSetting.ring.erased,
+            appendLanes.erased, fetchLanes.erased, KeyRingSetting.masters.erased,
         ]
 }
 

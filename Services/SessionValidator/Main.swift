@@ -2,6 +2,7 @@ import AMQP
 import BusMessages
 import Credentials
 import ServiceKit
+import SyncModel
 
 /// The session validator: asks tenants whether sessions are valid. Any number of them run side by side.
 @main
@@ -15,8 +16,8 @@ struct Main {
             let commands = AMQPConsumption(
                 queue: CommandQueue.validate.rawValue, prefetch: SessionCheckConsumer.prefetch
             ) { queue.add(contentsOf: $0) }
-            let keys = OpenedKeys(ring: settings[KeyRingSetting.ring])
-            let control = ControlConnection(context, consumptions: [commands]) { keys.forgetAll() }
+            let keys = OpenedKeys(ring: settings[KeyRingSetting.sealing(for: .callout)])
+            let control = ControlConnection(context, keysFor: .callout, consumptions: [commands]) { keys.forgetAll() }
             let consumer = SessionCheckConsumer(
                 queue: queue, control: control, endpoint: try SessionEndpoint(settings), keys: keys,
                 tenantConcurrency: settings[ValidatorSettings.tenantConcurrency], logger: context.logger)

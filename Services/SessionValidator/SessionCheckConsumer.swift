@@ -154,7 +154,7 @@ final class SessionCheckConsumer: Service, Sendable {
     private func signer(of instance: Instance) throws(Refusal) -> RequestSigner? {
         guard let key = instance.keys(for: .callout).first else { return nil }
         guard let secret = keys.secret(of: key, instance.id) else {
-            throw Refusal(reason: "the key that signs calls cannot be opened; see MSS_MASTER_KEYS")
+            throw Refusal(reason: "the key that signs calls cannot be opened; see MSS_SEALING_KEYS")
         }
         return RequestSigner(keyID: key.id, secret: secret)
     }

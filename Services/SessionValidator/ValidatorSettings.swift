@@ -1,4 +1,5 @@
 import ServiceKit
+import SyncModel
 
 /// Settings of the session validator.
 enum ValidatorSettings {
@@ -29,7 +30,7 @@ enum ValidatorSettings {
 
     static let keys = [
         timeout.erased, allowedHosts.erased, ownNetworks.erased, allowsLoopback.erased, authorityFile.erased,
-        tenantConcurrency.erased, KeyRingSetting.ring.erased,
+        tenantConcurrency.erased, KeyRingSetting.sealing(for: .callout).erased,
     ]
 
     /// What is wrong with the file of authorities, for whoever starts the process.

@@ -10,12 +10,12 @@ package final class OpenedKeys: Sendable {
         let secret: [UInt8]
     }
 
-    private let ring: KeyRing
+    private let ring: SealingRing
     private let opened: Mutex<[Sealed: SymmetricKey]> = Mutex([:])
 
-    package init(ring: KeyRing) { self.ring = ring }
+    package init(ring: SealingRing) { self.ring = ring }
 
-    /// The key's secret; nil when none of the master keys opens it.
+    /// The key's secret; nil when none of the ring's keys opens it.
     package func secret(of key: AppKey, _ instanceID: InstanceID) -> SymmetricKey? {
         let address = KeyAddress(instanceID: instanceID, keyID: key.id, purpose: key.purpose)
         let sealed = Sealed(address: address, secret: key.sealedSecret)

@@ -1,6 +1,7 @@
 package import AMQP
 package import BusMessages
 import Foundation
+package import SyncModel
 
 /// A bus whose control data is kept current: what a process has that is no oplog writer.
 package struct ControlConnection: Sendable {
@@ -8,11 +9,13 @@ package struct ControlConnection: Sendable {
     package let directory: ControlDirectory
 
     /// - Parameters:
+    ///   - purpose: the keys that this process needs; it gets no others.
     ///   - extra: queues of this process beside that of its control changes.
     ///   - answers: the answers that it asks for and that do not come straight back.
     ///   - onLoaded: called after every snapshot of the control data that was taken over.
     package init(
-        _ context: ServiceContext, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption] = [],
+        _ context: ServiceContext, keysFor purpose: AppKey.Purpose, extra: AMQPTopology = AMQPTopology(),
+        consumptions: [AMQPConsumption] = [],
         answers: AnswerExchange? = nil, onLoaded: @escaping @Sendable () -> Void = {}
     ) {
         let processID = UUID().uuidString
@@ -27,7 +30,7 @@ package struct ControlConnection: Sendable {
         health.set("amqp", isReady: false)
         health.set("control", isReady: false)
         bus.onConnectionChange { health.set("amqp", isReady: $0) }
-        directory = ControlDirectory(bus: bus, wakeUps: wakeUps, logger: context.logger) {
+        directory = ControlDirectory(bus: bus, keysFor: purpose, wakeUps: wakeUps, logger: context.logger) {
             health.set("control", isReady: true)
             onLoaded()
         }

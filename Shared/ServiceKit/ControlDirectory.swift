@@ -28,17 +28,21 @@ package final class ControlDirectory: Service, Sendable {
     private let state = Mutex(State())
     private let wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     private let bus: MessageBus
+    private let purpose: AppKey.Purpose
     private let onLoaded: @Sendable () -> Void
     private let logger: Logger
 
     /// - Parameters:
+    ///   - purpose: the keys of instances that are asked for.
     ///   - wakeUps: yields when an announcement came in.
     ///   - onLoaded: called after every snapshot that was taken over.
     init(
-        bus: MessageBus, wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation),
-        logger: Logger, onLoaded: @escaping @Sendable () -> Void
+        bus: MessageBus, keysFor purpose: AppKey.Purpose,
+        wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), logger: Logger,
+        onLoaded: @escaping @Sendable () -> Void
     ) {
         self.bus = bus
+        self.purpose = purpose
         self.wakeUps = wakeUps
         self.logger = logger
         self.onLoaded = onLoaded
@@ -92,7 +96,7 @@ package final class ControlDirectory: Service, Sendable {
     }
 
     private func refresh() async {
-        let known = version
+        let (known, purpose) = (version, purpose)
         let askedAt = ContinuousClock.now
         do throws(BusError) {
             let reply = try await bus.request(
@@ -101,6 +105,7 @@ package final class ControlDirectory: Service, Sendable {
                 var command = Mss_Bus_V1_ControlCommand()
                 command.correlation = correlation
                 command.snapshot.knownVersion = known
+                command.snapshot.keyPurpose = purpose.bus
                 return command
             }
             guard case .snapshot(let snapshot)? = reply.body else { return }

@@ -8,12 +8,22 @@ package struct AppKey: Hashable, Sendable {
         case device = 2
         /// Our questions to the tenant (spec V2, reliability SEC12).
         case callout = 3
+
+        /// The purpose in texts: rings of keys, settings, the derivation of keys. It never changes.
+        package var word: String {
+            switch self {
+            case .backend: "backend"
+            case .device: "device"
+            case .callout: "callout"
+            }
+        }
     }
 
     /// Names the key in requests; unique in the whole service.
     package var id: String
     package var purpose: Purpose
-    /// The secret under a master key: never in clear at rest or on the bus (reliability SEC16).
+    /// The secret, sealed under the newest master key's key for the purpose: never in clear at rest or on the way to
+    /// who uses it (reliability SEC16). Empty in the tool's copy.
     package var sealedSecret: [UInt8]
     package var limits: KeyLimits
     package var createdAt: WallTime

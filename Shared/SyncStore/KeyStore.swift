@@ -6,7 +6,7 @@ package enum KeyStore {
     /// A live key and whose it is.
     package struct Held: Sendable {
         package let instanceID: InstanceID
-        package let key: AppKey
+        package var key: AppKey
     }
 
     /// Every live key, the older first.

@@ -23,7 +23,7 @@ struct StackPlan: Sendable {
 
     init(root: URL, folder: URL, ports: [Int]) async throws {
         self.root = root
-        let settings = StackSettings(folder: folder, ports: ports)
+        let settings = StackSettings(folder: folder, ports: ports, rings: try await Self.rings())
         self.settings = settings
         badTenants = try await BadTenants(port: settings.badTenantsPort, forbidden: settings.forbiddenPort)
         servers = Self.servers(settings, root: root)
@@ -39,16 +39,31 @@ struct StackPlan: Sendable {
                     log: folder.appending(path: "\(name).log")))
         }
         for number in 0..<2 {
-            add("writer-\(number)", "mss-oplog-writer", settings.postgres("writer").merging(settings.keys) { $1 })
+            add(
+                "writer-\(number)", "mss-oplog-writer",
+                settings.postgres("writer").merging(StackSettings.masterKeys) { $1 })
             add(
                 "ingest-\(number)", "mss-ingest",
-                ["MSS_INGEST_PORT": "\(settings.apis[number])"].merging(settings.keys) { $1 })
+                ["MSS_INGEST_PORT": "\(settings.apis[number])"].merging(settings.sealingKeys("backend")) { $1 })
             add("gateway-\(number)", "mss-gateway", settings.gateway(number))
         }
         add("validator", "mss-session-validator", settings.validator(allowed: badTenants.allow))
         add("statistics", "mss-statistics", settings.postgres("statistics"))
         self.services = services
         healthPorts = Array(settings.healthPorts.prefix(services.count))
+    }
+
+    /// What the tool makes of the master keys, by purpose.
+    private static func rings() async throws -> [String: String] {
+        var rings: [String: String] = [:]
+        for purpose in ["backend", "device", "callout"] {
+            let printed = try await Command.run(
+                binaries.appending(path: "mssctl"), ["key", "ring", "--purpose", purpose],
+                environment: StackSettings.masterKeys)
+            guard printed.status == 0 else { throw Failure("mssctl key ring: \(printed.output)") }
+            rings[purpose] = printed.output
+        }
+        return rings
     }
 
     /// PostgreSQL, RabbitMQ, and the tenants, good and bad.

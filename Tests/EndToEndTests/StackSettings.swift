@@ -4,6 +4,8 @@ import Foundation
 struct StackSettings: Sendable {
     let folder: URL
     let ports: [Int]
+    /// What the tool made of the master keys for each purpose.
+    let rings: [String: String]
 
     // RabbitMQ takes the two ports after its own.
     var rabbitPort: Int { ports[0] }
@@ -41,8 +43,11 @@ struct StackSettings: Sendable {
         ["MSS_POSTGRES_PORT": "\(postgresPort)", "MSS_POSTGRES_USER": tier ?? "mss"]
     }
 
-    /// The master keys.
-    let keys = ["MSS_MASTER_KEYS": "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
+    /// The master keys, which the writers and the tool have.
+    static let masterKeys = ["MSS_MASTER_KEYS": "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
+
+    /// What a tier has of them.
+    func sealingKeys(_ purpose: String) -> [String: String] { ["MSS_SEALING_KEYS": rings[purpose] ?? ""] }
 
     func gateway(_ number: Int) -> [String: String] {
         [
@@ -54,7 +59,7 @@ struct StackSettings: Sendable {
             "MSS_GATEWAY_HANDSHAKES_PER_SECOND": "100000", "MSS_GATEWAY_APP_CONNECTS_PER_SECOND": "100000",
             // For the simple device of D14; devices of other tests keep to their own ten seconds.
             "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
-        ].merging(keys) { $1 }
+        ].merging(sealingKeys("device")) { $1 }
     }
 
     /// - Parameter allowed: further endpoints that it may call.
@@ -64,6 +69,6 @@ struct StackSettings: Sendable {
                 "http://127.0.0.1:\(tenantPort),http://127.0.0.1:\(canaryTenantPort),\(allowed)",
             "MSS_VALIDATOR_AUTHORITY_FILE": folder.appending(path: "tls/ca.pem").path,
             "MSS_VALIDATOR_LOOPBACK": "development",
-        ].merging(keys) { $1 }
+        ].merging(sealingKeys("callout")) { $1 }
     }
 }

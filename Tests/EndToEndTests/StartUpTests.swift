@@ -36,6 +36,36 @@ struct StartUpTests {
         }
     }
 
+    @Test(
+        "SEC16: a tier starts with the sealing keys of its purpose alone, and not with the master keys",
+        arguments: ["mss-ingest": "backend", "mss-gateway": "device", "mss-session-validator": "callout"])
+    func sealingKeys(binary: String, purpose: String) async throws {
+        func ring(_ purpose: String) async throws -> String {
+            let made = try await run("mssctl", ["key", "ring", "--purpose", purpose], StackSettings.masterKeys)
+            #expect(made.status == 0, "\(made.output)")
+            return made.output
+        }
+        try await TestCertificates.with { certificates in
+            var settings = ["MSS_HEALTH_PORT": "1", "MSS_ENVIRONMENT": "development", "MSS_AMQP_USER": "u"]
+            if binary == "mss-gateway" {
+                settings["MSS_GATEWAY_ID"] = "g"
+                settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
+                settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
+            }
+            func check(_ keys: [String: String]) async throws -> (status: Int32, output: String) {
+                try await run(binary, ["config", "check"], settings.merging(keys) { $1 })
+            }
+            let masters = try await check(StackSettings.masterKeys)
+            #expect(masters.status == 78 && masters.output.contains("MSS_MASTER_KEYS: this process has no such"))
+            for other in ["backend", "device", "callout"] where other != purpose {
+                let refused = try await check(["MSS_SEALING_KEYS": try await ring(other)])
+                #expect(refused.status == 78 && refused.output.contains("mssctl key ring --purpose \(purpose)"))
+            }
+            let own = try await check(["MSS_SEALING_KEYS": try await ring(purpose)])
+            #expect(own.status == 0, "\(own.output)")
+        }
+    }
+
     @Test("SEC16: the tool can leave no core dump either") func toolCoreDumps() async throws {
         let process = Process()
         process.executableURL = StackPlan.binaries.appending(path: "mssctl")

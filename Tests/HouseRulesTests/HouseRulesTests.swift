@@ -37,6 +37,24 @@ import Testing
         }
     }
 
+    @Test("SEC16: of the containers the writer alone has the master keys, and each other tier the ring of its purpose")
+    func masterKeys() throws {
+        let file = try #require(try SourceFile.all().first { $0.path == "docker-compose.yml" })
+        // By service; what stands before the services is for all of them.
+        var (secrets, service): ([String: Set<String>], String) = ([:], "")
+        for line in file.lines.prefix(while: { $0 != "secrets:" }) {
+            if let name = line.wholeMatch(of: #/  ([a-z]+):/#)?.output.1 { service = String(name) }
+            for found in line.matches(of: /(?i)(master|sealing)_keys_file|master_keys|sealing_[a-z]+/) {
+                secrets[service, default: []].insert(found.output.0.lowercased())
+            }
+        }
+        let expected: [String: Set<String>] = [
+            "writer": ["master_keys_file", "master_keys"], "ingest": ["sealing_keys_file", "sealing_backend"],
+            "gateway": ["sealing_keys_file", "sealing_device"], "validator": ["sealing_keys_file", "sealing_callout"],
+        ]
+        #expect(secrets == expected)
+    }
+
     @Test("the whole project is looked at") func reach() throws {
         let paths = Set(try SourceFile.all().map(\.path))
         for path in [

@@ -72,10 +72,11 @@ struct GatewaySocketFixture: Sendable {
                 ProcessSettings.keys + GatewaySettings.keys,
                 environment: [
                     "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",
-                    "MSS_GATEWAY_PRIVATE_KEY_FILE": "none", "MSS_MASTER_KEYS": masterKey,
+                    "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
+                    "MSS_SEALING_KEYS": try KeyRing(text: masterKey).sealing(for: .device).text,
                     "MSS_AMQP_USER": "gateway",
                 ]), logger: logger, health: HealthState())
-        let control = ControlConnection(context)
+        let control = ControlConnection(context, keysFor: .device)
         let address = KeyAddress(instanceID: InstanceID("w_signed"), keyID: key.id, purpose: .device)
         let sealed = try requireValue(try KeyRing(text: masterKey).seal(key.secret, of: address), "nothing was sealed")
         control.directory.take(

@@ -107,7 +107,8 @@ extension PushQuotas {
 extension RequestAdmission {
     /// Where every nonce is new, at a fixed time.
     static func stub(
-        directory: any ConfigurationLookup = StubDirectory(), ring: KeyRing = .empty,
+        directory: any ConfigurationLookup = StubDirectory(),
+        ring: SealingRing = KeyRing.empty.sealing(for: .backend),
         now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
         claim: @escaping Claim = { _, _, _ in true }
     ) -> RequestAdmission {

@@ -276,7 +276,7 @@ struct IngestSignatureTests {
         }
     }
 
-    @Test("SEC16: a key whose master key is not here opens nothing, and says that it is not the caller's fault")
+    @Test("SEC16: a key whose sealing key is not here opens nothing, and says that it is not the caller's fault")
     func masterKeyMissing() async throws {
         let signer = IngestSigner()
         let directory = signer.directory()

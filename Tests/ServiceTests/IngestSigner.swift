@@ -5,10 +5,12 @@ import SyncModel
 
 /// A backend that signs its calls, and the instance whose key it has.
 struct IngestSigner: Sendable {
-    static let ring: KeyRing = {
+    private static let masters: KeyRing = {
         // The text is right, so reading it cannot fail.
         (try? KeyRing(text: "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")) ?? .empty
     }()
+    /// What an ingest has of them.
+    static let ring = masters.sealing(for: .backend)
 
     var instanceID = "w_app"
     var keyID = "k1"
@@ -24,7 +26,7 @@ struct IngestSigner: Sendable {
     func key(purpose: AppKey.Purpose = .backend, limits: KeyLimits = KeyLimits()) -> AppKey {
         let address = KeyAddress(instanceID: InstanceID(instanceID), keyID: keyID, purpose: purpose)
         return AppKey(
-            id: keyID, purpose: purpose, sealedSecret: Self.ring.seal(secret, of: address) ?? [], limits: limits,
+            id: keyID, purpose: purpose, sealedSecret: Self.masters.seal(secret, of: address) ?? [], limits: limits,
             createdAt: WallTime(milliseconds: 0))
     }
 

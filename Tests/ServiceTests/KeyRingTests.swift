@@ -46,6 +46,39 @@ struct KeyRingTests {
     }
 
     @Test(
+        "SEC16: the ring of one purpose opens the secrets of no other, whoever asks for what",
+        arguments: AppKey.Purpose.allCases)
+    func purposes(own: AppKey.Purpose) throws {
+        let masters = try KeyRing(text: "\(new)\n\(old)")
+        // As a process reads it.
+        let ring = try SealingRing(text: masters.sealing(for: own).text, for: own)
+        for purpose in AppKey.Purpose.allCases {
+            let address = KeyAddress(instanceID: InstanceID("demo_app"), keyID: "k1", purpose: purpose)
+            for sealer in [masters, try KeyRing(text: old)] {
+                let sealed = try #require(sealer.seal([9], of: address))
+                #expect(masters.open(sealed, of: address) != nil)
+                #expect((ring.open(sealed, of: address) != nil) == (purpose == own), "\(purpose) with \(own)")
+            }
+        }
+    }
+
+    @Test("SEC16: no process reads another purpose's ring as its own, nor the master keys")
+    func foreignRings() throws {
+        let masters = try KeyRing(text: "\(new)\n\(old)")
+        let purposes = AppKey.Purpose.allCases
+        for (ring, reader) in purposes.flatMap({ ring in purposes.map { (ring, $0) } }) where ring != reader {
+            #expect(throws: KeyRing.Fault.self) { try SealingRing(text: masters.sealing(for: ring).text, for: reader) }
+        }
+        for purpose in purposes {
+            let text = masters.sealing(for: purpose).text
+            #expect(throws: KeyRing.Fault.self) { try SealingRing(text: "\(new)\n\(old)", for: purpose) }
+            #expect(throws: KeyRing.Fault.self) { try KeyRing(text: text) }
+            let secrets = "\(new) \(old)".split(separator: " ").filter { $0.count > 40 }
+            #expect(secrets.count == 2 && !secrets.contains { text.contains($0) })
+        }
+    }
+
+    @Test(
         "A ring that cannot be read names the line, and nothing that stands in it",
         arguments: [
             "", "# nothing", "a", "a b c", "A AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "a AAEC",

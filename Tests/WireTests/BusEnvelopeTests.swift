@@ -46,6 +46,7 @@ struct BusEnvelopeTests {
         Kind("request replies", Mss_Bus_V1_Replies.self, BusSamples.requestReplies),
         Kind("admission", Mss_Bus_V1_AdmissionCommands.self, BusSamples.admissions),
         Kind("keys", Mss_Bus_V1_ControlCommands.self, BusSamples.keyCommands),
+        Kind("snapshot of one purpose", Mss_Bus_V1_ControlCommands.self, BusSamples.snapshotRequests),
         Kind("admission replies", Mss_Bus_V1_Replies.self, BusSamples.admissionReplies),
         Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
         Kind("verdicts", Mss_Bus_V1_Replies.self, BusSamples.verdictReplies),

@@ -30,6 +30,14 @@ extension BusSamples {
         $0.pushesPerDay = 1_000
     }
 
+    static let snapshotRequests: [Mss_Bus_V1_ControlCommand] = [
+        .with {
+            $0.correlation = 1
+            $0.snapshot.knownVersion = 7
+            $0.snapshot.keyPurpose = .device
+        }
+    ]
+
     static let keyCommands: [Mss_Bus_V1_ControlCommand] = [
         .with {
             $0.correlation = 1

@@ -1378,7 +1378,7 @@ package nonisolated struct Mss_Bus_V1_AppKey: Sendable {
 
   package var purpose: Mss_Bus_V1_KeyPurpose = .unknown
 
-  /// The secret under a master key, which names itself in it.
+  /// The secret under a master key's key for the purpose; the master key's id stands in it.
   package var sealedSecret: Data = Data()
 
   package var limits: Mss_Bus_V1_KeyLimits {
@@ -1406,6 +1406,9 @@ package nonisolated struct Mss_Bus_V1_SnapshotRequest: Sendable {
   // methods supported on all messages.
 
   package var knownVersion: Int64 = 0
+
+  /// Keys of this purpose come with their sealed secrets, others not at all; unknown: all keys, without their secrets.
+  package var keyPurpose: Mss_Bus_V1_KeyPurpose = .unknown
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5217,7 +5220,7 @@ nonisolated extension Mss_Bus_V1_AppKey: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension Mss_Bus_V1_SnapshotRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SnapshotRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}known_version\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}known_version\0\u{3}key_purpose\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5226,6 +5229,7 @@ nonisolated extension Mss_Bus_V1_SnapshotRequest: SwiftProtobuf.Message, SwiftPr
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.knownVersion) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.keyPurpose) }()
       default: break
       }
     }
@@ -5235,11 +5239,15 @@ nonisolated extension Mss_Bus_V1_SnapshotRequest: SwiftProtobuf.Message, SwiftPr
     if self.knownVersion != 0 {
       try visitor.visitSingularInt64Field(value: self.knownVersion, fieldNumber: 1)
     }
+    if self.keyPurpose != .unknown {
+      try visitor.visitSingularEnumField(value: self.keyPurpose, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SnapshotRequest, rhs: Mss_Bus_V1_SnapshotRequest) -> Bool {
     if lhs.knownVersion != rhs.knownVersion {return false}
+    if lhs.keyPurpose != rhs.keyPurpose {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
