@@ -18,7 +18,9 @@ enum ToolSettings {
     static func read(_ keys: [AnySettingKey]) throws -> Settings {
         var environment = ProcessInfo.processInfo.environment
         let named = environment["MSS_CONFIG_FILE"]
-        let isAddressed = environment.keys.contains { $0.hasPrefix("MSS_AMQP_") || $0.hasPrefix("MSS_POSTGRES_") }
+        let isAddressed = environment.keys.contains { name in
+            ["MSS_AMQP_", "MSS_POSTGRES_", "MSS_MASTER_KEYS"].contains(where: name.hasPrefix)
+        }
         if let file = named ?? (isAddressed ? nil : localFile) {
             let data = FileManager.default.contents(atPath: file)
             if let texts = data.flatMap({ try? JSONDecoder().decode([String: String].self, from: $0) }) {
