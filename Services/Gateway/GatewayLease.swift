@@ -8,11 +8,14 @@ import Synchronization
 
 /// This gateway's lease: while it holds, other processes count on its sessions; when it does not, nothing is handed
 /// out (design §4, fencing). It runs on the boot-time clock from the moment it was asked for, so a process that was
-/// paused finds it gone before it writes.
+/// paused finds it gone before it writes. Nobody who changes control data waits for a gateway without a lease: so one
+/// that was taken anew holds only once the data here is what was in force when it was taken.
 final class GatewayLease: Service, Sendable {
     private struct State {
         var epoch: Int64 = 0
         var until: ContinuousClock.Instant?
+        /// In force when it was taken.
+        var controlVersion: Int64 = 0
     }
 
     private let state = Mutex(State())
@@ -41,7 +44,10 @@ final class GatewayLease: Service, Sendable {
     var epoch: Int64 { state.withLock { $0.epoch } }
 
     /// Whether the lease holds at this instant.
-    func holds(at now: ContinuousClock.Instant) -> Bool { state.withLock { $0.until.map { now < $0 } ?? false } }
+    func holds(at now: ContinuousClock.Instant) -> Bool {
+        let state = state.withLock { $0 }
+        return state.until.map { now < $0 } ?? false && controlVersion() >= state.controlVersion
+    }
 
     /// New control data is in force here: who waits for it is told at once, not with the next renewal.
     func controlDataChanged() { changes.continuation.yield() }
@@ -82,13 +88,22 @@ final class GatewayLease: Service, Sendable {
                 }
             }
             guard case .lease(let lease)? = reply.body else { return }
-            state.withLock { $0 = State(epoch: lease.epoch, until: asked + Limits.gatewayLease) }
-            if lease.epoch != held {
-                logger.info("lease taken", metadata: ["epoch": "\(lease.epoch)"])
-                onTaken()
-            }
+            take(lease, askedAt: asked)
         } catch {
             logger.warning("lease not renewed", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// Takes the store's answer to a renewal over.
+    func take(_ lease: Mss_Bus_V1_LeaseReply, askedAt: ContinuousClock.Instant) {
+        let isNew = state.withLock { state in
+            let isNew = lease.epoch != state.epoch
+            if isNew { state.controlVersion = lease.controlVersion }
+            (state.epoch, state.until) = (lease.epoch, askedAt + Limits.gatewayLease)
+            return isNew
+        }
+        guard isNew else { return }
+        logger.info("lease taken", metadata: ["epoch": "\(lease.epoch)"])
+        onTaken()
     }
 }

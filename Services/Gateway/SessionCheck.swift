@@ -8,6 +8,7 @@ import SyncModel
 /// verdict is never taken for younger than it is. When it ended a session, R, is bounded from above: R ≤ when the
 /// notice came, and R ≤ now − ago when the store told it. What counts is a word with the first bound not below the
 /// second, so none from before the revocation counts. The bounds may cost a question more; they never let one through.
+/// Whether a revocation is news goes by its number: the database's clock may step back.
 struct SessionCheck {
     /// The tenant's last word.
     enum Word: Hashable {
@@ -51,6 +52,8 @@ struct SessionCheck {
     private var isRevoked = false
     /// When the first question of this bind went out; nil before its answer.
     private var boundAt: ContinuousClock.Instant?
+    /// The newest that the store has told of; from before the bind, if it has not ended the session. 0: none.
+    private var knownRevocation: Int64 = 0
     /// The last news to the device; nil: none of this bind.
     private var toldDevice: Bool?
     /// Until when the store believes the verdict to be valid.
@@ -137,16 +140,16 @@ struct SessionCheck {
     /// The store knows of a revocation of this session.
     ///
     /// - Parameters:
+    ///   - number: a later revocation has a higher one.
     ///   - ago: before the store's answer, in whole milliseconds, rounded down.
-    ///   - sentAt: when the store was asked; it looked after that.
     ///   - isNewBind: the bind took effect with this answer, after the revocation: a word from then on counts.
     /// - Returns: whether it ends the session: it is news to a bind from before it.
     mutating func learnRevocation(
-        ago: Duration, sentAt: ContinuousClock.Instant, now: ContinuousClock.Instant, isNewBind: Bool
+        _ number: Int64, ago: Duration, now: ContinuousClock.Instant, isNewBind: Bool
     ) -> Bool {
-        guard !isRevoked else { return false }
-        let isNews = notBefore.map { sentAt - ago - .milliseconds(1) > $0 } ?? true
-        if isNews, !isNewBind {
+        guard !isRevoked, number > knownRevocation else { return false }
+        knownRevocation = number
+        guard isNewBind else {
             revoke(at: now)
             return true
         }

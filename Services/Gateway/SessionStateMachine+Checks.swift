@@ -122,11 +122,11 @@ extension SessionStateMachine {
 
     /// The store's answer to a registration says that the bound session was ended.
     mutating func learnRevocation(
-        _ reply: Mss_Bus_V1_SessionReply, sentAt: ContinuousClock.Instant, in world: SessionSurroundings
+        _ reply: Mss_Bus_V1_SessionReply, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard reply.hasRevokedAgoMs else { return [] }
         let ends = check.learnRevocation(
-            ago: .milliseconds(reply.revokedAgoMs), sentAt: sentAt, now: world.now, isNewBind: opensBind)
+            reply.revocationNumber, ago: .milliseconds(reply.revokedAgoMs), now: world.now, isNewBind: opensBind)
         if ends { return verdictEnded(Self.revocation, in: world) }
         return check.word == .unknown ? askForWord(in: world) : []
     }

@@ -20,17 +20,16 @@ extension SessionStateMachine {
         switch ConnectProof.check(connect, to: instance, in: world) {
         case .notNeeded:
             guard Self.spend(on: connect, in: world) else { return closeForSharedRate() }
-            return accept(connect, in: world)
+            return accept(connect, signedBy: nil, in: world)
         case .signed(let claim):
             // Before the claim, which is a write in the store.
             guard Self.spend(on: connect, in: world) else { return closeForSharedRate() }
-            phase = .proving
-            unproven = UnprovenConnect(connect: connect)
+            prove(connect)
             return [.claim(claim)]
         case .clockOff:
             return close(.clockOff, "the timestamp is more than 300 s off: go by server_time_ms and sign anew")
         case .refused:
-            return close(.signatureRefused, "this instance takes only connects signed by one of its device keys")
+            return closeForSignature()
         case .unavailable:
             return close(.unavailable, "the signature cannot be checked now")
         }
@@ -51,13 +50,29 @@ extension SessionStateMachine {
         unproven = nil
         guard let isFresh else { return close(.unavailable, "the signature cannot be checked now") }
         guard isFresh else { return close(.signatureRefused, "this Connect has been used: sign a new one") }
-        var actions = accept(proven.connect, in: world)
+        var actions = accept(proven.connect, signedBy: proven.connect.signature.keyID, in: world)
         for frame in proven.frames { actions += received(frame, in: world) }
         return actions
     }
 
+    /// The registration was answered: what ends a session whose Connect may not open it any more; nil: it opens. The
+    /// rules that the Connect was taken by may have been replaced while it waited and no lease held.
+    mutating func refuseToOpen(in world: SessionSurroundings) -> [SessionAction]? {
+        guard let identity, let instance = world.instance(identity.instanceID), instance.requiresSignature else {
+            return nil
+        }
+        let isByLiveKey = instance.keys(for: .device).contains { key in
+            identity.signedBy.map { key.id.isSame(as: $0) } ?? false
+        }
+        return isByLiveKey ? nil : closeForSignature()
+    }
+
+    private mutating func closeForSignature() -> [SessionAction] {
+        close(.signatureRefused, "this instance takes only connects signed by one of its device keys")
+    }
+
     private mutating func accept(
-        _ connect: Mss_Device_V1_Connect, in world: SessionSurroundings
+        _ connect: Mss_Device_V1_Connect, signedBy keyID: String?, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard Self.isIdentifier(connect.deviceID), Self.isIdentifier(connect.storeID) else {
             return close(.protocolViolation, "device_id and store_id take 1 to 100 characters without NUL")
@@ -69,16 +84,16 @@ extension SessionStateMachine {
         guard !connect.hasBind || connect.bind.bindNumber > 0 else {
             return close(.protocolViolation, "bind_number starts at 1")
         }
-        identity = SessionIdentity(
+        let identity = SessionIdentity(
             instanceID: InstanceID(connect.instanceID), deviceID: DeviceID(connect.deviceID),
             storeID: StoreID(connect.storeID),
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
             isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
             secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
-            userID: nil, sessionID: "", bindNumber: 0)
+            signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)
+        begin(identity)
         note(connect.syncPoints, needingUser: false)
-        phase = .opening
         if connect.hasBind {
             return take(connect.bind, in: world) ?? refuseBind(connect.bind, in: world)
         }

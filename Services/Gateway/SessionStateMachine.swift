@@ -29,8 +29,8 @@ struct SessionStateMachine {
         let bizType: BizType
     }
 
-    var phase = Phase.awaitingConnect
-    var identity: SessionIdentity?
+    private(set) var phase = Phase.awaitingConnect
+    private(set) var identity: SessionIdentity?
     /// While proving.
     var unproven: UnprovenConnect?
     private(set) var connectionEpoch: Int64 = 0
@@ -53,8 +53,8 @@ struct SessionStateMachine {
     var requests = SessionRequests()
     private var needsOpen = false
     private(set) var isRegistering = false
-    /// When the registration on its way was sent, and under which lease.
-    private var registering: (sentAt: ContinuousClock.Instant, leaseEpoch: Int64)?
+    /// The lease under which the registration on its way was sent, and whether it held then.
+    private var registering: (leaseEpoch: Int64, isUnderLease: Bool) = (0, false)
     /// The lease under which the session is on record: under a later one nobody knows of it until it is announced.
     private(set) var leaseEpoch: Int64 = 0
     /// Something came up while a registration was on its way, whose answer may not know it.
@@ -83,6 +83,18 @@ struct SessionStateMachine {
     }
 
     // MARK: Frames from the device
+
+    /// The Connect is taken once its signature has been checked.
+    mutating func prove(_ connect: Mss_Device_V1_Connect) {
+        unproven = UnprovenConnect(connect: connect)
+        phase = .proving
+    }
+
+    /// The Connect is taken: it says who the device is.
+    mutating func begin(_ identity: SessionIdentity) {
+        self.identity = identity
+        phase = .opening
+    }
 
     /// A frame came in.
     mutating func received(_ packet: Mss_Device_V1_Packet, in world: SessionSurroundings) -> [SessionAction] {
@@ -185,47 +197,6 @@ struct SessionStateMachine {
         close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
     }
 
-    private mutating func received(
-        _ ack: Mss_Device_V1_StoredAck, in world: SessionSurroundings
-    ) -> [SessionAction] {
-        var actions: [SessionAction] = []
-        for item in ack.channels {
-            guard
-                let identity, let kind = SyncModel.ChannelKind(wire: item.kind),
-                !kind.needsUser || item.bindNumber == identity.bindNumber
-            else { continue }
-            let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
-            guard var cursor = cursors[key] else { continue }
-            let (upto, freed) = cursor.acknowledge(upto: OplogID(item.upto))
-            actions += confirmed(cursor.resends?.acknowledged(upto: OplogID(item.upto), now: world.now), in: cursor)
-            cursors[key] = cursor
-            windowUsed -= freed
-            if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
-        }
-        for number in ack.rereads where rereads.acknowledged(number) {
-            actions.append(.finishReread(Int64(bitPattern: number)))
-        }
-        if rereads.wantsMore() { actions += announce(in: world) }
-        return actions + readOn(in: world)
-    }
-
-    func record(
-        _ upto: OplogID, of key: ChannelKey, _ cursor: ChannelCursor, for identity: SessionIdentity,
-        in world: SessionSurroundings
-    ) -> SessionAction {
-        let perStore = hasReceiverPerStore(key, of: identity, in: world)
-        return .record(
-            channelID: cursor.channelID, deviceID: identity.deviceID, storeID: perStore ? identity.storeID : nil,
-            upto: upto)
-    }
-
-    /// Whether each store has a sync point of its own in the channel, not the user or device as a whole.
-    func hasReceiverPerStore(
-        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
-    ) -> Bool {
-        world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
-    }
-
     // MARK: Registration
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
@@ -233,7 +204,7 @@ struct SessionStateMachine {
         guard let identity else { return [] }
         guard !isRegistering else { return [.listen(identity.targets)] }
         isRegistering = true
-        registering = (world.now, world.leaseEpoch)
+        registering = (world.leaseEpoch, world.holdsLease)
         needsOpen = false
         return [
             .listen(identity.targets),
@@ -251,26 +222,29 @@ struct SessionStateMachine {
     ) -> [SessionAction] {
         guard phase == .opening || phase == .open, let identity else { return [] }
         isRegistering = false
-        if reply.leaseLost {
-            needsOpen = true
-            retryAt = world.now + limits.retryDelay
-            return []
-        }
+        if reply.leaseLost { return registrationFailed(in: world) }
         if reply.wrongDeviceSecret { return closeForWrongSecret() }
         guard reply.connectionEpoch > 0 else {
             return close(.superseded, "a newer connection of this device is open")
         }
         connectionEpoch = reply.connectionEpoch
-        leaseEpoch = registering?.leaseEpoch ?? 0
+        leaseEpoch = registering.leaseEpoch
         ownsUser = reply.owner
         guard bindNumber == identity.bindNumber else {
             return register(takesOwnership: identity.userID != nil, in: world)
+        }
+        if phase == .opening {
+            // Only under a lease are the rules here, which it was also registered by, those in force.
+            guard registering.isUnderLease, world.holdsLease, leaseEpoch == world.leaseEpoch else {
+                return registrationFailed(in: world)
+            }
+            if let refusal = refuseToOpen(in: world) { return refusal }
         }
         for state in reply.channels { learn(state) }
         for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
         earlyHeads = [:]
         // Before anything is read on: what was ended while nobody could tell it goes out no more.
-        let ended = learnRevocation(reply, sentAt: registering?.sentAt ?? world.now, in: world)
+        let ended = learnRevocation(reply, in: world)
         var actions = settleAll(in: world)
         if phase == .opening {
             phase = .open

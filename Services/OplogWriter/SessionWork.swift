@@ -61,7 +61,10 @@ struct SessionWork: LaneWork {
         case .renewLease(let renewal):
             let query = DeviceSessionStore.renewLease(
                 gatewayID: renewal.gatewayID, epoch: renewal.epoch, controlVersion: renewal.controlVersion)
-            return make(query) { $1.lease.epoch = $0 }
+            return make(query) { lease, reply in
+                reply.lease.epoch = lease.epoch
+                reply.lease.controlVersion = lease.controlVersion
+            }
         case .open(let session):
             return open(session, command: command, replyTo: replyTo)
         case .close(let session):
@@ -103,7 +106,7 @@ struct SessionWork: LaneWork {
         let channels = DeviceSessionStore.channels(of: registration)
         let rereads = RereadStore.waiting(
             instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
-        let revocation = RevocationStore.age(
+        let revocation = RevocationStore.latest(
             of: [UInt8](session.sessionDigest), registration.instanceID, registration.userID)
         let bus = bus
         let statements = [register.statement, channels.statement, rereads.statement, revocation.statement]
@@ -121,7 +124,10 @@ struct SessionWork: LaneWork {
                 $0.session.connectionEpoch = registered.connectionEpoch
                 $0.session.leaseLost = !registered.hasLease
                 $0.session.owner = registered.ownsUser
-                if let age = revocation.decode(rows[3]) { $0.session.revokedAgoMs = age }
+                if let found = revocation.decode(rows[3]) {
+                    $0.session.revokedAgoMs = found.agoMilliseconds
+                    $0.session.revocationNumber = found.number
+                }
                 $0.session.wrongDeviceSecret = registered.isWrongSecret
                 $0.session.channels = channels.decode(rows[1]).map(\.bus)
                 $0.session.rereads = rereads.decode(rows[2]).map { reread in

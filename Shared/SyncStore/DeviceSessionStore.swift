@@ -3,15 +3,26 @@ package import SyncModel
 
 /// Leases of gateways, sessions of devices, and where a session's channels stand.
 package enum DeviceSessionStore {
-    /// Renews a gateway's lease or takes a new one; the answer is the epoch held now.
+    /// A lease that is held now.
+    package struct Lease: Sendable {
+        package var epoch: Int64
+        /// Taken anew: the version of the control data in force then; renewed: 0.
+        package var controlVersion: Int64
+    }
+
+    /// Renews a gateway's lease or takes a new one.
     ///
     /// - Parameter controlVersion: of the control data that the gateway's sessions go by.
-    package static func renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64 = 0) -> Query<Int64> {
-        let sql = "SELECT renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4)"
+    package static func renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64 = 0) -> Query<Lease> {
+        let sql = """
+            SELECT held_epoch, version_in_force FROM renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4)
+            """
         let parameters: [PostgresValue] = [
             .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds), .int64(controlVersion),
         ]
-        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            Lease(epoch: rows.first?.int64(0) ?? 0, controlVersion: rows.first?.int64(1) ?? 0)
+        }
     }
 
     /// Gateways whose lease holds and that still go by older control data than this.

@@ -9,17 +9,28 @@ package enum RevocationStore {
             INSERT INTO session_revocation AS r (instance_id, user_id, session_digest, revoked_at)
             VALUES ($1, $2, $3, clock_timestamp())
             ON CONFLICT (instance_id, user_id, session_digest) DO UPDATE
-            SET revoked_at = greatest(r.revoked_at, excluded.revoked_at)
+            SET revoked_at = greatest(r.revoked_at, excluded.revoked_at), revocation_number = DEFAULT
             """
         let parameters: [PostgresValue] = [.text(instanceID.text), .text(userID.text), .bytes(digest)]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 
-    /// How many milliseconds ago a session was ended, rounded down; nil: it was not. Run after the session's
-    /// registration has committed, as one that is being revoked meanwhile is then seen here or there.
-    package static func age(of digest: [UInt8], _ instanceID: InstanceID, _ userID: UserID?) -> Query<Int64?> {
+    /// The latest end of a session.
+    package struct Revocation: Sendable, Hashable {
+        /// A later one has a higher number, whatever the server's clock did since.
+        package var number: Int64
+        /// So long ago by the server's clock, rounded down, and never below 0.
+        package var agoMilliseconds: Int64
+    }
+
+    /// How a session was ended last; nil: it was not. Run after the session's registration has committed, as one that
+    /// is being revoked meanwhile is then seen here or there.
+    package static func latest(
+        of digest: [UInt8], _ instanceID: InstanceID, _ userID: UserID?
+    ) -> Query<Revocation?> {
         let sql = """
-            SELECT min(greatest(0, floor(extract(epoch FROM clock_timestamp() - revoked_at) * 1000)))::bigint
+            SELECT max(revocation_number),
+                min(greatest(0, floor(extract(epoch FROM clock_timestamp() - revoked_at) * 1000)))::bigint
             FROM session_revocation
             WHERE instance_id = $1 AND user_id = $2 AND session_digest IN ('', $3)
             """
@@ -27,7 +38,9 @@ package enum RevocationStore {
             .text(instanceID.text), .text(userID?.text ?? ""), .bytes(digest),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.first.flatMap { $0.isNull(0) ? nil : $0.int64(0) }
+            rows.first.flatMap {
+                $0.isNull(0) ? nil : Revocation(number: $0.int64(0), agoMilliseconds: $0.int64(1))
+            }
         }
     }
 

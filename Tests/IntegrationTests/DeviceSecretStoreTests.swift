@@ -26,7 +26,8 @@ struct DeviceSecretStoreTests {
     private static func with(_ body: @Sendable ([TestDatabase], Int64) async throws -> Void) async throws {
         try await TestDatabase.with(connections: 2) { databases in
             try await databases[0].configure()
-            try await body(databases, databases[0].run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)))
+            let lease = try await databases[0].run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            try await body(databases, lease.epoch)
         }
     }
 

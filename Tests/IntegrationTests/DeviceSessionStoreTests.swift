@@ -39,12 +39,12 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let first = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
-            #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: first)) == first)
+            let first = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: first)).epoch == first)
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", first)))
             #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).count == 1)
             // A second process of the same name, or the same one started anew.
-            let second = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let second = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             #expect(second > first)
             #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).isEmpty)
             let late = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", first)))
@@ -56,12 +56,12 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease)))
             try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
             #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).isEmpty)
             // An expired lease is not renewed but taken anew.
-            #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: lease)) > lease)
+            #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: lease)).epoch > lease)
         }
     }
 
@@ -70,8 +70,8 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let one = try await database.run(DeviceSessionStore.renewLease(gatewayID: "one", epoch: 0))
-            let two = try await database.run(DeviceSessionStore.renewLease(gatewayID: "two", epoch: 0))
+            let one = try await database.run(DeviceSessionStore.renewLease(gatewayID: "one", epoch: 0)).epoch
+            let two = try await database.run(DeviceSessionStore.renewLease(gatewayID: "two", epoch: 0)).epoch
             let old = try await database.run(DeviceSessionStore.register(Self.session("d", on: "one", one)))
             let new = try await database.run(DeviceSessionStore.register(Self.session("d", on: "two", two)))
             #expect(new.connectionEpoch > old.connectionEpoch && new.supersededGatewayID == "one")
@@ -93,7 +93,7 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             let first = try await database.run(DeviceSessionStore.register(Self.session("a", on: "g", lease)))
             _ = try await database.run(DeviceSessionStore.register(Self.session("b", on: "g", lease)))
             _ = try await database.run(
@@ -112,7 +112,7 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             let session = Self.session("d", on: "g", lease)
             _ = try await database.run(DeviceSessionStore.register(session))
             let channel = try await database.append((1...5).map { Self.push("\($0)") })[0].channelID
@@ -135,7 +135,8 @@ struct DeviceSessionStoreTests {
             let database = databases[0]
             func renew(_ epoch: Int64, _ version: Int64) async throws -> Int64 {
                 try await database.run(
-                    DeviceSessionStore.renewLease(gatewayID: "g", epoch: epoch, controlVersion: version))
+                    DeviceSessionStore.renewLease(gatewayID: "g", epoch: epoch, controlVersion: version)
+                ).epoch
             }
             func behind() async throws -> [String] { try await database.run(DeviceSessionStore.gateways(behind: 7)) }
             let epoch = try await renew(0, 6)
@@ -148,12 +149,36 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("V6, D17: with a new lease comes the control version in force; a change that is being made is waited for")
+    func versionInForce() async throws {
+        try await TestDatabase.with(connections: 3) { databases in
+            try await databases[0].execute("UPDATE control_version SET version = 7")
+            let first = try await databases[0].run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            #expect(first.controlVersion == 7)
+            try await databases[0].execute("BEGIN; UPDATE control_version SET version = 8")
+            let renewed = try await databases[1].run(
+                DeviceSessionStore.renewLease(gatewayID: "g", epoch: first.epoch, controlVersion: 7))
+            #expect(renewed.epoch == first.epoch, "a renewal waits for nothing")
+            async let taken = databases[1].run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let waiting = """
+                SELECT pid::text FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%renew_lease%'
+                """
+            try await eventually("the new lease waits for the change", within: .seconds(10)) {
+                try await databases[2].rows(waiting, columns: 1).count == 1
+            }
+            try await databases[0].execute("COMMIT")
+            let second = try await taken
+            #expect(second.epoch > first.epoch && second.controlVersion == 8)
+        }
+    }
+
     @Test("channels of a session come with head and sync point; those that moved since are found by the sweep")
     func channels() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             let session = Self.session("d", on: "g", lease)
             _ = try await database.run(DeviceSessionStore.register(session))
             #expect(try await database.run(DeviceSessionStore.channels(of: session)).isEmpty)
@@ -177,7 +202,7 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             func register(_ suspended: [String], connection: Int64) async throws -> Int64 {
                 let session = Self.session("d", on: "g", lease, connection: connection, suspended: suspended)
                 return try await database.run(DeviceSessionStore.register(session)).connectionEpoch

@@ -17,8 +17,13 @@ struct RevocationStoreTests {
                 try await database.run(RevocationStore.revoke(app, UserID(user), digest: digest))
                 try await database.executeAsWriter("SET ROLE mss_writer")
             }
+            func latest(
+                _ digest: [UInt8], _ user: String = "u", _ instance: String = "app"
+            ) async throws -> RevocationStore.Revocation? {
+                try await database.run(RevocationStore.latest(of: digest, InstanceID(instance), UserID(user)))
+            }
             func age(_ digest: [UInt8], _ user: String = "u", _ instance: String = "app") async throws -> Int64? {
-                try await database.run(RevocationStore.age(of: digest, InstanceID(instance), UserID(user)))
+                try await latest(digest, user, instance)?.agoMilliseconds
             }
             #expect(try await age([1]) == nil)
             try await revoke("u", [1])
@@ -28,6 +33,13 @@ struct RevocationStoreTests {
             // Later than the server's clock by far: it stepped back since. The age is not below 0.
             try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at + interval '1 hour'")
             #expect(try await age([1]) == 0)
+            let first = try #require(await latest([1])).number
+            #expect(try await latest([1])?.number == first, "it is the same one, whatever the clock does")
+            try await revoke("u", [1])
+            let second = try #require(await latest([1])).number
+            #expect(second > first, "a later one, although the clock is an hour behind the first")
+            try await revoke("u", [])
+            #expect(try #require(await latest([1])).number > second, "of the whole user, by a clock that stepped back")
             try await revoke("u", [1])
             try await database.execute("UPDATE session_revocation SET revoked_at = revoked_at - interval '1 hour'")
             #expect(try await age([1]).map { $0 < 60_000 } == true, "revoked again, it kept the later time")

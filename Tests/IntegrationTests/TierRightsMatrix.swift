@@ -21,7 +21,8 @@ enum TierRightsMatrix {
         // What all processes must count together.
         "request_nonce": ["SELECT INSERT UPDATE(claim) DELETE"],
         "push_quota": ["SELECT INSERT UPDATE(granted,taken) DELETE"],
-        "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revoked_at)"],
+        "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revocation_number,revoked_at)"],
+        "session_revocation_revocation_number_seq": [],
         "device_secret": ["SELECT DELETE"],
         // Channels and oplogs: written by functions alone.
         "incarnation": [],

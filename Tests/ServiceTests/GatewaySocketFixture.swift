@@ -61,21 +61,25 @@ struct GatewaySocketFixture: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// The gateway by itself.
-    static func core(
-        _ admission: AdmissionLimits, _ connectDeadline: Duration = .seconds(60)
-    ) throws -> GatewayCore {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let context = ServiceContext(
+    /// What a gateway's process gets from its settings.
+    static func context() throws -> ServiceContext {
+        ServiceContext(
             name: "test",
             settings: try Settings(
                 ProcessSettings.keys + GatewaySettings.keys,
                 environment: [
-                    "MSS_HEALTH_PORT": "1", "MSS_GATEWAY_ID": "test", "MSS_GATEWAY_CERTIFICATE_FILE": "none",
+                    "MSS_HEALTH_PORT": "1", "MSS_AMQP_USER": "gateway", "MSS_GATEWAY_ID": "test",
+                    "MSS_GATEWAY_CERTIFICATE_FILE": "none",
                     "MSS_GATEWAY_PRIVATE_KEY_FILE": "none",
                     "MSS_SEALING_KEYS": try KeyRing(text: masterKey).sealing(for: .device).text,
-                    "MSS_AMQP_USER": "gateway",
-                ]), logger: logger, health: HealthState())
+                ]), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, health: HealthState())
+    }
+
+    /// The gateway by itself.
+    static func core(
+        _ admission: AdmissionLimits, _ connectDeadline: Duration = .seconds(60)
+    ) throws -> GatewayCore {
+        let context = try context()
         let control = ControlConnection(context, keysFor: .device)
         let address = KeyAddress(instanceID: InstanceID("w_signed"), keyID: key.id, purpose: .device)
         let sealed = try requireValue(try KeyRing(text: masterKey).seal(key.secret, of: address), "nothing was sealed")

@@ -219,6 +219,7 @@ struct SessionVerdictTests {
         bench.now += .milliseconds(10)
         var reply = Bench.reply([("B", 3, 1, 0)])
         reply.revokedAgoMs = 2_000
+        reply.revocationNumber = 1
         let told = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
         #expect(told.states.map(\.validity) == [.invalid] && told.fetches.isEmpty)
         #expect(bench.machine.noticed(notice(1), in: bench.world).pushed.isEmpty)
@@ -233,6 +234,7 @@ struct SessionVerdictTests {
         _ = bench.answer(.valid, sentAt: sentAt, joinedAfter: 50)
         var reply = Bench.reply([("B", 3, 1, 0)])
         reply.revokedAgoMs = 60
+        reply.revocationNumber = 1
         let opened = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
         #expect(opened.fetches.isEmpty && opened.questions == 1, "the call may have begun 10 ms before it")
         #expect(bench.answer(.valid).fetches.count == 1)
@@ -241,6 +243,27 @@ struct SessionVerdictTests {
         bench.now += .milliseconds(20)
         _ = bench.answer(.valid, sentAt: bench.now - .milliseconds(20), joinedAfter: 30)
         #expect(bench.machine.registered(reply, bindNumber: 1, in: bench.world).fetches.count == 1)
+    }
+
+    @Test("H7: an old revocation is no news when the database's clock steps back; a later one is, whatever its clock")
+    func clockStepsBack() {
+        var bench = Bench([Bench.configuration("B", checks: true)])
+        bench.connect()
+        var reply = Bench.reply([("B", 3, 0, 0)])
+        (reply.revokedAgoMs, reply.revocationNumber) = (600_000, 4)
+        _ = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        _ = bench.answer(.valid)
+        bench.now += .seconds(20)
+        _ = bench.machine.announce(in: bench.world)
+        reply.revokedAgoMs = 0
+        let again = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        #expect(again.states.isEmpty && again.questions == 0)
+        #expect(bench.machine.noticed(notice(1), in: bench.world).pushed == [1])
+        _ = bench.machine.announce(in: bench.world)
+        (reply.revokedAgoMs, reply.revocationNumber) = (3_600_000, 5)
+        let told = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        #expect(told.states.map(\.validity) == [.invalid])
+        #expect(bench.machine.noticed(notice(2), in: bench.world).pushed.isEmpty)
     }
 
     @Test("H7: after a new lease nothing goes out before the session is on record under it")

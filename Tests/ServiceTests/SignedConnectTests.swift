@@ -159,6 +159,43 @@ import Testing
         #expect(bound.opens == 1 && bound.closeCode == nil)
     }
 
+    @Test("SEC9: a Connect that waits for its registration opens nothing when the rules ask for more meanwhile")
+    func rulesChangeWhileWaiting() throws {
+        var bench = Self.bench(requires: false)
+        let unsigned = try Self.connect(by: nil)
+        #expect(bench.machine.received(unsigned, in: bench.world).opens == 1)
+        bench.instance.requiresSignature = true
+        let refused = bench.machine.registered(SessionBench.reply([]), bindNumber: 1, in: bench.world)
+        #expect(refused.closeCode == .signatureRefused && refused.count == 1)
+        for (keys, code) in [([Self.key("k1")], CloseCode?.none), ([], .signatureRefused)] {
+            bench = Self.bench()
+            _ = bench.machine.received(try Self.connect(), in: bench.world)
+            _ = bench.machine.claimed(true, in: bench.world)
+            bench.instance.keys = keys
+            let opened = bench.machine.registered(SessionBench.reply([]), bindNumber: 1, in: bench.world)
+            #expect(opened.closeCode == code)
+        }
+    }
+
+    @Test(
+        "SEC9: no session opens by rules that may be old: it is registered again under a lease that holds",
+        arguments: [
+            (sent: (true, 1), answered: (false, 1)), (sent: (false, 1), answered: (true, 1)),
+            (sent: (true, 1), answered: (true, 2)),
+        ] as [(sent: (Bool, Int64), answered: (Bool, Int64))])
+    func opensUnderALease(sent: (Bool, Int64), answered: (Bool, Int64)) throws {
+        var bench = Self.bench(requires: false)
+        (bench.holdsLease, bench.leaseEpoch) = sent
+        _ = bench.machine.received(try Self.connect(by: nil), in: bench.world)
+        (bench.holdsLease, bench.leaseEpoch) = answered
+        #expect(bench.machine.registered(SessionBench.reply([]), bindNumber: 1, in: bench.world).isEmpty)
+        (bench.holdsLease, bench.leaseEpoch) = (true, 2)
+        bench.now += .seconds(1)
+        #expect(bench.machine.ticked(in: bench.world).opens == 1)
+        let opened = bench.machine.registered(SessionBench.reply([]), bindNumber: 1, in: bench.world)
+        #expect(opened.sent.first == "connected")
+    }
+
     @Test("SEC9: what comes behind a Connect that is being checked counts once it is known, up to 16 frames")
     func framesBehind() throws {
         var bench = Self.bench()

@@ -22,7 +22,7 @@ struct VerdictWorld {
         case revocationNotice(of: Int)
         case rebind
         case storeLooks(bind: UInt32)
-        case registered(bind: UInt32, revokedAgo: Int?)
+        case registered(bind: UInt32, revoked: (number: Int, ago: Int)?)
         case announce
     }
 
@@ -49,6 +49,8 @@ struct VerdictWorld {
     private var time = 0
     private var truths: [(at: Int, isValid: Bool)] = [(0, true)]
     private var revocations: [Int] = []
+    /// So far the store's clock was set back since any revocation.
+    private var stepBack = 0
     /// The latest revocation that the gateway has acknowledged.
     private var acknowledged: Int?
     private var bind: UInt32 = 1
@@ -94,12 +96,15 @@ struct VerdictWorld {
         advance(to: end)
     }
 
-    /// The truth is valid and stays so; the app binds anew, pushes come steadily. What is not shown soon starves.
+    /// The truth is valid and stays so; the app binds anew, pushes come steadily, the store's clock steps back. What is
+    /// not shown soon starves.
     mutating func heal() {
         isCalm = true
         if !isTrulyValid(at: time) { truths.append((time, true)) }
         advance(to: time + 1_000_000)
         schedule(.rebind, in: 0)
+        stepBack = 3_600_000_000
+        schedule(.announce, in: 500_000)
         let end = time + 3_000_000
         for at in stride(from: 0, to: 3_000_000, by: 40_000) {
             for channel in 0..<3 { schedule(.push(channel), in: at + below(20_000)) }
@@ -178,12 +183,15 @@ struct VerdictWorld {
                 })
         case .announce: perform(bench.machine.announce(in: bench.world))
         case .storeLooks(let number):
-            let ago = revocations.last.map { time - $0 }
-            schedule(.registered(bind: number, revokedAgo: ago), in: below(30_000))
-        case .registered(let number, let ago):
+            let revoked = revocations.last.map { (number: revocations.count, ago: max(0, time - $0 - stepBack)) }
+            schedule(.registered(bind: number, revoked: revoked), in: below(30_000))
+        case .registered(let number, let revoked):
             var reply = SessionBench.reply(
                 (0..<3).map { (Self.names[$0], Int64($0), heads[$0], shown[$0]) })
-            if let ago { reply.revokedAgoMs = Int64(ago / 1_000) }
+            if let revoked {
+                reply.revokedAgoMs = Int64(revoked.ago / 1_000)
+                reply.revocationNumber = Int64(revoked.number)
+            }
             perform(bench.machine.registered(reply, bindNumber: number, in: bench.world))
         }
     }

@@ -50,6 +50,7 @@ struct BusEnvelopeTests {
         Kind("admission replies", Mss_Bus_V1_Replies.self, BusSamples.admissionReplies),
         Kind("notices", Mss_Bus_V1_GatewayNotices.self, BusSamples.notices),
         Kind("verdicts", Mss_Bus_V1_Replies.self, BusSamples.verdictReplies),
+        Kind("leases", Mss_Bus_V1_Replies.self, BusSamples.leaseReplies),
         Kind("revocations", Mss_Bus_V1_OperationCommands.self, BusSamples.revocations),
         Kind("revoked sessions", Mss_Bus_V1_SessionCommands.self, BusSamples.digests),
         Kind("endings", Mss_Bus_V1_GatewayNotices.self, BusSamples.endings),

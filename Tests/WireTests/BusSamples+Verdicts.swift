@@ -21,6 +21,20 @@ extension BusSamples {
         },
     ]
 
+    static let leaseReplies: [Mss_Bus_V1_Reply] = [
+        .with {
+            $0.correlation = 1
+            $0.lease.epoch = 3
+            $0.lease.controlVersion = 300
+        },
+        .with {
+            $0.correlation = 2
+            $0.session.connectionEpoch = 3
+            $0.session.revokedAgoMs = 0
+            $0.session.revocationNumber = 9
+        },
+    ]
+
     static let revocations: [Mss_Bus_V1_OperationCommand] = [
         .with {
             $0.correlation = 1

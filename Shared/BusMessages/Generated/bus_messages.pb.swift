@@ -533,6 +533,9 @@ package nonisolated struct Mss_Bus_V1_LeaseReply: Sendable {
   /// Differs from the epoch asked for when that lease is gone: announce every session again under this one.
   package var epoch: Int64 = 0
 
+  /// Of a lease that was taken anew: the version of the control data in force then. It holds with no older one.
+  package var controlVersion: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -616,6 +619,9 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   package var hasRevokedAgoMs: Bool {self._revokedAgoMs != nil}
   /// Clears the value of `revokedAgoMs`. Subsequent reads from it will return its default value.
   package mutating func clearRevokedAgoMs() {self._revokedAgoMs = nil}
+
+  /// The number of that revocation: a later one has a higher.
+  package var revocationNumber: Int64 = 0
 
   /// The device id belongs to whoever has another secret; nothing was registered.
   package var wrongDeviceSecret: Bool = false
@@ -3423,7 +3429,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".LeaseReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}control_version\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3432,6 +3438,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.epoch) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.controlVersion) }()
       default: break
       }
     }
@@ -3441,11 +3448,15 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
     if self.epoch != 0 {
       try visitor.visitSingularInt64Field(value: self.epoch, fieldNumber: 1)
     }
+    if self.controlVersion != 0 {
+      try visitor.visitSingularInt64Field(value: self.controlVersion, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_LeaseReply, rhs: Mss_Bus_V1_LeaseReply) -> Bool {
     if lhs.epoch != rhs.epoch {return false}
+    if lhs.controlVersion != rhs.controlVersion {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3558,7 +3569,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3573,6 +3584,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.rereads) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self._revokedAgoMs) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.wrongDeviceSecret) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.revocationNumber) }()
       default: break
       }
     }
@@ -3604,6 +3616,9 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if self.wrongDeviceSecret != false {
       try visitor.visitSingularBoolField(value: self.wrongDeviceSecret, fieldNumber: 7)
     }
+    if self.revocationNumber != 0 {
+      try visitor.visitSingularInt64Field(value: self.revocationNumber, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3614,6 +3629,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.owner != rhs.owner {return false}
     if lhs.rereads != rhs.rereads {return false}
     if lhs._revokedAgoMs != rhs._revokedAgoMs {return false}
+    if lhs.revocationNumber != rhs.revocationNumber {return false}
     if lhs.wrongDeviceSecret != rhs.wrongDeviceSecret {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -129,6 +129,8 @@ CREATE TABLE session_revocation (
     user_id text COLLATE "C" NOT NULL,
     session_digest bytea NOT NULL, -- empty: every session of the user
     revoked_at timestamptz NOT NULL,
+    -- Tells the later of two, whatever the clock did between them.
+    revocation_number bigint GENERATED ALWAYS AS IDENTITY,
     PRIMARY KEY (instance_id, user_id, session_digest)
 );
 CREATE INDEX session_revocation_by_time ON session_revocation (revoked_at);
@@ -442,26 +444,31 @@ CREATE TABLE owner (
 ) WITH (fillfactor = 80);
 
 -- Renews a lease, or takes a new one when the epoch asked for is not the one on record or has run out. Sessions of
--- the lease before are gone with it.
+-- the lease before are gone with it. With a new one comes the version of the control data in force: nobody who changed
+-- that has waited for a gateway without a lease.
 CREATE FUNCTION renew_lease(
     in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint
-) RETURNS bigint LANGUAGE plpgsql VOLATILE
+) RETURNS TABLE (held_epoch bigint, version_in_force bigint) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     new_epoch bigint;
+    found_version bigint;
 BEGIN
     UPDATE gateway SET lease_until = clock_timestamp() + in_lease, control_version = in_control_version
     WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
     IF FOUND THEN
-        RETURN in_epoch;
+        RETURN QUERY SELECT in_epoch, 0::bigint;
+        RETURN;
     END IF;
+    -- Waits for a change that is being made: either whoever made it then finds this lease, or the lease is told of it.
+    SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
     INSERT INTO gateway (gateway_id, epoch, lease_until, control_version)
     VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version)
     ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until,
         control_version = excluded.control_version;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
-    RETURN new_epoch;
+    RETURN QUERY SELECT new_epoch, found_version;
 END $$;
 
 -- Whether the device id belongs to the secret with this digest; the first secret that is shown gets it. No digest, no
@@ -564,7 +571,7 @@ GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
 GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
     TO mss_operator;
 GRANT INSERT ON reread TO mss_operator;
-GRANT SELECT, INSERT, UPDATE (revoked_at) ON session_revocation TO mss_operator;
+GRANT SELECT, INSERT, UPDATE (revoked_at, revocation_number) ON session_revocation TO mss_operator;
 
 -- ---- the second belt -----------------------------------------------------------------------------------------------
 
