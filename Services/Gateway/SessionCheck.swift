@@ -67,8 +67,12 @@ struct SessionCheck {
     func isDue(for lifetime: Duration?, at now: ContinuousClock.Instant) -> Bool {
         guard !isAsking, !isRevoked else { return false }
         if let retryAt { return retryAt <= now }
-        guard case .valid(let askedAt) = word, let lifetime else { return false }
-        return askedAt + lifetime * renewsAt <= now
+        switch word {
+        case .invalid: return false
+        // There was nobody to be asked when the session was bound, or when its last word ceased to count.
+        case .unknown: return true
+        case .valid(let askedAt): return lifetime.map { askedAt + $0 * renewsAt <= now } ?? false
+        }
     }
 
     /// Whether data that waits for a word is reason to ask: not while backing off, nor when the word is no.

@@ -60,9 +60,10 @@ extension SessionStateMachine {
     }
 
     /// The store says SUCCESS or NOT_ONLINE, and explains, by the instance's lifetime (spec H4): it is told nothing of
-    /// what single configurations ask for beyond that.
+    /// what single configurations ask for beyond that. With the lifetime 0 the last verdict counts (spec §1, Eligible).
     private func storeLifetime(in world: SessionSurroundings) -> Duration {
-        identity.flatMap { world.instance($0.instanceID)?.verdictLifetime } ?? .zero
+        guard let lifetime = identity.flatMap({ world.instance($0.instanceID)?.verdictLifetime }) else { return .zero }
+        return lifetime > .zero ? lifetime : Limits.longestVerdictLifetime
     }
 
     /// How long the store may take the session for valid; it is told that now.
@@ -85,7 +86,10 @@ extension SessionStateMachine {
         var actions: [SessionAction] = []
         switch check.answered(reply, sentAt: askedAt, now: world.now, random: world.random) {
         case .nothing: break
-        case .tooOld: return validate(in: world)
+        case .tooOld:
+            let next = validate(in: world)
+            // Nobody is left to be asked: what waits goes on by what is known.
+            if !next.isEmpty { return next }
         case .word:
             actions = tellVerdict(reply?.reason ?? "", in: world)
             check.isFresh = true
@@ -100,10 +104,12 @@ extension SessionStateMachine {
     ) -> [SessionAction] {
         guard
             phase == .open || phase == .opening, let identity, identity.userID == userID,
-            identity.sessionDigest == digest, check.word != .invalid
+            identity.sessionDigest == digest
         else { return [] }
+        let isNews = check.word != .invalid
+        // Said again, it ends also what has been asked since it was said first.
         check.end(at: world.now)
-        return verdictEnded(reason, in: world)
+        return isNews ? verdictEnded(reason, in: world) : []
     }
 
     /// The tenant has ended sessions (spec H7).
@@ -176,10 +182,16 @@ extension SessionStateMachine {
     /// one, which is asked for at once: one question serves all that waits, and new data never restarts it.
     private mutating func resume(in world: SessionSurroundings) -> [SessionAction] {
         let waited = parked
+        var later: [Parked] = []
+        if check.isFresh, case .valid(let askedAt) = check.word { later = waited.filter { $0.since > askedAt } }
+        parked = later
+        let next = later.isEmpty ? [] : askForWord(in: world)
+        let actions = waited.dropLast(later.count).reduce(next) { $0 + given($1.read, in: world) }
+        guard !later.isEmpty, next.isEmpty else { return actions }
+        // Nobody is left to be asked, and this word is none for it.
         parked = []
-        if check.isFresh, case .valid(let askedAt) = check.word { parked = waited.filter { $0.since > askedAt } }
-        let next = parked.isEmpty ? [] : askForWord(in: world)
-        return waited.dropLast(parked.count).reduce(next) { $0 + given($1.read, in: world) }
+        check.isFresh = false
+        return later.reduce(actions) { $0 + given($1.read, in: world) }
     }
 
     /// The user was switched: what waited goes back; who asked for it gets an answer.

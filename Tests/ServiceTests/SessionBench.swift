@@ -165,6 +165,10 @@ extension [SessionAction] {
             if case .send(let packet) = $0, case .sessionState(let state)? = packet.body { state } else { nil }
         }
     }
+    /// For how long the store is told that the session is valid.
+    var verdicts: [Duration] {
+        compactMap { if case .update(_, _, let verdictFor) = $0 { verdictFor } else { nil } }
+    }
     var opens: Int { count { if case .open = $0 { true } else { false } } }
     /// The registrations, as they name the session.
     var announced: [SessionIdentity] {

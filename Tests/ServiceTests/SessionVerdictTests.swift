@@ -266,6 +266,77 @@ struct SessionVerdictTests {
         #expect(bench.machine.noticed(notice(2), in: bench.world).pushed.isEmpty)
     }
 
+    @Test("V6: said invalid again, a session does not come back by a word from between")
+    func invalidTwice() {
+        var bench = opened(.seconds(10))
+        bench.now += .seconds(9)
+        _ = bench.machine.ticked(in: bench.world)
+        let sentAt = bench.now
+        bench.now += .milliseconds(10)
+        _ = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        #expect(bench.answer(.valid, sentAt: sentAt).questions == 1)
+        let askedAt = bench.now
+        bench.now += .milliseconds(10)
+        let again = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        #expect(again.states.isEmpty, "the device knows")
+        bench.now += .milliseconds(10)
+        let between = bench.answer(.valid, sentAt: askedAt)
+        #expect(between.states.isEmpty && between.questions == 1)
+        #expect(bench.machine.noticed(notice(1), in: bench.world).pushed.isEmpty)
+        #expect(bench.answer(.valid).states.map(\.validity) == [.valid])
+    }
+
+    @Test("V5: a session bound before its instance had anybody to ask is asked about once it has")
+    func validatorComesLater() {
+        var bench = Bench([Bench.configuration("B", checks: true)])
+        bench.instance.validatorURL = ""
+        bench.open([("B", 3, 1, 0)])
+        #expect(bench.machine.ticked(in: bench.world).questions == 0)
+        bench.instance.validatorURL = "http://tenant"
+        #expect(bench.machine.ticked(in: bench.world).questions == 1)
+        #expect(bench.machine.ticked(in: bench.world).questions == 0, "it is on its way")
+        #expect(bench.answer(.valid).fetches.map(\.after) == [0])
+    }
+
+    @Test(
+        "V4: when nobody is left to be asked, what waits for a word goes back: it was older, or from before a revocation",
+        arguments: [false, true])
+    func validatorGoesAway(isRevoked: Bool) {
+        var bench = Bench([Bench.configuration("B", checks: true, verdictLifetime: .zero)])
+        bench.connect()
+        _ = bench.answer(.valid)
+        bench.now += .milliseconds(20)
+        var reply = Bench.reply([("B", 3, 1, 1)])
+        if isRevoked { (reply.revokedAgoMs, reply.revocationNumber) = (20, 1) }
+        _ = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        let asked = bench.receive {
+            $0.historyRequest.requestNumber = 5
+            $0.historyRequest.bizType = "B"
+            $0.historyRequest.bindNumber = 1
+            $0.historyRequest.count = 1
+        }
+        let id = asked.historyReads.first?.id ?? 0
+        let read = bench.machine.historyRead(Mss_Bus_V1_HistoryReply(), of: id, in: bench.world)
+        #expect(read.questions == 1 && read.historyPages.isEmpty)
+        bench.instance.validatorURL = ""
+        let answered = bench.answer(.valid, joinedAfter: 50)
+        #expect(answered.historyPages.map(\.refusal) == [.notEligible])
+    }
+
+    @Test("spec §1, H4: with the lifetime 0 the last word counts: the store may say SUCCESS until it is no")
+    func storeOfLifetimeZero() {
+        var bench = Bench([Bench.configuration("B", checks: true)])
+        bench.instance.verdictLifetime = .zero
+        bench.open([("B", 3, 0, 0)])
+        let valid = bench.answer(.valid).verdicts
+        #expect(valid.count == 1 && valid.allSatisfy { $0 > .seconds(86_400) })
+        bench.now += .seconds(5)
+        let background = bench.receive { $0.foreground.foreground = false }.verdicts
+        #expect(background.allSatisfy { $0 > .seconds(86_400) })
+        let ended = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "", in: bench.world)
+        #expect(ended.verdicts == [.zero])
+    }
+
     @Test("H7: after a new lease nothing goes out before the session is on record under it")
     func newLease() {
         var bench = opened(.seconds(600))
