@@ -63,6 +63,12 @@ struct BatchResends {
         for index in batches.indices { batches[index].batch.entries.removeAll { $0.oplogID == id.value } }
     }
 
+    /// What comes behind this was never written.
+    mutating func takeBack(after: OplogID) {
+        batches.removeAll { $0.batch.upto > after.value }
+        if batches.isEmpty { dueAt = nil }
+    }
+
     /// What is due; nil: nothing.
     mutating func due(now: ContinuousClock.Instant) -> Step? {
         guard let dueAt, dueAt <= now, let batch = batches.first?.batch, let lowest else { return nil }

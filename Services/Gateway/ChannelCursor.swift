@@ -29,6 +29,20 @@ struct ChannelCursor {
     private var passedOver = OplogID.zero
     /// Bytes of batches sent and not yet stored, by the batch's end.
     private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
+    /// Batches that were taken and have not been written to the connection.
+    private var unwritten: [Unwritten] = []
+
+    /// Where the cursor stood before a batch was taken.
+    private struct Unwritten {
+        /// The end of the batch on the wire.
+        var upto: OplogID
+        let sent: OplogID
+        let announced: OplogID
+        let passedOver: OplogID
+        let opensBacklog: Bool
+        /// Of the batch: what cannot be read again.
+        var live: [Oplog] = []
+    }
 
     /// - Parameters:
     ///   - recorded: the sync point on the server.
@@ -83,7 +97,14 @@ struct ChannelCursor {
     }
 
     /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire.
-    mutating func take(upto: OplogID, entries: [Oplog], device: DeviceTraits, now: WallTime) -> Taken {
+    ///
+    /// - Parameter discardedUpto: a threshold has left out valid oplogs up to here.
+    mutating func take(
+        upto: OplogID, entries: [Oplog], discardedUpto: OplogID = .zero, device: DeviceTraits, now: WallTime
+    ) -> Taken {
+        var before = Unwritten(
+            upto: upto, sent: sent, announced: announced, passedOver: passedOver, opensBacklog: opensBacklog)
+        passOver(upto: discardedUpto)
         let waited = live.filter { $0.id <= upto }
         live.removeAll { $0.id <= upto }
         let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
@@ -105,9 +126,29 @@ struct ChannelCursor {
         announced = max(announced, sent)
         let bytes = new.reduce(0) { $0 + $1.payload.count }
         unacknowledged.append((announced, bytes))
+        (before.upto, before.live) = (announced, new.filter { !$0.isPersistent })
+        unwritten.append(before)
         taken.batch = (after, announced, new, passedOver)
         passedOver = .zero
         return taken
+    }
+
+    /// A batch has been written to the connection: it cannot be taken back any more.
+    mutating func written(upto: OplogID) { unwritten.removeAll { $0.upto <= upto } }
+
+    /// What was not written may not go out: the cursor stands where it stood before, and reads it again.
+    ///
+    /// - Returns: the bytes that are free again.
+    mutating func takeBack() -> Int {
+        guard let first = unwritten.first else { return 0 }
+        let freed = unacknowledged.filter { $0.upto > first.announced }.reduce(0) { $0 + $1.bytes }
+        unacknowledged.removeAll { $0.upto > first.announced }
+        live = unwritten.flatMap(\.live) + live
+        sent = max(first.sent, stored)
+        (announced, passedOver, opensBacklog) = (first.announced, first.passedOver, first.opensBacklog)
+        resends?.takeBack(after: announced)
+        unwritten = []
+        return freed
     }
 
     /// The sync point to record, nil when it has not risen: with nothing under way to the device, all that was sent or

@@ -19,7 +19,7 @@ final class DeviceHandler: ChannelInboundHandler {
     private var isAdmitted = false
     private var context: ChannelHandlerContext?
     /// Batches of this turn of the event loop: they leave as few frames as the limit allows (spec D5).
-    private var batches: [Mss_Device_V1_ChannelBatch] = []
+    private var batches: [GatheredBatch] = []
     private var batchBytes = 0
     private var isFlushScheduled = false
     /// Since when batches wait.
@@ -70,7 +70,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? FrameError {
-            perform([.close(.protocolViolation, "\(error)")])
+            handle { machine, _ in machine.close(.protocolViolation, "\(error)") }
         } else {
             context.close(promise: nil)
         }
@@ -79,6 +79,7 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
         let world = gateway.surroundings()
+        reconsider(in: world)
         perform(event(&machine, world))
         noteConnect()
         if batches.isEmpty { return }
@@ -102,10 +103,7 @@ final class DeviceHandler: ChannelInboundHandler {
         guard let context else { return }
         switch action {
         case .push(let batch, let oplogs, let channelID):
-            append(batch)
-            if let deviceID = machine.identity?.deviceID {
-                gateway.reporter.handedOut(oplogs, channelID: channelID, deviceID: deviceID)
-            }
+            append(GatheredBatch(batch: batch, oplogs: oplogs, channelID: channelID))
         case .send(let packet):
             writeBatches()
             write(packet)
@@ -156,8 +154,8 @@ final class DeviceHandler: ChannelInboundHandler {
             handler: NIOLoopBound(self, eventLoop: context.eventLoop))
     }
 
-    private func append(_ batch: Mss_Device_V1_ChannelBatch) {
-        let bytes = batch.entries.reduce(64) { $0 + $1.payload.count + 128 }
+    private func append(_ batch: GatheredBatch) {
+        let bytes = batch.batch.entries.reduce(64) { $0 + $1.payload.count + 128 }
         if !batches.isEmpty, batchBytes + bytes > DeviceProtocolLimits.pushFrameBytes { writeBatches() }
         batches.append(batch)
         batchBytes += bytes
@@ -174,16 +172,27 @@ final class DeviceHandler: ChannelInboundHandler {
     /// At the end of a turn; the pages of a backlog wait for one another.
     private func flush() {
         isFlushScheduled = false
+        reconsider(in: gateway.surroundings())
         if machine.gathersBacklog, let waitingSince, waitingSince.duration(to: .now) < Self.gathering { return }
         writeBatches()
     }
 
+    /// What waits was handed out by the rules of an earlier moment.
+    private func reconsider(in world: SessionSurroundings) {
+        if batches.isEmpty { return }
+        let (waiting, actions) = machine.reconsider(batches, in: world)
+        batches = waiting
+        if waiting.isEmpty { (batchBytes, waitingSince) = (0, nil) }
+        perform(actions)
+    }
+
     private func writeBatches() {
-        guard !batches.isEmpty else { return }
-        write(.with { $0.push.batches = batches })
-        batches = []
-        batchBytes = 0
-        waitingSince = nil
+        let ready = batches.filter { machine.isOfThisBind($0.batch) }
+        (batches, batchBytes, waitingSince) = ([], 0, nil)
+        guard !ready.isEmpty, context != nil, let deviceID = machine.identity?.deviceID else { return }
+        write(.with { $0.push.batches = ready.map(\.batch) })
+        machine.written(ready)
+        for item in ready { gateway.reporter.handedOut(item.oplogs, channelID: item.channelID, deviceID: deviceID) }
     }
 
     private func write(_ packet: Mss_Device_V1_Packet) {

@@ -38,6 +38,9 @@ struct SessionRereads {
         return taken
     }
 
+    /// It was not written: the store is to tell it again.
+    mutating func takeBack(_ number: UInt64) { sent[number] = nil }
+
     /// The device has it on its disk; false for a number that was not sent.
     mutating func acknowledged(_ number: UInt64) -> Bool {
         guard sent.removeValue(forKey: number) != nil else { return false }

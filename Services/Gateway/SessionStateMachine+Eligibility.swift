@@ -42,15 +42,6 @@ extension SessionStateMachine {
         }
     }
 
-    /// Whether data of a checked configuration is among what is about to be written: it leaves in the same turn in
-    /// which the verdict was looked at.
-    func hasChecked(_ batches: [Mss_Device_V1_ChannelBatch], in world: SessionSurroundings) -> Bool {
-        guard let identity else { return false }
-        return batches.contains {
-            world.configuration(identity.instanceID, BizType($0.bizType))?.checksSession ?? true
-        }
-    }
-
     /// Whether only the owner of the user receives the channel.
     func isSingleDevice(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings

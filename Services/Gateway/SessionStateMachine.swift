@@ -367,16 +367,16 @@ struct SessionStateMachine {
             return park(.page(reply, channelID: channelID), in: world)
         }
         guard !reply.notOwner, fit == .applies, reason == nil else { return readOn(in: world) }
-        cursors[key]?.opensBacklog = false
         let entries = reply.entries.map(Oplog.init(bus:))
         var actions: [SessionAction] = []
+        var discardedUpto = OplogID.zero
         if reply.discardedUpto > reply.after {
-            cursors[key]?.passOver(upto: OplogID(reply.discardedUpto))
-            actions.append(
-                .discarded(
-                    channelID: channelID, after: OplogID(reply.after), upto: OplogID(reply.discardedUpto)))
+            discardedUpto = OplogID(reply.discardedUpto)
+            actions.append(.discarded(channelID: channelID, after: OplogID(reply.after), upto: discardedUpto))
         }
-        actions += handOut(entries, upto: OplogID(reply.upto), of: key, to: identity, in: world)
+        actions += handOut(
+            entries, upto: OplogID(reply.upto), discardedUpto: discardedUpto, of: key, to: identity, in: world)
+        cursors[key]?.opensBacklog = false
         return actions + readOn(in: world)
     }
 
@@ -389,12 +389,13 @@ struct SessionStateMachine {
     }
 
     private mutating func handOut(
-        _ entries: [Oplog], upto: OplogID, of key: ChannelKey, to identity: SessionIdentity,
-        in world: SessionSurroundings
+        _ entries: [Oplog], upto: OplogID, discardedUpto: OplogID = .zero, of key: ChannelKey,
+        to identity: SessionIdentity, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard var cursor = cursors[key] else { return [] }
         defer { cursors[key] = cursor }
-        let taken = cursor.take(upto: upto, entries: entries, device: identity.traits, now: world.wallTime)
+        let taken = cursor.take(
+            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime)
         var actions: [SessionAction] = taken.skipped.map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
