@@ -170,8 +170,8 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AMQP", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread", "Credentials",
-            "OplogWriter", "ServiceKit", "TestSupport", lifecycle, logging, protobuf,
+            "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
+            "Credentials", "OplogWriter", "ServiceKit", "TestSupport", lifecycle, logging, protobuf,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(

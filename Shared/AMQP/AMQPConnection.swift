@@ -18,7 +18,8 @@ final class AMQPConnection {
     private static let confirmChannel: UInt16 = 2
     private static let repliesTag = "replies"
 
-    private let state: OpaquePointer
+    /// The library's connection.
+    let state: OpaquePointer
     private let generation: UInt64
     private let watchdog: Watchdog
     private var routes: [AMQPRoute: RouteBytes] = [:]
@@ -118,14 +119,6 @@ final class AMQPConnection {
 
     /// Declares everything; each is idempotent.
     func declare(_ topology: AMQPTopology) throws(AMQPError) {
-        for exchange in topology.exchanges {
-            _ = withBytes(exchange.name, exchange.kind.rawValue) { name, kind in
-                amqp_exchange_declare(
-                    state, Self.mainChannel, name, kind, 0, exchange.durable ? 1 : 0, exchange.autoDelete ? 1 : 0, 0,
-                    amqp_empty_table)
-            }
-            try check("declare exchange \(exchange.name)")
-        }
         for queue in topology.queues { try declare(queue) }
         for binding in topology.bindings {
             _ = withBytes(binding.queue, binding.exchange) { queue, exchange in
@@ -304,7 +297,8 @@ final class AMQPConnection {
 
     // MARK: Errors
 
-    private func check(_ what: String) throws(AMQPError) { try check(amqp_get_rpc_reply(state), what) }
+    /// Throws what the broker had against the last call.
+    func check(_ what: String) throws(AMQPError) { try check(amqp_get_rpc_reply(state), what) }
 
     private func check(_ reply: amqp_rpc_reply_t, _ what: String) throws(AMQPError) {
         guard reply.reply_type != AMQP_RESPONSE_NORMAL else { return }

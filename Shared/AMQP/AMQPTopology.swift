@@ -1,32 +1,11 @@
 /// What a client declares each time it connects, so that a broker that came back empty is whole again.
 package struct AMQPTopology: Sendable {
-    package var exchanges: [AMQPExchange]
     package var queues: [AMQPQueue]
     package var bindings: [AMQPBinding]
 
-    package init(exchanges: [AMQPExchange] = [], queues: [AMQPQueue] = [], bindings: [AMQPBinding] = []) {
-        self.exchanges = exchanges
+    package init(queues: [AMQPQueue] = [], bindings: [AMQPBinding] = []) {
         self.queues = queues
         self.bindings = bindings
-    }
-}
-
-/// An exchange to declare (AMQP 0-9-1, exchange.declare).
-package struct AMQPExchange: Sendable {
-    package enum Kind: String, Sendable {
-        case direct, fanout, topic
-    }
-
-    package var name: String
-    package var kind: Kind
-    package var durable: Bool
-    package var autoDelete: Bool
-
-    package init(name: String, kind: Kind, durable: Bool, autoDelete: Bool) {
-        self.name = name
-        self.kind = kind
-        self.durable = durable
-        self.autoDelete = autoDelete
     }
 }
 

@@ -41,8 +41,7 @@ extension AMQPTopology {
 
     /// Both topologies together.
     package func adding(_ other: AMQPTopology) -> AMQPTopology {
-        AMQPTopology(
-            exchanges: exchanges + other.exchanges, queues: queues + other.queues, bindings: bindings + other.bindings)
+        AMQPTopology(queues: queues + other.queues, bindings: bindings + other.bindings)
     }
 }
 

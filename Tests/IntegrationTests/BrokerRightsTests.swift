@@ -55,8 +55,7 @@ struct BrokerRightsTests {
             #expect(isLet == publishers.contains(tier), "\(tier) publishes to \"\(exchange)\"")
             guard !exchange.isEmpty else { continue }
             let declares = try broker.lets(tier) { connection throws(AMQPError) in
-                let same = AMQPExchange(name: exchange, kind: .direct, durable: true, autoDelete: false)
-                try connection.declare(AMQPTopology(exchanges: [same]))
+                try OwnBroker.declare(exchange, on: connection)
             }
             #expect(!declares, "\(tier) declares \(exchange)")
         }

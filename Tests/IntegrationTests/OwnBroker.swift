@@ -1,4 +1,5 @@
 import BusMessages
+import CRabbitMQ
 import Foundation
 import Glibc
 import TestSupport
@@ -76,6 +77,18 @@ struct OwnBroker {
             guard ["NOT_FOUND", "PRECONDITION_FAILED"].contains(where: error.message.contains) else { throw error }
             return true
         }
+    }
+
+    /// Declares a direct exchange, which none of our processes does.
+    static func declare(_ exchange: String, on connection: AMQPConnection) throws(AMQPError) {
+        exchange.withCString { name in
+            "direct".withCString { kind in
+                _ = amqp_exchange_declare(
+                    connection.state, 1, amqp_cstring_bytes(name), amqp_cstring_bytes(kind), 0, 1, 0, 0,
+                    amqp_empty_table)
+            }
+        }
+        try connection.check("declare \(exchange)")
     }
 
     /// Publishes and waits for the broker's word on it.

@@ -65,6 +65,19 @@ struct BusEnvelopeTests {
         #expect(kind.body.map { String(format: "%02x", $0) }.joined() == golden)
     }
 
+    @Test("BusMessages.md names every queue and exchange that there is, and none that there is not")
+    func document() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../Shared/BusMessages/BusMessages.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let named = Set(text.matches(of: /`(mss\.[a-z.]+)`/).map { String($0.1) })
+        let queues = CommandQueue.allCases.map(\.rawValue) + [Topology.factsQueue, Topology.deadFactsQueue]
+        let exchanges =
+            AnswerExchange.allCases.map(\.rawValue)
+            + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]
+        #expect(named.subtracting(queues.map(Topology.exchange)) == Set(queues + exchanges))
+    }
+
     @Test("the announcement of control versions has the bytes on record")
     func goldenChanges() throws {
         let changes = Mss_Bus_V1_ControlChanges.with {
