@@ -102,7 +102,8 @@ struct WriterCommandTests {
             ]
             try await database.asWriter { connection in
                 let delivery = AMQPDelivery(
-                    body: [], isRedelivered: false, replyTo: "r", receivedAt: .now, generation: 0, deliveryTag: 1)
+                    body: [], isRedelivered: false, replyTo: "r", receivedAt: .now, exchange: "", generation: 0,
+                    deliveryTag: 1)
                 let task = LaneTask(delivery: delivery, replyTo: "r", commands: commands)
                 AdmissionWork(bus: Self.bus).perform([task], on: connection)
             }

@@ -20,7 +20,7 @@ final class HandlerBench {
     /// A lease is held, for an hour.
     init(_ configurations: [SyncConfiguration]) throws {
         let context = try GatewaySocketFixture.context()
-        control = ControlConnection(context)
+        control = ControlConnection(context, keysFor: .device)
         let core = GatewayCore(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
         lease = core.makeLease()
         handler = DeviceHandler(gateway: core, number: 1, acceptedAt: .now)

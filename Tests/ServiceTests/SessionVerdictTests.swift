@@ -273,11 +273,12 @@ struct SessionVerdictTests {
         _ = bench.machine.ticked(in: bench.world)
         let sentAt = bench.now
         bench.now += .milliseconds(10)
-        _ = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        _ = bench.machine.invalidated(UserID("u"), digest: SessionDigest.of("session"), reason: "gone", in: bench.world)
         #expect(bench.answer(.valid, sentAt: sentAt).questions == 1)
         let askedAt = bench.now
         bench.now += .milliseconds(10)
-        let again = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "gone", in: bench.world)
+        let again = bench.machine.invalidated(
+            UserID("u"), digest: SessionDigest.of("session"), reason: "gone", in: bench.world)
         #expect(again.states.isEmpty, "the device knows")
         bench.now += .milliseconds(10)
         let between = bench.answer(.valid, sentAt: askedAt)
@@ -333,7 +334,8 @@ struct SessionVerdictTests {
         bench.now += .seconds(5)
         let background = bench.receive { $0.foreground.foreground = false }.verdicts
         #expect(background.allSatisfy { $0 > .seconds(86_400) })
-        let ended = bench.machine.invalidated(UserID("u"), sessionID: "session", reason: "", in: bench.world)
+        let ended = bench.machine.invalidated(
+            UserID("u"), digest: SessionDigest.of("session"), reason: "", in: bench.world)
         #expect(ended.verdicts == [.zero])
     }
 
