@@ -85,7 +85,7 @@ let kits: [Target] = [
         dependencies: [
             "SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL,
         ],
-        path: "Shared/MobileSync", swiftSettings: strict),
+        path: "Shared/MobileSync", exclude: ["README.md"], swiftSettings: strict),
 ]
 
 // Floor 4, faces: the vendor guide's API over the client library, for apps.
@@ -136,10 +136,8 @@ let services: [Target] = [
         name: "ControlTool",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore",
-            "MobileSync",
-            "DeviceProtocol", "ConnectionThread",
-            argumentParser, asyncHTTPClient, crypto, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
-            unixSignals,
+            "MobileSync", "DeviceProtocol", "ConnectionThread", argumentParser, asyncHTTPClient, crypto, logging,
+            lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
         ],
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
 ]

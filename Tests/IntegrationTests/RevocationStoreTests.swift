@@ -69,9 +69,7 @@ struct RevocationStoreTests {
             let database = databases[0]
             try await database.execute(Self.old)
             try await database.run(RevocationStore.removeOld(limit: 300))
-            let left =
-                "SELECT count(*)::text, (max(revoked_at) > now() - interval '32 days 2 s')::text "
-                + "FROM session_revocation"
+            let left = "SELECT count(*)::text, bool_or(session_digest = int4send(1))::text FROM session_revocation"
             #expect(try await database.rows(left, columns: 2) == [["700", "true"]])
             try await database.executeAsWriter("SET enable_seqscan = off")
             let removal = RevocationStore.removeOld(limit: 10).statement
