@@ -178,7 +178,8 @@ struct GatewayFloodTests {
             for _ in 0..<100 where last?.close.code != CloseCode.overloaded.rawValue {
                 let device = try await SocketDevice.open(gateway)
                 try await device.sendConnect()
-                try await device.send { $0.ping.number = 7 }
+                // It may be closed already.
+                try? await device.send { $0.ping.number = 7 }
                 try await eventually("served or refused", within: .seconds(10)) { !device.received.isEmpty }
                 last = device.received.last
             }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long the validator takes for an honest tenant, alone and beside tenants that are slow, huge, lying or broken.
+# How long the validator takes for an honest tenant: alone, beside sound ones, beside slow, huge, lying and broken ones.
 #   bad-tenants.sh      on servers of its own; builds what it needs
 set -euo pipefail
 cd "$(dirname "$0")/../.."
