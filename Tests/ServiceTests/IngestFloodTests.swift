@@ -91,7 +91,7 @@ struct IngestFloodTests {
 
     /// Sends the first text, then a byte every 20 ms until the server ends the connection.
     private func drip(_ port: Int, _ first: String, then byte: String = "x") async throws -> [IngestRawAnswer] {
-        try await IngestServerFixture.blocking {
+        try await OwnThread.run {
             let connection = try IngestRawConnection(port: port)
             connection.send(first)
             for _ in 0..<500 {
@@ -142,7 +142,7 @@ struct IngestFloodTests {
         var limits = ConnectionLimits()
         limits.sourceConnections = 3
         try await IngestServerFixture.serve(limits: limits) { port in
-            let (refused, served) = try await IngestServerFixture.blocking {
+            let (refused, served) = try await OwnThread.run {
                 var slow = try (0..<3).map { _ in try IngestRawConnection(port: port) }
                 // Served once, so that the server has taken them all.
                 for connection in slow {

@@ -88,7 +88,7 @@ struct IngestLimitTests {
 
     /// Sends the first text at once and of the second a byte every 20 ms until an answer or the end comes.
     private func trickle(_ port: Int, _ first: String, _ second: String) async throws -> [IngestRawAnswer] {
-        try await IngestServerFixture.blocking {
+        try await OwnThread.run {
             let connection = try IngestRawConnection(port: port)
             connection.send(first)
             for byte in second.unicodeScalars where !connection.isReadable(within: 20) { connection.send(String(byte)) }
@@ -138,7 +138,7 @@ struct IngestLimitTests {
     }
 
     private static func sendsUntilReset(_ port: Int) async throws -> Bool {
-        try await IngestServerFixture.blocking {
+        try await OwnThread.run {
             let connection = try IngestRawConnection(port: port, bufferBytes: 4_096)
             let requests = String(repeating: "GET /openapi.json HTTP/1.1\r\nHost: t\r\n\r\n", count: 1_000)
             for _ in 0..<10_000 where !connection.send(requests) { return connection.isReset }

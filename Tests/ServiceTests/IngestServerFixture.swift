@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ServerTLS
 import ServiceKit
+import TestSupport
 import Testing
 
 @testable import IngestAPI
@@ -37,18 +38,11 @@ enum IngestServerFixture {
 
     /// Sends the text and gives the answers to it; the server must close.
     static func exchange(_ port: Int, _ text: String, _ name: String = "") async throws -> [IngestRawAnswer] {
-        try await blocking {
+        try await OwnThread.run {
             let connection = try IngestRawConnection(port: port)
             connection.send(text)
             #expect(connection.readToEnd(), "\(name): the connection stays open")
             return connection.answers
-        }
-    }
-
-    /// Runs what blocks on a thread of its own, because the server under test answers on the pool's.
-    static func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread { continuation.resume(with: Result(catching: body)) }.start()
         }
     }
 }

@@ -1,4 +1,5 @@
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import IngestAPI
@@ -61,7 +62,7 @@ struct IngestSmugglingTests {
     func cut() async throws {
         let submission = StubSubmission()
         try await IngestServerFixture.serve(submission: submission) { port in
-            let answers = try await IngestServerFixture.blocking {
+            let answers = try await OwnThread.run {
                 let connection = try IngestRawConnection(port: port)
                 connection.send(IngestSmugglingCase.chunks(IngestSmugglingCase.chunk))
                 connection.endSending()

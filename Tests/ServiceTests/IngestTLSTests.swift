@@ -45,7 +45,7 @@ struct IngestTLSTests {
 
     /// What a caller gets who sends bytes without TLS, and whether the connection was closed in time.
     private func said(_ port: Int, _ bytes: String) async throws -> (isClosed: Bool, text: String) {
-        try await IngestServerFixture.blocking {
+        try await OwnThread.run {
             let connection = try IngestRawConnection(port: port)
             connection.send(bytes)
             let isClosed = connection.readToEnd()
