@@ -104,12 +104,14 @@ final class FakeGateway: Sendable {
 
         /// Takes the Connect, greets, accepts the bind, and returns the Connect.
         ///
-        /// - Parameter firstResend: milliseconds; as a rule more than a slow machine takes for a test.
-        func greet(firstResend: UInt32 = 600_000) async throws -> Mss_Device_V1_Connect {
+        /// - Parameters:
+        ///   - firstResend: milliseconds; as a rule more than a slow machine takes for a test.
+        ///   - heartbeat: seconds; so long as well, as pings are left unanswered.
+        func greet(firstResend: UInt32 = 600_000, heartbeat: UInt32 = 600) async throws -> Mss_Device_V1_Connect {
             guard case .connect(let connect)? = try await next().body else { throw Failure("no Connect") }
             send(
                 .with {
-                    $0.connected.heartbeatSeconds = 60
+                    $0.connected.heartbeatSeconds = heartbeat
                     $0.connected.firstResendMs = firstResend
                 })
             if connect.hasBind { accept(connect.bind.bindNumber) }
