@@ -22,6 +22,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let coreMetrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
@@ -133,6 +135,14 @@ let services: [Target] = [
         ],
         path: "Services/StatisticsAggregator", swiftSettings: strict),
     .executableTarget(
+        name: "Console",
+        dependencies: [
+            "ServiceKit", "BusMessages", "Credentials", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread",
+            "ServerTLS", protobuf, hummingbird, mustache, crypto, cryptoExtras, logging, metrics, lifecycle, nioCore,
+            nioHTTP1, nioSSL,
+        ],
+        path: "Services/Console", resources: [.embedInCode("Web")], swiftSettings: strict),
+    .executableTarget(
         name: "ControlTool",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore",
@@ -205,6 +215,7 @@ let package = Package(
         .executable(name: "mss-gateway", targets: ["Gateway"]),
         .executable(name: "mss-session-validator", targets: ["SessionValidator"]),
         .executable(name: "mss-statistics", targets: ["StatisticsAggregator"]),
+        .executable(name: "mss-console", targets: ["Console"]),
         .executable(name: "mssctl", targets: ["ControlTool"]),
     ],
     dependencies: [
@@ -218,6 +229,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-protobuf", from: "1.39.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],

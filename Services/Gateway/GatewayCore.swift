@@ -150,7 +150,7 @@ final class GatewayCore: Sendable {
             tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
         case .sessionsRevoked(let message): received(message, replyTo: replyTo)
         case .sessionInvalid(let message): received(message)
-        case nil: break
+        case .disconnect, nil: break
         }
     }
 

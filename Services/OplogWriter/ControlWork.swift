@@ -67,7 +67,7 @@ struct ControlWork: LaneWork {
             let query = DeviceSecretStore.release(
                 DeviceID(device.deviceID), of: InstanceID(device.instanceID), by: command.actor)
             return try make(query, on: connection, unless: "no secret is on record for this device id")
-        case .snapshot, nil:
+        case .snapshot, .createInstance, .modifyInstance, nil:
             return .with { $0.failure.reason = "this queue does not know the command" }
         }
     }

@@ -68,7 +68,7 @@ struct OperationWork: LaneWork {
             return .with { $0.deadLetters.letters = letters.map(\.bus) }
         case .replay(let request):
             return try replay(request, by: command.actor, on: connection)
-        case .recall, .revokeSessions, nil:
+        case .recall, .revokeSessions, .disconnect, .device, .recordPush, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
     }
@@ -254,6 +254,9 @@ extension Mss_Bus_V1_OperationCommand {
         case .deadLetters(let request): request.instanceID
         case .replay(let request): request.oplog.instanceID
         case .revokeSessions(let request): request.instanceID
+        case .disconnect(let request): request.instanceID
+        case .device(let request): request.instanceID
+        case .recordPush(let push): push.oplog.instanceID
         case nil: ""
         }
     }

@@ -67,7 +67,7 @@ struct StatisticsFold {
                 receiver(discarded.deviceID), after: OplogID(discarded.after), upto: OplogID(discarded.upto), at: time)
         case .stored(let stored):
             batch.stored(receiver(stored.deviceID), upto: OplogID(stored.upto), at: time)
-        case nil:
+        case .connected, nil:
             unknownFacts += 1
             return
         }

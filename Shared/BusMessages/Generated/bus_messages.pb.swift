@@ -1204,6 +1204,24 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .releaseDevice(newValue)}
   }
 
+  /// Refused when it exists.
+  package var createInstance: Mss_Bus_V1_Instance {
+    get {
+      if case .createInstance(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_Instance()
+    }
+    set {_uniqueStorage()._body = .createInstance(newValue)}
+  }
+
+  /// Refused when it does not exist, or when its revision is not the one given.
+  package var modifyInstance: Mss_Bus_V1_Instance {
+    get {
+      if case .modifyInstance(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_Instance()
+    }
+    set {_uniqueStorage()._body = .modifyInstance(newValue)}
+  }
+
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1232,6 +1250,10 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     /// Seals every secret anew with the newest master key.
     case resealKeys(Mss_Bus_V1_ResealKeys)
     case releaseDevice(Mss_Bus_V1_ReleaseDevice)
+    /// Refused when it exists.
+    case createInstance(Mss_Bus_V1_Instance)
+    /// Refused when it does not exist, or when its revision is not the one given.
+    case modifyInstance(Mss_Bus_V1_Instance)
 
   }
 
@@ -1486,6 +1508,9 @@ package nonisolated struct Mss_Bus_V1_Instance: Sendable {
   /// Clears the value of `limits`. Subsequent reads from it will return its default value.
   package mutating func clearLimits() {self._limits = nil}
 
+  /// Rises with every change.
+  package var revision: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1578,6 +1603,9 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
 
   /// Of ResealKeys: how many were sealed anew.
   package var resealed: UInt32 = 0
+
+  /// Refused because somebody changed it meanwhile.
+  package var stale: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1686,6 +1714,30 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .revokeSessions(newValue)}
   }
 
+  package var disconnect: Mss_Bus_V1_DisconnectDevice {
+    get {
+      if case .disconnect(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DisconnectDevice()
+    }
+    set {_uniqueStorage()._body = .disconnect(newValue)}
+  }
+
+  package var device: Mss_Bus_V1_DeviceRequest {
+    get {
+      if case .device(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DeviceRequest()
+    }
+    set {_uniqueStorage()._body = .device(newValue)}
+  }
+
+  package var recordPush: Mss_Bus_V1_RecordPush {
+    get {
+      if case .recordPush(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_RecordPush()
+    }
+    set {_uniqueStorage()._body = .recordPush(newValue)}
+  }
+
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1703,6 +1755,9 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     case deadLetters(Mss_Bus_V1_DeadLettersRequest)
     case replay(Mss_Bus_V1_ReplayRequest)
     case revokeSessions(Mss_Bus_V1_RevokeSessions)
+    case disconnect(Mss_Bus_V1_DisconnectDevice)
+    case device(Mss_Bus_V1_DeviceRequest)
+    case recordPush(Mss_Bus_V1_RecordPush)
 
   }
 
@@ -1751,6 +1806,8 @@ package nonisolated struct Mss_Bus_V1_TraceRequest: Sendable {
   /// Only of this device; needed to see one device of a global push.
   package var deviceID: String = String()
 
+  package var withPayload: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1770,7 +1827,7 @@ package nonisolated struct Mss_Bus_V1_TraceReply: @unchecked Sendable {
     set {_uniqueStorage()._channelID = newValue}
   }
 
-  /// Without its payload.
+  /// Its payload only when it was asked for and is still there.
   package var oplog: Mss_Bus_V1_Oplog {
     get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
     set {_uniqueStorage()._oplog = newValue}
@@ -1924,6 +1981,141 @@ package nonisolated struct Mss_Bus_V1_DeviceRow: Sendable {
   package var owner: Bool = false
 
   package var validVerdict: Bool = false
+
+  /// When this connection was registered.
+  package var sinceMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// One device and where its channels stand.
+package nonisolated struct Mss_Bus_V1_DeviceRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Absent: it is not connected.
+  package var device: Mss_Bus_V1_DeviceRow {
+    get {_device ?? Mss_Bus_V1_DeviceRow()}
+    set {_device = newValue}
+  }
+  /// Returns true if `device` has been explicitly set.
+  package var hasDevice: Bool {self._device != nil}
+  /// Clears the value of `device`. Subsequent reads from it will return its default value.
+  package mutating func clearDevice() {self._device = nil}
+
+  /// The channels that it has read from, the most recently moved first, at most 200.
+  package var channels: [Mss_Bus_V1_DeviceChannel] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _device: Mss_Bus_V1_DeviceRow? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceChannel: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var kind: Mss_Bus_V1_ChannelKind = .user
+
+  package var bizType: String = String()
+
+  package var head: Int64 = 0
+
+  package var syncPoint: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Closes a device's connection; it comes back when it wants to.
+package nonisolated struct Mss_Bus_V1_DisconnectDevice: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DisconnectReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// It was connected, and its gateway was told.
+  package var connected: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// A person at the command line is about to push; for the operation records (spec C9).
+package nonisolated struct Mss_Bus_V1_RecordPush: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var oplog: Mss_Bus_V1_OplogName {
+    get {_oplog ?? Mss_Bus_V1_OplogName()}
+    set {_oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {self._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {self._oplog = nil}
+
+  /// SHA-256 of the payload.
+  package var payloadDigest: Data = Data()
+
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+
+  package var minimumVersion: String = String()
+
+  package var maximumVersion: String = String()
+
+  package var validUntilMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _oplog: Mss_Bus_V1_OplogName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RecordReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The record's number.
+  package var number: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2431,6 +2623,30 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .quota(newValue)}
   }
 
+  package var disconnect: Mss_Bus_V1_DisconnectReply {
+    get {
+      if case .disconnect(let v)? = body {return v}
+      return Mss_Bus_V1_DisconnectReply()
+    }
+    set {body = .disconnect(newValue)}
+  }
+
+  package var device: Mss_Bus_V1_DeviceReply {
+    get {
+      if case .device(let v)? = body {return v}
+      return Mss_Bus_V1_DeviceReply()
+    }
+    set {body = .device(newValue)}
+  }
+
+  package var record: Mss_Bus_V1_RecordReply {
+    get {
+      if case .record(let v)? = body {return v}
+      return Mss_Bus_V1_RecordReply()
+    }
+    set {body = .record(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2456,6 +2672,9 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case revoke(Mss_Bus_V1_RevokeReply)
     case claim(Mss_Bus_V1_ClaimReply)
     case quota(Mss_Bus_V1_QuotaReply)
+    case disconnect(Mss_Bus_V1_DisconnectReply)
+    case device(Mss_Bus_V1_DeviceReply)
+    case record(Mss_Bus_V1_RecordReply)
 
   }
 
@@ -2552,6 +2771,15 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     set {body = .sessionInvalid(newValue)}
   }
 
+  /// An operator ends this device's connection.
+  package var disconnect: Mss_Bus_V1_DisconnectDevice {
+    get {
+      if case .disconnect(let v)? = body {return v}
+      return Mss_Bus_V1_DisconnectDevice()
+    }
+    set {body = .disconnect(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2561,6 +2789,8 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     case rereadWaiting(Mss_Bus_V1_RereadWaiting)
     case sessionsRevoked(Mss_Bus_V1_SessionsRevoked)
     case sessionInvalid(Mss_Bus_V1_SessionInvalid)
+    /// An operator ends this device's connection.
+    case disconnect(Mss_Bus_V1_DisconnectDevice)
 
   }
 
@@ -2757,6 +2987,14 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     set {body = .discarded(newValue)}
   }
 
+  package var connected: Mss_Bus_V1_Connected {
+    get {
+      if case .connected(let v)? = body {return v}
+      return Mss_Bus_V1_Connected()
+    }
+    set {body = .connected(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2767,6 +3005,7 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     case skipped(Mss_Bus_V1_Skipped)
     case resent(Mss_Bus_V1_Resent)
     case discarded(Mss_Bus_V1_Discarded)
+    case connected(Mss_Bus_V1_Connected)
 
   }
 
@@ -2806,6 +3045,13 @@ package nonisolated struct Mss_Bus_V1_HandedOut: Sendable {
   package var deviceID: String = String()
 
   package var oplogIds: [Int64] = []
+
+  /// Who was bound; empty: nobody. Tells whose a global oplog was when it was pulled (spec S2).
+  package var userID: String = String()
+
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+
+  package var appVersion: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2891,6 +3137,66 @@ package nonisolated struct Mss_Bus_V1_Discarded: Sendable {
   package var after: Int64 = 0
 
   package var upto: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// How many devices of an instance one gateway had connected in the minute of `at_ms`; channel_id is 0.
+package nonisolated struct Mss_Bus_V1_Connected: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var gatewayID: String = String()
+
+  package var instanceID: String = String()
+
+  package var devices: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Fanout every few seconds; lost ones do not matter.
+package nonisolated struct Mss_Bus_V1_ProcessReports: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var schema: UInt32 = 0
+
+  package var reports: [Mss_Bus_V1_ProcessReport] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ProcessReport: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The executable's name.
+  package var service: String = String()
+
+  /// Of this process since its start.
+  package var processID: String = String()
+
+  package var version: String = String()
+
+  package var startedAtMs: Int64 = 0
+
+  package var ready: Bool = false
+
+  /// The state of each dependency.
+  package var conditions: Dictionary<String,Bool> = [:]
+
+  /// What the process shows as metrics without labels: counters and gauges by name.
+  package var figures: Dictionary<String,Double> = [:]
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4613,7 +4919,7 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -4808,6 +5114,32 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
           }
         }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        case 16: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createInstance(v)
+          }
+        }()
+        case 17: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .modifyInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .modifyInstance(v)
+          }
+        }()
         default: break
         }
       }
@@ -4872,10 +5204,21 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
         guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
       }()
-      case nil: break
+      default: break
       }
       if !_storage._actor.isEmpty {
         try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
+      }
+      switch _storage._body {
+      case .createInstance?: try {
+        guard case .createInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+      }()
+      case .modifyInstance?: try {
+        guard case .modifyInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      }()
+      default: break
       }
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -5311,7 +5654,7 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0\u{1}revision\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5331,6 +5674,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       case 10: try { try decoder.decodeSingularUInt32Field(value: &self.sessionUnits) }()
       case 11: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
       case 12: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
+      case 13: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
       default: break
       }
     }
@@ -5377,6 +5721,9 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     try { if let v = self._limits {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
     } }()
+    if self.revision != 0 {
+      try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 13)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5393,6 +5740,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.sessionUnits != rhs.sessionUnits {return false}
     if lhs.keys != rhs.keys {return false}
     if lhs._limits != rhs._limits {return false}
+    if lhs.revision != rhs.revision {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5529,7 +5877,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0\u{3}key_id\0\u{1}secret\0\u{1}resealed\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0\u{3}key_id\0\u{1}secret\0\u{1}resealed\0\u{1}stale\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5543,6 +5891,7 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
       case 4: try { try decoder.decodeSingularStringField(value: &self.keyID) }()
       case 5: try { try decoder.decodeSingularBytesField(value: &self.secret) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.resealed) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.stale) }()
       default: break
       }
     }
@@ -5567,6 +5916,9 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if self.resealed != 0 {
       try visitor.visitSingularUInt32Field(value: self.resealed, fieldNumber: 6)
     }
+    if self.stale != false {
+      try visitor.visitSingularBoolField(value: self.stale, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5577,6 +5929,7 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if lhs.keyID != rhs.keyID {return false}
     if lhs.secret != rhs.secret {return false}
     if lhs.resealed != rhs.resealed {return false}
+    if lhs.stale != rhs.stale {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5654,7 +6007,7 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{2}\u{7}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{2}\u{4}actor\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -5783,6 +6136,45 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
             _storage._body = .revokeSessions(v)
           }
         }()
+        case 9: try {
+          var v: Mss_Bus_V1_DisconnectDevice?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .disconnect(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .disconnect(v)
+          }
+        }()
+        case 10: try {
+          var v: Mss_Bus_V1_DeviceRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .device(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .device(v)
+          }
+        }()
+        case 11: try {
+          var v: Mss_Bus_V1_RecordPush?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .recordPush(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .recordPush(v)
+          }
+        }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
         default: break
         }
@@ -5827,6 +6219,18 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       case .revokeSessions?: try {
         guard case .revokeSessions(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      }()
+      case .disconnect?: try {
+        guard case .disconnect(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      }()
+      case .device?: try {
+        guard case .device(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      }()
+      case .recordPush?: try {
+        guard case .recordPush(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
       }()
       case nil: break
       }
@@ -5906,7 +6310,7 @@ nonisolated extension Mss_Bus_V1_OplogName: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Bus_V1_TraceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".TraceRequest"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}device_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}device_id\0\u{3}with_payload\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5916,6 +6320,7 @@ nonisolated extension Mss_Bus_V1_TraceRequest: SwiftProtobuf.Message, SwiftProto
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.withPayload) }()
       default: break
       }
     }
@@ -5932,12 +6337,16 @@ nonisolated extension Mss_Bus_V1_TraceRequest: SwiftProtobuf.Message, SwiftProto
     if !self.deviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
     }
+    if self.withPayload != false {
+      try visitor.visitSingularBoolField(value: self.withPayload, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_TraceRequest, rhs: Mss_Bus_V1_TraceRequest) -> Bool {
     if lhs._oplog != rhs._oplog {return false}
     if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.withPayload != rhs.withPayload {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6267,7 +6676,7 @@ nonisolated extension Mss_Bus_V1_DevicesReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_DeviceRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".DeviceRow"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}user_id\0\u{3}gateway_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{1}owner\0\u{3}valid_verdict\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}user_id\0\u{3}gateway_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{1}owner\0\u{3}valid_verdict\0\u{3}since_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6283,6 +6692,7 @@ nonisolated extension Mss_Bus_V1_DeviceRow: SwiftProtobuf.Message, SwiftProtobuf
       case 6: try { try decoder.decodeSingularBoolField(value: &self.foreground) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.owner) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.validVerdict) }()
+      case 9: try { try decoder.decodeSingularInt64Field(value: &self.sinceMs) }()
       default: break
       }
     }
@@ -6313,6 +6723,9 @@ nonisolated extension Mss_Bus_V1_DeviceRow: SwiftProtobuf.Message, SwiftProtobuf
     if self.validVerdict != false {
       try visitor.visitSingularBoolField(value: self.validVerdict, fieldNumber: 8)
     }
+    if self.sinceMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.sinceMs, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6325,6 +6738,280 @@ nonisolated extension Mss_Bus_V1_DeviceRow: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.foreground != rhs.foreground {return false}
     if lhs.owner != rhs.owner {return false}
     if lhs.validVerdict != rhs.validVerdict {return false}
+    if lhs.sinceMs != rhs.sinceMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceRequest, rhs: Mss_Bus_V1_DeviceRequest) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}device\0\u{1}channels\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._device) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._device {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.channels.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceReply, rhs: Mss_Bus_V1_DeviceReply) -> Bool {
+    if lhs._device != rhs._device {return false}
+    if lhs.channels != rhs.channels {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceChannel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceChannel"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.kind != .user {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if self.head != 0 {
+      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 3)
+    }
+    if self.syncPoint != 0 {
+      try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceChannel, rhs: Mss_Bus_V1_DeviceChannel) -> Bool {
+    if lhs.kind != rhs.kind {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.head != rhs.head {return false}
+    if lhs.syncPoint != rhs.syncPoint {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DisconnectDevice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DisconnectDevice"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DisconnectDevice, rhs: Mss_Bus_V1_DisconnectDevice) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DisconnectReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DisconnectReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connected\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.connected) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.connected != false {
+      try visitor.visitSingularBoolField(value: self.connected, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DisconnectReply, rhs: Mss_Bus_V1_DisconnectReply) -> Bool {
+    if lhs.connected != rhs.connected {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RecordPush"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}payload_digest\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.payloadDigest) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.minimumVersion) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.maximumVersion) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._oplog {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.payloadDigest.isEmpty {
+      try visitor.visitSingularBytesField(value: self.payloadDigest, fieldNumber: 2)
+    }
+    if self.operatingSystem != .any {
+      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 3)
+    }
+    if !self.minimumVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.minimumVersion, fieldNumber: 4)
+    }
+    if !self.maximumVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.maximumVersion, fieldNumber: 5)
+    }
+    if self.validUntilMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.validUntilMs, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RecordPush, rhs: Mss_Bus_V1_RecordPush) -> Bool {
+    if lhs._oplog != rhs._oplog {return false}
+    if lhs.payloadDigest != rhs.payloadDigest {return false}
+    if lhs.operatingSystem != rhs.operatingSystem {return false}
+    if lhs.minimumVersion != rhs.minimumVersion {return false}
+    if lhs.maximumVersion != rhs.maximumVersion {return false}
+    if lhs.validUntilMs != rhs.validUntilMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RecordReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RecordReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.number) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularInt64Field(value: self.number, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RecordReply, rhs: Mss_Bus_V1_RecordReply) -> Bool {
+    if lhs.number != rhs.number {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7037,7 +7724,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7319,6 +8006,45 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .quota(v)
         }
       }()
+      case 24: try {
+        var v: Mss_Bus_V1_DisconnectReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .disconnect(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .disconnect(v)
+        }
+      }()
+      case 25: try {
+        var v: Mss_Bus_V1_DeviceReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .device(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .device(v)
+        }
+      }()
+      case 26: try {
+        var v: Mss_Bus_V1_RecordReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .record(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .record(v)
+        }
+      }()
       default: break
       }
     }
@@ -7416,6 +8142,18 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .quota?: try {
       guard case .quota(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+    }()
+    case .disconnect?: try {
+      guard case .disconnect(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+    }()
+    case .device?: try {
+      guard case .device(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
+    }()
+    case .record?: try {
+      guard case .record(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
     }()
     case nil: break
     }
@@ -7532,7 +8270,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotices: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".GatewayNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0\u{3}sessions_revoked\0\u{3}session_invalid\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0\u{3}sessions_revoked\0\u{3}session_invalid\0\u{1}disconnect\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7605,6 +8343,19 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
           self.body = .sessionInvalid(v)
         }
       }()
+      case 6: try {
+        var v: Mss_Bus_V1_DisconnectDevice?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .disconnect(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .disconnect(v)
+        }
+      }()
       default: break
       }
     }
@@ -7635,6 +8386,10 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
     case .sessionInvalid?: try {
       guard case .sessionInvalid(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .disconnect?: try {
+      guard case .disconnect(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
     }()
     case nil: break
     }
@@ -7919,7 +8674,7 @@ nonisolated extension Mss_Bus_V1_Facts: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Fact"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{1}stored\0\u{1}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{1}stored\0\u{1}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0\u{1}connected\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8020,6 +8775,19 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
           self.body = .discarded(v)
         }
       }()
+      case 10: try {
+        var v: Mss_Bus_V1_Connected?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .connected(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .connected(v)
+        }
+      }()
       default: break
       }
     }
@@ -8064,6 +8832,10 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
     case .discarded?: try {
       guard case .discarded(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .connected?: try {
+      guard case .connected(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
     }()
     case nil: break
     }
@@ -8125,7 +8897,7 @@ nonisolated extension Mss_Bus_V1_Accepted: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_HandedOut: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".HandedOut"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_ids\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{3}oplog_ids\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8135,6 +8907,9 @@ nonisolated extension Mss_Bus_V1_HandedOut: SwiftProtobuf.Message, SwiftProtobuf
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
       case 2: try { try decoder.decodeRepeatedInt64Field(value: &self.oplogIds) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       default: break
       }
     }
@@ -8147,12 +8922,24 @@ nonisolated extension Mss_Bus_V1_HandedOut: SwiftProtobuf.Message, SwiftProtobuf
     if !self.oplogIds.isEmpty {
       try visitor.visitPackedInt64Field(value: self.oplogIds, fieldNumber: 2)
     }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 3)
+    }
+    if self.operatingSystem != .any {
+      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 4)
+    }
+    if !self.appVersion.isEmpty {
+      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_HandedOut, rhs: Mss_Bus_V1_HandedOut) -> Bool {
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.oplogIds != rhs.oplogIds {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.operatingSystem != rhs.operatingSystem {return false}
+    if lhs.appVersion != rhs.appVersion {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8353,6 +9140,141 @@ nonisolated extension Mss_Bus_V1_Discarded: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.after != rhs.after {return false}
     if lhs.upto != rhs.upto {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Connected: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Connected"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}instance_id\0\u{1}devices\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.devices) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.gatewayID.isEmpty {
+      try visitor.visitSingularStringField(value: self.gatewayID, fieldNumber: 1)
+    }
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 2)
+    }
+    if self.devices != 0 {
+      try visitor.visitSingularUInt32Field(value: self.devices, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Connected, rhs: Mss_Bus_V1_Connected) -> Bool {
+    if lhs.gatewayID != rhs.gatewayID {return false}
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.devices != rhs.devices {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ProcessReports: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ProcessReports"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}reports\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.schema) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.reports) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.schema != 0 {
+      try visitor.visitSingularUInt32Field(value: self.schema, fieldNumber: 1)
+    }
+    if !self.reports.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.reports, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ProcessReports, rhs: Mss_Bus_V1_ProcessReports) -> Bool {
+    if lhs.schema != rhs.schema {return false}
+    if lhs.reports != rhs.reports {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ProcessReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ProcessReport"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}service\0\u{3}process_id\0\u{1}version\0\u{3}started_at_ms\0\u{1}ready\0\u{1}conditions\0\u{1}figures\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.service) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.processID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.version) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.startedAtMs) }()
+      case 5: try { try decoder.decodeSingularBoolField(value: &self.ready) }()
+      case 6: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufBool>.self, value: &self.conditions) }()
+      case 7: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufDouble>.self, value: &self.figures) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.service.isEmpty {
+      try visitor.visitSingularStringField(value: self.service, fieldNumber: 1)
+    }
+    if !self.processID.isEmpty {
+      try visitor.visitSingularStringField(value: self.processID, fieldNumber: 2)
+    }
+    if !self.version.isEmpty {
+      try visitor.visitSingularStringField(value: self.version, fieldNumber: 3)
+    }
+    if self.startedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.startedAtMs, fieldNumber: 4)
+    }
+    if self.ready != false {
+      try visitor.visitSingularBoolField(value: self.ready, fieldNumber: 5)
+    }
+    if !self.conditions.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufBool>.self, value: self.conditions, fieldNumber: 6)
+    }
+    if !self.figures.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufDouble>.self, value: self.figures, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ProcessReport, rhs: Mss_Bus_V1_ProcessReport) -> Bool {
+    if lhs.service != rhs.service {return false}
+    if lhs.processID != rhs.processID {return false}
+    if lhs.version != rhs.version {return false}
+    if lhs.startedAtMs != rhs.startedAtMs {return false}
+    if lhs.ready != rhs.ready {return false}
+    if lhs.conditions != rhs.conditions {return false}
+    if lhs.figures != rhs.figures {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
