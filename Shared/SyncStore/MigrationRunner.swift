@@ -27,7 +27,7 @@ package enum MigrationRunner {
                 SET ROLE mss_owner;
                 CREATE TABLE IF NOT EXISTS schema_migration (
                     name text PRIMARY KEY, checksum bigint NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
-                GRANT SELECT ON schema_migration TO mss_writer, mss_statistics;
+                GRANT SELECT ON schema_migration TO mss_writer, mss_statistics, mss_console;
                 """, within: limit)
         let missing = try pending(connection)
         for migration in missing {

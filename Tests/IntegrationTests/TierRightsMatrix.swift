@@ -2,7 +2,7 @@
 /// table, view, sequence or function takes a row here, an empty one where no tier has business with it.
 enum TierRightsMatrix {
     /// The tiers, in the order of a row's columns.
-    static let roles = ["mss_writer", "mss_statistics", "mss_operator", "mss_oplog_keeper"]
+    static let roles = ["mss_writer", "mss_statistics", "mss_console", "mss_operator", "mss_oplog_keeper"]
 
     private static let everything = "SELECT INSERT UPDATE DELETE TRUNCATE"
 
@@ -10,40 +10,40 @@ enum TierRightsMatrix {
     /// `UPDATE(a,b)`: of these columns alone, by name.
     static let rights: [String: [String]] = [
         // Control data.
-        "schema_migration": ["SELECT", "SELECT"],
+        "schema_migration": ["SELECT", "SELECT", "SELECT"],
         "belt": [],
         "control_version": ["SELECT UPDATE(version)"],
-        "instance": ["SELECT INSERT UPDATE", "", "SELECT"],
-        "sync_configuration": ["SELECT INSERT UPDATE DELETE", "", "SELECT"],
+        "instance": ["SELECT INSERT UPDATE", "", "", "SELECT"],
+        "sync_configuration": ["SELECT INSERT UPDATE DELETE", "", "", "SELECT"],
         "control_record": ["INSERT"],
         "count_keys": ["EXECUTE"],
         "app_key": ["SELECT INSERT UPDATE(sealed_secret) DELETE"],
         // What all processes must count together.
         "request_nonce": ["SELECT INSERT UPDATE(claim) DELETE"],
         "push_quota": ["SELECT INSERT UPDATE(granted,taken) DELETE"],
-        "session_revocation": ["SELECT DELETE", "", "SELECT INSERT UPDATE(revocation_number,revoked_at)"],
+        "session_revocation": ["SELECT DELETE", "", "", "SELECT INSERT UPDATE(revocation_number,revoked_at)"],
         "session_revocation_revocation_number_seq": [],
         "device_secret": ["SELECT DELETE"],
         // Channels and oplogs: written by functions alone.
         "incarnation": [],
         "current_timeline": [],
-        "enter_incarnation": ["EXECUTE", "EXECUTE"],
-        "channel": ["SELECT", "", "SELECT"],
+        "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE"],
+        "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],
-        "oplog": ["SELECT", "", "SELECT", everything],
+        "oplog": ["SELECT", "", "", "SELECT", everything],
         "oplog_WEEK": [],
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
-        "recall_oplog": ["", "", "EXECUTE"],
+        "recall_oplog": ["", "", "", "EXECUTE"],
         "ensure_oplog_partitions": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
-        "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "SELECT"],
-        "reread": ["SELECT UPDATE(done_at)", "", "SELECT INSERT"],
+        "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "", "SELECT"],
+        "reread": ["SELECT UPDATE(done_at)", "", "", "SELECT INSERT"],
         "reread_reread_id_seq": [],
-        "gateway": ["SELECT", "", "SELECT"],
-        "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "SELECT"],
-        "owner": ["SELECT", "", "SELECT"],
+        "gateway": ["SELECT", "", "", "SELECT"],
+        "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "", "SELECT"],
+        "owner": ["SELECT", "", "", "SELECT"],
         "presence_epoch": [],
         "renew_lease": ["EXECUTE"],
         "register_session": ["EXECUTE"],
@@ -52,8 +52,8 @@ enum TierRightsMatrix {
         "statistics_channel": [],
         "statistics_oplog": [],
         "statistics_stored": [],
-        "statistics_delivery": ["SELECT", "", "SELECT"],
-        "statistics_discarded": ["", "", "SELECT"],
+        "statistics_delivery": ["SELECT", "", "", "SELECT"],
+        "statistics_discarded": ["", "", "", "SELECT"],
         "statistics_day": [],
         "fold_statistics": ["", "EXECUTE"],
     ]

@@ -78,7 +78,9 @@ struct TierRightsTests {
     // MARK: Trying
 
     /// Who logs in: the writer becomes the operator and the keeper.
-    private static func tier(of role: String) -> String { role == "mss_statistics" ? role : "mss_writer" }
+    private static func tier(of role: String) -> String {
+        ["mss_statistics", "mss_console"].contains(role) ? role : "mss_writer"
+    }
 
     private static func objects(of database: TestDatabase) async throws -> [Object] {
         let sql = """

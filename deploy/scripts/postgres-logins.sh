@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Makes the logins of the tiers that open the database, after `mssctl migrate` has made the roles with their rights, or
 # gives them new passwords. Connects as libpq's variables say (PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE).
-#   postgres-logins.sh [FOLDER]   FOLDER has the passwords, postgres_writer and postgres_statistics; without: none
+#   postgres-logins.sh [FOLDER]   FOLDER has the passwords, postgres_writer, postgres_statistics and
+#                                 postgres_console; without: none
 set -euo pipefail
-for tier in writer statistics; do
+for tier in writer statistics console; do
     [ -z "${1:-}" ] || [ -s "$1/postgres_$tier" ] || {
         echo "postgres-logins.sh: $1/postgres_$tier is missing or empty: it must have the password of $tier" >&2
         exit 66
     }
 done
-for tier in writer statistics; do
+for tier in writer statistics console; do
     psql -qX -v ON_ERROR_STOP=1 -v tier="$tier" -v role="mss_$tier" <<'SQL'
 SELECT format('CREATE ROLE %I LOGIN IN ROLE %I', :'tier', :'role') WHERE to_regrole(:'tier') IS NULL
 \gexec

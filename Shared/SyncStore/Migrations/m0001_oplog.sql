@@ -549,7 +549,7 @@ GRANT CREATE ON SCHEMA public TO mss_oplog_keeper;
 ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
-GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics;
+GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics, mss_console;
 GRANT EXECUTE ON FUNCTION append_oplogs, count_keys, renew_lease, register_session, ensure_oplog_partitions,
     drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
