@@ -90,20 +90,24 @@ let kits: [Target] = [
         path: "Shared/MobileSync", exclude: ["README.md"], swiftSettings: strict),
 ]
 
-// Floor 4, faces: the vendor guide's API over the client library, for apps.
+// Floor 4, faces: the vendor guide's API over the client library, for apps; what a backend may ask for, for those who
+// serve it.
 let faces: [Target] = [
     .target(
+        name: "BackendCalls", dependencies: ["ServiceKit", "BusMessages", "Credentials", "SyncModel", protobuf],
+        path: "Shared/BackendCalls", swiftSettings: strict),
+    .target(
         name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging], path: "Shared/MobileSyncLegacy",
-        swiftSettings: strict)
+        swiftSettings: strict),
 ]
 
-// Floor 4, services: one executable each.
+// Floor 5, services: one executable each.
 let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
         dependencies: [
-            "ServiceKit", "BusMessages", "Credentials", "SyncModel", "ServerTLS", protobuf, hummingbird, nioCore,
-            nioHTTP1, logging, metrics, lifecycle, nioSSL,
+            "BackendCalls", "ServiceKit", "BusMessages", "Credentials", "SyncModel", "ServerTLS", protobuf,
+            hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle, nioSSL,
         ],
         path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(
@@ -137,8 +141,9 @@ let services: [Target] = [
     .executableTarget(
         name: "Console",
         dependencies: [
-            "ServiceKit", "BusMessages", "Credentials", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread",
-            "ServerTLS", protobuf, hummingbird, mustache, crypto, cryptoExtras, logging, metrics, lifecycle, nioCore,
+            "BackendCalls", "ServiceKit", "BusMessages", "Credentials", "SyncModel", "SyncStore", "PostgreSQL",
+            "ConnectionThread", "ServerTLS", protobuf, hummingbird, mustache, crypto, cryptoExtras, logging, metrics,
+            lifecycle, nioCore,
             nioHTTP1, nioSSL,
         ],
         path: "Services/Console", resources: [.embedInCode("Web")], swiftSettings: strict),
@@ -170,8 +175,9 @@ let tests: [Target] = [
         name: "ServiceTests",
         dependencies: [
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
-            "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages", "DeviceProtocol",
-            "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf, coreMetrics, crypto,
+            "BackendCalls", "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages",
+            "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf,
+            coreMetrics, crypto,
             hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),

@@ -1,3 +1,4 @@
+import BackendCalls
 import NIOHTTP1
 
 /// What a request asks for, by its path.

@@ -1,3 +1,4 @@
+import BackendCalls
 import SyncModel
 import Synchronization
 

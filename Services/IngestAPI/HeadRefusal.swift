@@ -1,4 +1,4 @@
 /// The answer to a request whose head is enough to refuse it.
 struct HeadRefusal: Error, Sendable {
-    let answer: APIAnswer
+    let answer: HTTPAnswer
 }

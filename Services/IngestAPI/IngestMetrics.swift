@@ -1,3 +1,4 @@
+import BackendCalls
 import Metrics
 import NIOHTTP1
 import SyncModel
@@ -26,9 +27,9 @@ final class IngestMetrics: Sendable {
     }
 
     /// Counts an answer: business results by code, everything else by status.
-    func answered(_ answer: APIAnswer) {
+    func answered(_ answer: HTTPAnswer) {
         if answer.status == .ok {
-            byCode[answer.code]?.increment()
+            byCode[answer.content.code]?.increment()
         } else {
             (byStatus[answer.status.code] ?? otherStatus).increment()
         }

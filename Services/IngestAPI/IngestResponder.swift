@@ -1,3 +1,4 @@
+import BackendCalls
 import Hummingbird
 import Logging
 import NIOCore
@@ -11,6 +12,7 @@ struct IngestResponder: HTTPResponder {
 
     let admission: RequestAdmission
     let intake: PushIntake
+    let quotas: PushQuotas
     let operations: OperationIntake
     var bodies = BodyBudget()
     let health: HealthState
@@ -28,14 +30,14 @@ struct IngestResponder: HTTPResponder {
         if health.isDraining { answer.closesConnection = true }
         metrics.answered(answer)
         metrics.took(.now - start)
-        if answer.code == .systemError, answer.status == .ok {
+        if answer.content.code == .systemError, answer.status == .ok {
             logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(requestID)"])
         }
         let response = response(answer, requestID)
         return request.head.method == .head ? response.createHeadResponse() : response
     }
 
-    private func answer(to request: Request, _ call: Result<APICall, HeadRefusal>) async -> APIAnswer {
+    private func answer(to request: Request, _ call: Result<APICall, HeadRefusal>) async -> HTTPAnswer {
         do throws(HeadRefusal) {
             let call = try call.get()
             guard !health.isDraining else {
@@ -47,9 +49,9 @@ struct IngestResponder: HTTPResponder {
             defer { bodies.giveBack(held) }
             let body = try await body(of: request, for: call, taking: &held)
             let admitted = try await admission.admit(request.head, headers, query, body: body)
-            var answer = await answer(call, query, body, admitted.caller)
+            var answer = HTTPAnswer(await answer(call, query, body, admitted.caller))
             if answer.rate == nil { answer.rate = admitted.rate }
-            if answer.rate == nil { answer.rate = await intake.quotas.note(of: admitted.caller) }
+            if answer.rate == nil { answer.rate = await quotas.note(of: admitted.caller) }
             return answer
         } catch {
             return error.answer
@@ -60,18 +62,19 @@ struct IngestResponder: HTTPResponder {
         _ call: APICall, _ query: RequestQuery, _ body: [UInt8], _ caller: APICaller?
     ) async -> APIAnswer {
         let instanceID = query["instanceId"]
+        let paying: PushIntake.Paying = { count, make in await quotas.paid(count, by: caller, make) }
         do throws(PushRefusal) {
             let isDryRun = try query.isDryRun
             switch call {
             case .push(let scope):
                 return await intake.answer(
-                    scope: scope, instanceID: instanceID, body: body, isDryRun: isDryRun, caller: caller)
+                    scope: scope, instanceID: instanceID, body: body, isDryRun: isDryRun, paying: paying)
             case .batch:
                 return await intake.answerBatch(
-                    instanceID: instanceID, body: body, isDryRun: isDryRun, caller: caller)
+                    instanceID: instanceID, body: body, isDryRun: isDryRun, paying: paying)
             case .recall: return await operations.recall(instanceID: instanceID, body: body)
             case .revoke: return await operations.revoke(instanceID: instanceID, body: body)
-            case .trace, .description: return await operations.trace(query)
+            case .trace, .description: return await operations.trace { query[$0] }
             }
         } catch {
             return .result(error.code, detail: error.detail)
@@ -111,13 +114,13 @@ struct IngestResponder: HTTPResponder {
     }
 
     /// The rest of the body is not read.
-    private static var full: APIAnswer {
-        var answer = APIAnswer.unavailable("Too many bodies are being read here; repeat the call.")
+    private static var full: HTTPAnswer {
+        var answer = HTTPAnswer.unavailable("Too many bodies are being read here; repeat the call.")
         answer.closesConnection = true
         return answer
     }
 
-    private func response(_ answer: APIAnswer, _ requestID: String) -> Response {
+    private func response(_ answer: HTTPAnswer, _ requestID: String) -> Response {
         var headers = HTTPFields()
         for (name, value) in answer.headers(requestID: requestID) {
             if let name = HTTPFields.Element.Name(name) { headers[name] = value }
@@ -125,6 +128,6 @@ struct IngestResponder: HTTPResponder {
         if answer.closesConnection { headers[.connection] = "close" }
         return Response(
             status: .init(code: Int(answer.status.code), reasonPhrase: answer.status.reasonPhrase), headers: headers,
-            body: .init(byteBuffer: ByteBuffer(string: answer.body(requestID: requestID))))
+            body: .init(byteBuffer: ByteBuffer(string: answer.content.body(requestID: requestID))))
     }
 }

@@ -1,3 +1,4 @@
+import BackendCalls
 import Credentials
 import ServerTLS
 import ServiceKit
@@ -10,24 +11,23 @@ struct Main {
     static func main() async {
         await ServiceMain.run("mss-ingest", settings: IngestSettings.keys, problems: IngestSettings.problems) {
             context in
-            let (settings, health) = (context.settings, context.health)
+            let settings = context.settings
             let keys = OpenedKeys(ring: settings[KeyRingSetting.sealing(for: .backend)])
             let control = ControlConnection(context, keysFor: .backend) { keys.forgetAll() }
             let metrics = IngestMetrics()
-            let operations = OperationIntake(directory: control.directory, bus: control.bus)
+            let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "api")
             let intake = PushIntake(
                 directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
-                quotas: PushQuotas(bus: control.bus) { WallTime.now },
-                inFlightMaximum: settings[IngestSettings.inFlightMaximum], metrics: metrics, now: { WallTime.now })
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight,
+                now: { WallTime.now })
             let admission = RequestAdmission(
                 directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
             let responder = IngestResponder(
-                admission: admission, intake: intake, operations: operations,
-                bodies: BodyBudget(maximum: settings[IngestSettings.bodyBytes]), health: health, metrics: metrics,
-                logger: context.logger)
+                admission: admission, intake: intake, quotas: PushQuotas(bus: control.bus) { WallTime.now },
+                operations: operations, bodies: BodyBudget(maximum: settings[IngestSettings.bodyBytes]),
+                health: context.health, metrics: metrics, logger: context.logger)
             let certificates = try IngestSettings.files(settings).map { files in
-                try ServerCertificates(
-                    files, applicationProtocols: ["http/1.1"], port: "api", logger: context.logger)
+                try ServerCertificates(files, applicationProtocols: ["http/1.1"], port: "api", logger: context.logger)
             }
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,

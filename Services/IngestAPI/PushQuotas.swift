@@ -1,5 +1,5 @@
+import BackendCalls
 import BusMessages
-import NIOHTTP1
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
@@ -82,6 +82,20 @@ actor PushQuotas {
                 throw BusError(.failed(notAttempted: false), "the reply is none to a taking")
             }
             return quota
+        }
+    }
+
+    /// Makes pushes that count for the caller's day: all before they are made, those that were not stored no longer.
+    nonisolated func paid(
+        _ count: Int, by caller: APICaller?, _ make: () async -> APIAnswer
+    ) async -> APIAnswer {
+        switch await spend(count, of: caller) {
+        case .refused(let answer): return answer
+        case .granted(let grant):
+            let answer = await make()
+            let stored = (answer.results ?? [answer]).count { $0.mayBeStored }
+            await giveBack(count - stored, of: grant)
+            return answer
         }
     }
 
@@ -197,10 +211,9 @@ actor PushQuotas {
     }
 
     private func usedUp(_ pot: Pot) -> APIAnswer {
-        let note = note(of: pot)
-        return APIAnswer(
-            status: .tooManyRequests, code: .systemError,
-            detail: "This call has more pushes than are left of the day's \(pot.pushesPerDay); repeat it after midnight"
-                + " (UTC), or ask the operator for more.", retryAfterSeconds: note.resetSeconds, rate: note)
+        .limited(
+            by: note(of: pot),
+            "This call has more pushes than are left of the day's \(pot.pushesPerDay); repeat it after midnight (UTC), or"
+                + " ask the operator for more.")
     }
 }

@@ -1,3 +1,4 @@
+import BackendCalls
 import BusMessages
 import Credentials
 import Hummingbird
@@ -20,7 +21,7 @@ struct RequestAdmission: Sendable {
         var rate: RateNote?
     }
 
-    private let directory: any ConfigurationLookup
+    private let directory: any CallerLookup
     private let check: SignatureCheck
     private let claim: Claim
     private let now: @Sendable () -> WallTime
@@ -28,7 +29,7 @@ struct RequestAdmission: Sendable {
     private let rates = CallRates()
 
     init(
-        directory: any ConfigurationLookup, keys: OpenedKeys, claim: @escaping Claim,
+        directory: any CallerLookup, keys: OpenedKeys, claim: @escaping Claim,
         now: @escaping @Sendable () -> WallTime,
         logger: Logger
     ) {
@@ -40,7 +41,7 @@ struct RequestAdmission: Sendable {
     }
 
     /// Uses nonces over the bus.
-    init(directory: any ConfigurationLookup, keys: OpenedKeys, bus: MessageBus, logger: Logger) {
+    init(directory: any CallerLookup, keys: OpenedKeys, bus: MessageBus, logger: Logger) {
         self.init(
             directory: directory, keys: keys,
             claim: { nonce, keyID, expiresAt throws(BusError) in
@@ -121,10 +122,10 @@ struct RequestAdmission: Sendable {
     private func count(_ caller: APICaller?) throws(HeadRefusal) -> RateNote? {
         guard let caller, let verdict = rates.take(caller) else { return nil }
         guard let wait = verdict.waitSeconds else { return verdict.note }
-        var answer = APIAnswer.denied(
+        var answer = HTTPAnswer.denied(
             .tooManyRequests,
             "More than \(verdict.note.limit) calls in a second; repeat this one after the time in Retry-After.")
-        answer.retryAfterSeconds = wait
+        answer.content.retryAfterSeconds = wait
         answer.rate = verdict.note
         throw HeadRefusal(answer: answer)
     }
@@ -151,8 +152,8 @@ struct RequestAdmission: Sendable {
         HeadRefusal(answer: .denied(status, detail))
     }
 
-    private static let replay = APIAnswer.denied(
+    private static let replay = HTTPAnswer.denied(
         .unauthorized, "REPLAY: this nonce was used before; sign every call anew, also a repeated one.")
-    private static let notCurrent = APIAnswer.unavailable(
+    private static let notCurrent = HTTPAnswer.unavailable(
         "The service is starting, or cannot find out who may call; repeat the call.")
 }

@@ -1,3 +1,4 @@
+import BackendCalls
 import NIOCore
 import NIOHTTP1
 import ServerTLS
@@ -167,13 +168,13 @@ final class RequestGuard: ChannelDuplexHandler {
         refuse(context, .refusal(status, detail))
     }
 
-    private func refuse(_ context: ChannelHandlerContext, _ answer: APIAnswer) {
+    private func refuse(_ context: ChannelHandlerContext, _ answer: HTTPAnswer) {
         guard !isClosing else { return }
         let isAnswerable = !isAnswerBegun && isRequestOpen == (reading == .body)
         if isAnswerable, let context = try? context.pipeline.syncOperations.context(handler: pipelineHandler) {
             metrics.answered(answer)
             let requestID = RequestName.make()
-            let body = ByteBuffer(string: answer.body(requestID: requestID))
+            let body = ByteBuffer(string: answer.content.body(requestID: requestID))
             var headers = HTTPHeaders(answer.headers(requestID: requestID))
             headers.add(name: "Content-Length", value: String(body.readableBytes))
             headers.add(name: "Connection", value: "close")

@@ -46,7 +46,7 @@ enum RequestRules {
     }
 
     /// Also the answer when a chunked body turns out too long.
-    static func bodyTooLong(of call: APICall) -> APIAnswer {
+    static func bodyTooLong(of call: APICall) -> HTTPAnswer {
         .refusal(.payloadTooLarge, "The body has more than \(call.bodyBytes) bytes; send less.")
     }
 

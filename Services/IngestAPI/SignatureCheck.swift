@@ -14,7 +14,7 @@ struct SignatureCheck: Sendable {
         case unreadable
     }
 
-    let directory: any ConfigurationLookup
+    let directory: any CallerLookup
     let keys: OpenedKeys
 
     /// Checks the signature; neither the time nor the nonce.

@@ -4,6 +4,7 @@ import ServiceKit
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: every parameter and every pair of faults, by table")
@@ -16,9 +17,13 @@ struct IngestAPITableTests {
         await Task.yield()
         let (answer, pushes) = await request.send()
         let code = check?.code ?? .success
-        guard answer.status == .ok, answer.code == code else { return "\(answer.status.code) \(answer.code)" }
+        guard answer.status == .ok, answer.content.code == code else {
+            return "\(answer.status.code) \(answer.content.code)"
+        }
         guard pushes.count == (check?.isAfterSubmission ?? true ? 1 : 0) else { return "\(pushes.count) submitted" }
-        guard check == nil || isSentence(answer.detail) else { return "detail \(answer.detail ?? "missing")" }
+        guard check == nil || isSentence(answer.content.detail) else {
+            return "detail \(answer.content.detail ?? "missing")"
+        }
         return nil
     }
 
@@ -33,7 +38,8 @@ struct IngestAPITableTests {
             var request = IngestTableRequest(scope)
             row.apply(&request)
             let (answer, pushes) = await request.send()
-            #expect(answer.code == .success && answer.status == .ok, "\(scope): \(answer.detail ?? "")")
+            #expect(
+                answer.content.code == .success && answer.status == .ok, "\(scope): \(answer.content.detail ?? "")")
             #expect(row.isAsGiven(try #require(pushes.first)) && pushes.count == 1, "\(scope)")
         }
     }
@@ -110,8 +116,8 @@ struct IngestAPITableTests {
                 var request = IngestTableRequest(scope)
                 request.set("validTimeEnd", json: json)
                 let (answer, pushes) = await request.send()
-                #expect(answer.code == code && pushes.map(\.validUntil) == [WallTime(milliseconds: time)])
-                #expect(code == .success || isSentence(answer.detail))
+                #expect(answer.content.code == code && pushes.map(\.validUntil) == [WallTime(milliseconds: time)])
+                #expect(code == .success || isSentence(answer.content.detail))
             }
         }
     }
@@ -128,8 +134,8 @@ struct IngestAPITableTests {
         ])
     func bodySize(path: String, bytes: Int, isRead: Bool) {
         let answer = refusal("/webapi/sync/\(path)?instanceId=w_app", bytes: bytes)
-        #expect(isRead ? answer == nil : answer?.status == .payloadTooLarge && answer?.code == .systemError)
-        #expect(isRead || isSentence(answer?.detail))
+        #expect(isRead ? answer == nil : answer?.status == .payloadTooLarge && answer?.content.code == .systemError)
+        #expect(isRead || isSentence(answer?.content.detail))
     }
 
     @Test("H1: an instanceId is as long as the URI may be, one byte more is 414")
@@ -143,7 +149,7 @@ struct IngestAPITableTests {
                 request.knownInstances = [id]
                 let (answer, pushes) = await request.send()
                 #expect(answer.status.code == status && pushes.map(\.instanceID.text) == (status == 200 ? [id] : []))
-                #expect(status == 200 || isSentence(answer.detail))
+                #expect(status == 200 || isSentence(answer.content.detail))
             }
         }
     }
@@ -197,7 +203,7 @@ struct IngestAPITableTests {
         Array("{\"items\":[".utf8) + Array(items.joined(separator: Array(",".utf8))) + Array("]}".utf8)
     }
 
-    private func refusal(_ path: String, bytes: Int) -> APIAnswer? {
+    private func refusal(_ path: String, bytes: Int) -> HTTPAnswer? {
         let head = HTTPRequest(
             method: .post, scheme: "http", authority: "test", path: path,
             headerFields: [.contentType: "application/json", .contentLength: String(bytes)])

@@ -7,12 +7,13 @@ import SyncModel
 import Synchronization
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: who is let in, when something changes meanwhile")
 struct IngestAdmissionTests {
     /// Control data that changes while a call is made.
-    private final class ChangingDirectory: ConfigurationLookup {
+    private final class ChangingDirectory: CallerLookup {
         private let current: Mutex<StubDirectory>
 
         init(_ directory: StubDirectory) { current = Mutex(directory) }

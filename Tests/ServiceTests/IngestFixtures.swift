@@ -5,10 +5,11 @@ import ServiceKit
 import SyncModel
 import Synchronization
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 /// Control data of a test: one instance, one configuration per kind, and what tests add.
-struct StubDirectory: ConfigurationLookup {
+struct StubDirectory: CallerLookup {
     var isLoaded = true
     var isCurrent = true
     var instances: [InstanceID: Instance] = [:]
@@ -107,7 +108,7 @@ extension PushQuotas {
 extension RequestAdmission {
     /// Where every nonce is new, at a fixed time.
     static func stub(
-        directory: any ConfigurationLookup = StubDirectory(),
+        directory: any CallerLookup = StubDirectory(),
         ring: SealingRing = KeyRing.empty.sealing(for: .backend),
         now: @escaping @Sendable () -> WallTime = { WallTime(milliseconds: 1_700_000_000_000) },
         claim: @escaping Claim = { _, _, _ in true }
@@ -122,11 +123,10 @@ extension PushIntake {
     /// An intake over stubs, at a fixed time.
     static func stub(
         _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
-        inFlightMaximum: Int = 100, quotas: PushQuotas = .stub()
+        inFlightMaximum: Int = 100
     ) -> PushIntake {
         PushIntake(
             directory: directory, submission: submission, operations: .stub(directory: directory),
-            quotas: quotas, inFlightMaximum: inFlightMaximum, metrics: IngestMetrics(),
-            now: { WallTime(milliseconds: 1_700_000_000_000) })
+            inFlightMaximum: inFlightMaximum, now: { WallTime(milliseconds: 1_700_000_000_000) })
     }
 }

@@ -5,6 +5,7 @@ import SyncModel
 import TestSupport
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: slow callers, and callers that send too much", .serialized)

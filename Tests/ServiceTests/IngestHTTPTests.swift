@@ -4,6 +4,7 @@ import NIOHTTP1
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: HTTP")
@@ -15,7 +16,7 @@ struct IngestHTTPTests {
         HTTPRequest(method: method, scheme: "http", authority: "test", path: path, headerFields: headers)
     }
 
-    private func refusal(_ head: HTTPRequest) -> APIAnswer? {
+    private func refusal(_ head: HTTPRequest) -> HTTPAnswer? {
         do throws(HeadRefusal) {
             _ = try RequestRules.call(of: head)
             return nil

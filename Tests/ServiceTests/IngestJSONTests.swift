@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: the strict JSON reader")

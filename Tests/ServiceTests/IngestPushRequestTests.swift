@@ -1,6 +1,7 @@
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 // Limits, faults and their order: IngestAPITableTests.

@@ -8,6 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: limits of callers")
@@ -183,8 +184,8 @@ struct IngestRateTests {
         let asked = day.asked.count
         guard case .refused(let answer) = await quotas.spend(1, of: caller) else { throw Failed() }
         #expect(day.asked.count == asked, "the store is not asked what is known")
-        #expect(answer.status == .tooManyRequests && answer.retryAfterSeconds == 6_400)
-        #expect(answer.rate == RateNote(limit: 10, remaining: 0, resetSeconds: 6_400))
+        #expect(HTTPAnswer(answer).status == .tooManyRequests && answer.retryAfterSeconds == 6_400)
+        #expect(HTTPAnswer(answer).rate == RateNote(limit: 10, remaining: 0, resetSeconds: 6_400))
         #expect(isGranted(await quotas.spend(1, of: nil)))
         #expect(isGranted(await quotas.spend(1, of: Self.caller("other"))))
     }
@@ -242,7 +243,7 @@ struct IngestRateTests {
             for _ in 0..<50 {
                 group.addTask {
                     guard case .refused(let answer) = await quotas.spend(1, of: caller) else { return false }
-                    return answer.status == .serviceUnavailable
+                    return HTTPAnswer(answer).status == .serviceUnavailable
                 }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
@@ -284,21 +285,22 @@ struct IngestRateTests {
     func batch() async {
         let day = Day(3)
         let quotas = PushQuotas.stub(day.take)
-        let intake = PushIntake.stub(quotas: quotas)
+        let intake = PushIntake.stub()
         let item = #"{"bizType":"orders","linkToken":"u","thirdMsgId":"m","payload":"p"}"#
         let caller = Self.caller(perDay: 3)
         func batch(_ items: [String], isDryRun: Bool = false) async -> APIAnswer {
             await intake.answerBatch(
                 instanceID: "w_app", body: Array(#"{"items":[\#(items.joined(separator: ","))]}"#.utf8),
-                isDryRun: isDryRun, caller: caller)
+                isDryRun: isDryRun, paying: { await quotas.paid($0, by: caller, $1) })
         }
-        #expect(await batch([item, item, item, item], isDryRun: true).status == .ok)
-        #expect(await batch([item, item, item, item]).status == .tooManyRequests)
+        #expect(await batch([item, item, item, item], isDryRun: true).isAttempted)
+        #expect(await batch([item, item, item, item]).reachedLimit != nil)
         // One of the two is refused, and costs nothing.
-        #expect(await batch([item, "{}"]).status == .ok)
-        #expect(await batch([item, item]).status == .ok)
+        #expect(await batch([item, "{}"]).isAttempted)
+        #expect(await batch([item, item]).isAttempted)
         let last = await intake.answer(
-            scope: .single, instanceID: "w_app", body: Array(item.utf8), caller: caller)
-        #expect(last.status == .tooManyRequests && last.code == .systemError)
+            scope: .single, instanceID: "w_app", body: Array(item.utf8),
+            paying: { await quotas.paid($0, by: caller, $1) })
+        #expect(last.reachedLimit != nil && last.code == .systemError)
     }
 }

@@ -5,6 +5,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 /// A served API over stubs, for tests that send bytes.
@@ -20,9 +21,9 @@ enum IngestServerFixture {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let responder = IngestResponder(
             admission: admission ?? .stub(directory: directory),
-            intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum, quotas: quotas),
-            operations: .stub(), bodies: bodies,
-            health: health, metrics: IngestMetrics(), logger: logger)
+            intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum),
+            quotas: quotas, operations: .stub(), bodies: bodies, health: health, metrics: IngestMetrics(),
+            logger: logger)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(
             host: "127.0.0.1", port: 0, responder: responder, certificates: certificates, limits: limits,

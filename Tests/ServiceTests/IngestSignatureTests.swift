@@ -7,6 +7,7 @@ import SyncModel
 import Synchronization
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: signed calls")

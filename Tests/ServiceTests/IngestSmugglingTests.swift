@@ -2,6 +2,7 @@ import SyncModel
 import TestSupport
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: malformed HTTP and request smuggling", .serialized)

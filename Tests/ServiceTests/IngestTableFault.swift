@@ -1,6 +1,7 @@
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 /// One thing wrong with a call, and the check of H3 that finds it.

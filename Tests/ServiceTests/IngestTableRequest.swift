@@ -3,6 +3,7 @@ import NIOHTTP1
 import ServiceKit
 import SyncModel
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 /// One call of the API as a table row changes it: its text, and the state of the service that it meets.
@@ -69,7 +70,7 @@ struct IngestTableRequest {
     }
 
     /// The way of a call through head, query and intake, and what the store was given.
-    func send() async -> (answer: APIAnswer, pushes: [PushRequest]) {
+    func send() async -> (answer: HTTPAnswer, pushes: [PushRequest]) {
         let submission = StubSubmission(outcome)
         let (head, body) = (head, body)
         do throws(HeadRefusal) {
@@ -78,7 +79,7 @@ struct IngestTableRequest {
             }
             let answer = await PushIntake.stub(submission, directory: directory)
                 .answer(scope: scope, instanceID: RequestQuery(head)["instanceId"], body: body)
-            return (answer, submission.pushes)
+            return (HTTPAnswer(answer), submission.pushes)
         } catch {
             return (error.answer, submission.pushes)
         }

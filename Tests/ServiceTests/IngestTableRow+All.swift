@@ -1,5 +1,6 @@
 import SyncModel
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 extension IngestTableRow {

@@ -1,6 +1,7 @@
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 /// One call that spec H2 allows at the edge of what it allows, and what must arrive at the store.

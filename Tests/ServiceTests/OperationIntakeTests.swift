@@ -7,13 +7,15 @@ import SwiftProtobuf
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: trace, dry run, recall")
 struct OperationIntakeTests {
-    private func query(_ text: String) -> RequestQuery {
-        RequestQuery(
+    private func query(_ text: String) -> (String) -> String? {
+        let query = RequestQuery(
             HTTPRequest(method: .get, scheme: "http", authority: "test", path: "/webapi/sync/trace?\(text)"))
+        return { query[$0] }
     }
 
     private func members(_ answer: APIAnswer) throws -> [String: Any] {
@@ -83,7 +85,7 @@ struct OperationIntakeTests {
         let absent = await OperationIntake.stub().trace(query(text))
         #expect(absent.code == .argsIsNull && absent.detail?.contains("no such oplog") == true)
         let away = await OperationIntake.stub { _ in .failure(BusError(.unanswered, "test")) }.trace(query(text))
-        #expect(away.status == .serviceUnavailable)
+        #expect(!away.isAttempted && away.retryAfterSeconds != nil)
     }
 
     @Test("a trace says of each device where it stands, with times and counts, and of all the furthest")
@@ -108,9 +110,8 @@ struct OperationIntakeTests {
                 command.dryRun.oplog.thirdMessageID == "t" ? .success(Self.reply(states)) : .success(.init())
             }
             let intake = PushIntake(
-                directory: StubDirectory(), submission: submission, operations: operations, quotas: .stub(),
-                inFlightMaximum: 1,
-                metrics: IngestMetrics(), now: { WallTime(milliseconds: 0) })
+                directory: StubDirectory(), submission: submission, operations: operations,
+                inFlightMaximum: 1, now: { WallTime(milliseconds: 0) })
             let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body, isDryRun: true)
             #expect(answer.code == code)
             #expect(try members(answer)["dryRun"] as? Bool == true)
@@ -156,7 +157,7 @@ struct OperationIntakeTests {
         #expect(await answer(body, recalled(uncertain: true)).code == .systemError)
         #expect(await answer(body).code == .argsIsNull)
         #expect(await answer(body, .failure(BusError(.unanswered, ""))).code == .systemError)
-        #expect(await answer(body, .failure(BusError(.unavailable, ""))).status == .serviceUnavailable)
+        #expect(await !answer(body, .failure(BusError(.unavailable, ""))).isAttempted)
         #expect(await answer("{").code == .argsIsNull)
         #expect(await answer(#"{"bizType":"orders","linkToken":"u"}"#).code == .thirdMessageIDIsNull)
         #expect(await answer(#"{"bizType":"none","linkToken":"u","thirdMsgId":"t"}"#).code == .bizNotOnline)

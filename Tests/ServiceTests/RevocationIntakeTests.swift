@@ -7,6 +7,7 @@ import SwiftProtobuf
 import SyncModel
 import Testing
 
+@testable import BackendCalls
 @testable import IngestAPI
 
 @Suite("Ingest: revoke")
@@ -52,10 +53,10 @@ struct RevocationIntakeTests {
         #expect(await answer(body, instance: nil).code == .argsIsNull)
         #expect(await answer(body, instance: "nobody").code == .bizNotOnline)
         let doubt = await answer(body) { _ in .success(.with { $0.revoke.uncertain = true }) }
-        #expect(doubt.code == .systemError && doubt.status == .ok)
+        #expect(doubt.code == .systemError && doubt.isAttempted)
         let silence = await answer(body) { _ in .failure(BusError(.unanswered, "")) }
-        #expect(silence.code == .systemError && silence.status == .ok)
+        #expect(silence.code == .systemError && silence.isAttempted)
         let absence = await answer(body) { _ in .failure(BusError(.unavailable, "")) }
-        #expect(absence.status == .serviceUnavailable)
+        #expect(!absence.isAttempted && absence.retryAfterSeconds != nil)
     }
 }

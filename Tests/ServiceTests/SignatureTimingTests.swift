@@ -17,7 +17,7 @@ private let samples = ProcessInfo.processInfo.environment["MSS_TEST_TIMING"].fla
     .enabled(if: samples > 0, "a measurement; set MSS_TEST_TIMING to the number of samples"))
 struct SignatureTimingTests {
     /// Looks keys up as the directory of a process does.
-    private struct Directory: ConfigurationLookup {
+    private struct Directory: CallerLookup {
         var instances: [InstanceID: Instance] = [:]
         var instanceOfKey: [String: InstanceID] = [:]
         var isLoaded: Bool { true }

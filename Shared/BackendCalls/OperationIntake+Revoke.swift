@@ -9,7 +9,7 @@ import SyncModel
 extension OperationIntake {
     /// From the answer on checked data goes out on such a session only after the tenant, asked anew, has called it
     /// valid on a new connect or bind.
-    func revoke(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+    package func revoke(instanceID: String?, body: [UInt8]) async -> APIAnswer {
         let sessions: Mss_Bus_V1_RevokeSessions
         do throws(PushRefusal) {
             sessions = try revocation(instanceID: instanceID, body: body)

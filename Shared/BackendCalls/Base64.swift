@@ -1,7 +1,7 @@
 /// Base64 with the standard alphabet and padding (RFC 4648 section 4), read strictly.
-enum Base64 {
+package enum Base64 {
     /// The bytes, or nil for any other character, white space too, wrong padding or stray last bits.
-    static func decode(_ text: String) -> [UInt8]? {
+    package static func decode(_ text: String) -> [UInt8]? {
         var text = text
         return text.withUTF8 { characters in
             guard characters.count % 4 == 0 else { return nil }

@@ -1,7 +1,7 @@
-import SyncModel
+package import SyncModel
 
 /// What became of a push that was handed to the store.
-enum PushOutcome: Hashable, Sendable {
+package enum PushOutcome: Hashable, Sendable {
     /// Committed under this id; `online` when it was handed towards an eligible device.
     case stored(OplogID, online: Bool)
     /// The same thirdMsgId was stored before, under this id.

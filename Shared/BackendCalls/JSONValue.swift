@@ -1,5 +1,5 @@
 /// A JSON value as far as the API looks into it; objects and arrays stay text.
-enum JSONValue: Hashable, Sendable {
+package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
     /// The number as it is spelt.

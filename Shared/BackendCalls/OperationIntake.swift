@@ -1,30 +1,32 @@
-import BusMessages
-import ServiceKit
+package import BusMessages
+package import ServiceKit
 import SwiftProtobuf
 import SyncModel
 
 /// Takes calls that ask about pushes, or undo one: traces, dry runs, recalls (spec H7).
-struct OperationIntake: Sendable {
+package struct OperationIntake: Sendable {
     /// Sends one command to the oplog writers and waits for the reply.
-    typealias Ask =
+    package typealias Ask =
         @Sendable (_ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void) async throws(BusError) ->
         Mss_Bus_V1_Reply
 
     let directory: any ConfigurationLookup
     let ask: Ask
 
-    init(directory: any ConfigurationLookup, ask: @escaping Ask) {
+    package init(directory: any ConfigurationLookup, ask: @escaping Ask) {
         self.directory = directory
         self.ask = ask
     }
 
     /// Asks through the bus.
-    init(directory: any ConfigurationLookup, bus: MessageBus) {
+    ///
+    /// - Parameter actor: in whose name, for the records.
+    package init(directory: any ConfigurationLookup, bus: MessageBus, actor: String) {
         self.init(directory: directory) { fill throws(BusError) in
             try await bus.request(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
                 var command = Mss_Bus_V1_OperationCommand()
                 command.correlation = correlation
-                command.actor = "api"
+                command.actor = actor
                 fill(&command)
                 return command
             }
@@ -34,16 +36,19 @@ struct OperationIntake: Sendable {
     // MARK: Trace
 
     /// Why did it not arrive?
-    func trace(_ query: RequestQuery) async -> APIAnswer {
+    ///
+    /// - Parameter parameter: gives the call's parameters by name; nil for one that is absent or not readable.
+    package func trace(_ parameter: (_ name: String) -> String?) async -> APIAnswer {
         let name: Mss_Bus_V1_OplogName
-        let device = query["deviceId"] ?? ""
+        let device = parameter("deviceId") ?? ""
         do throws(PushRefusal) {
             guard !device.utf8.contains(0), device.utf16.count <= Limits.linkTokenUnits else {
                 throw PushRefusal(.argsIsNull, "deviceId contains NUL or is longer than any device's; check it.")
             }
             name = try self.name(
-                instanceID: query["instanceId"], bizType: query["bizType"], linkToken: query["linkToken"],
-                thirdMessageID: query["thirdMsgId"], oplogID: query["oplogId"])
+                instanceID: parameter("instanceId"), bizType: parameter("bizType"),
+                linkToken: parameter("linkToken"), thirdMessageID: parameter("thirdMsgId"),
+                oplogID: parameter("oplogId"))
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -92,7 +97,7 @@ struct OperationIntake: Sendable {
     // MARK: Recall
 
     /// From the answer on nobody who has not stored it gets it.
-    func recall(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+    package func recall(instanceID: String?, body: [UInt8]) async -> APIAnswer {
         let name: Mss_Bus_V1_OplogName
         do throws(PushRefusal) {
             name = try recallName(instanceID: instanceID, body: body)

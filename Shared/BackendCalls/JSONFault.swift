@@ -1,5 +1,5 @@
 /// Why a body is no JSON object that the API reads.
-enum JSONFault: Error, Hashable, Sendable {
+package enum JSONFault: Error, Hashable, Sendable {
     case invalidUTF8
     case notAnObject
     /// Broken syntax, at this byte.
@@ -10,7 +10,7 @@ enum JSONFault: Error, Hashable, Sendable {
     case loneSurrogate
 
     /// What to tell the caller.
-    var detail: String {
+    package var detail: String {
         switch self {
         case .invalidUTF8: "The body is not valid UTF-8; encode it in UTF-8."
         case .notAnObject: "The body is not a JSON object; send one object with the parameters as members."

@@ -1,7 +1,7 @@
-import SyncModel
+package import SyncModel
 
 /// Hands checked pushes to the store and waits for what became of them.
-protocol PushSubmitting: Sendable {
+package protocol PushSubmitting: Sendable {
     /// Answers within a bounded time; never throws, because every failure is one of the outcomes.
     ///
     /// - Parameter pushes: to one target, stored in this order.

@@ -1,9 +1,9 @@
 /// Reads one JSON object strictly (RFC 8259): UTF-8 throughout, no member twice, at most 16 levels.
 ///
 /// A value type over the bytes; it recurses no deeper than the level limit, so no input can exhaust the stack.
-struct JSONObjectReader {
+package struct JSONObjectReader {
     /// Levels of objects and arrays, the outermost included (spec H3).
-    static let maximumDepth = 16
+    package static let maximumDepth = 16
 
     private let bytes: [UInt8]
     private let levels: Int
@@ -17,7 +17,7 @@ struct JSONObjectReader {
     }
 
     /// The elements of an array that `members` has found and checked.
-    static func elements(of bytes: [UInt8], levels: Int) throws(JSONFault) -> [JSONValue] {
+    package static func elements(of bytes: [UInt8], levels: Int) throws(JSONFault) -> [JSONValue] {
         var reader = JSONObjectReader(bytes, levels: levels)
         guard reader.take("[") else { throw .notAnObject }
         return try reader.elementsAfterBracket(depth: 1)
@@ -26,7 +26,8 @@ struct JSONObjectReader {
     /// The members of the object by name, or what makes it unreadable.
     ///
     /// - Parameter levels: of objects and arrays, at most.
-    static func members(of bytes: [UInt8], levels: Int = maximumDepth) throws(JSONFault) -> [String: JSONValue] {
+    package static func members(of bytes: [UInt8], levels: Int = maximumDepth) throws(JSONFault) -> [String: JSONValue]
+    {
         // Checked once for the whole text, so that every part of it may be decoded without a check.
         guard String(validating: bytes, as: UTF8.self) != nil else { throw .invalidUTF8 }
         var reader = JSONObjectReader(bytes, levels: levels)

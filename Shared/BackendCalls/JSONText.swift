@@ -1,6 +1,6 @@
 extension String {
     /// Appends the text as a JSON string with its quotes (RFC 8259 section 7).
-    mutating func appendJSONString(_ text: String) {
+    package mutating func appendJSONString(_ text: String) {
         append("\"")
         if text.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
             append(text)

@@ -1,14 +1,14 @@
-import BusMessages
+package import BusMessages
 import Foundation
-import ServiceKit
-import SyncModel
+package import ServiceKit
+package import SyncModel
 
 /// Submits pushes to the oplog writers over the bus, and once more those whose first answer leaves doubt.
 ///
 /// The repeat is safe because the writer finds the first by its thirdMsgId; what is still in doubt then stays unknown.
-struct BusSubmission: PushSubmitting {
+package struct BusSubmission: PushSubmitting {
     /// Sends commands in one body, which keeps their order, and waits for each reply at most the queue's time-out.
-    typealias Send =
+    package typealias Send =
         @Sendable (_ commands: [Mss_Bus_V1_AppendCommand]) async -> [Result<Mss_Bus_V1_Reply, BusError>]
 
     /// How often a push is sent at most.
@@ -17,10 +17,10 @@ struct BusSubmission: PushSubmitting {
     private let send: Send
 
     /// Submits through anything that sends commands; tests do this.
-    init(send: @escaping Send) { self.send = send }
+    package init(send: @escaping Send) { self.send = send }
 
     /// Submits through the bus.
-    init(bus: MessageBus) {
+    package init(bus: MessageBus) {
         send = { commands in
             await bus.requests(.append, as: Mss_Bus_V1_AppendCommands.self, count: commands.count) { index, number in
                 var command = commands[index]
@@ -30,7 +30,7 @@ struct BusSubmission: PushSubmitting {
         }
     }
 
-    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+    package func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
         let commands = pushes.map { Self.command($0, configuration) }
         var outcomes = [PushOutcome?](repeating: nil, count: pushes.count)
         var mayBeStored = [Bool](repeating: false, count: pushes.count)

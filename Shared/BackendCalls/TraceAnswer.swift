@@ -1,23 +1,23 @@
 import BusMessages
-import SyncModel
+package import SyncModel
 
 /// How an oplog stands, or would stand, with its receivers: the members that trace and dry run add to an answer.
-struct TraceAnswer: Hashable, Sendable {
+package struct TraceAnswer: Hashable, Sendable {
     /// One device.
-    struct Receiver: Hashable, Sendable {
-        var deviceID: String
-        var state: DeliveryState
-        var isConnected: Bool
+    package struct Receiver: Hashable, Sendable {
+        package var deviceID: String
+        package var state: DeliveryState
+        package var isConnected: Bool
         /// When the state began.
-        var at: WallTime?
-        var handedOutAt: WallTime?
+        package var at: WallTime?
+        package var handedOutAt: WallTime?
         /// How often the app was given it; 0: the device did not say.
-        var attempts: Int
-        var syncPoint: OplogID
-        var confirmedAt: WallTime?
+        package var attempts: Int
+        package var syncPoint: OplogID
+        package var confirmedAt: WallTime?
 
         /// The state in words, with times and counts.
-        var detail: String {
+        package var detail: String {
             var text = state.sentence
             if let handedOutAt, state != .delivered { text += " It was handed out at \(handedOutAt.text)." }
             if attempts > 1 { text += " The app was given it \(attempts) times." }
@@ -28,23 +28,23 @@ struct TraceAnswer: Hashable, Sendable {
         }
     }
 
-    var isDryRun = false
+    package var isDryRun = false
     /// For everybody, so that no list of devices is known.
-    var isGlobal = false
-    var thirdMessageID: String?
-    var acceptedAt: WallTime?
-    var validUntil: WallTime?
-    var recalledAt: WallTime?
+    package var isGlobal = false
+    package var thirdMessageID: String?
+    package var acceptedAt: WallTime?
+    package var validUntil: WallTime?
+    package var recalledAt: WallTime?
     /// The one that says most: of several devices the one that is furthest along.
-    var state: DeliveryState
-    var receivers: [Receiver]
-    var counts: [(state: DeliveryState, devices: Int64)]
+    package var state: DeliveryState
+    package var receivers: [Receiver]
+    package var counts: [(state: DeliveryState, devices: Int64)]
 
-    static func == (left: TraceAnswer, right: TraceAnswer) -> Bool {
+    package static func == (left: TraceAnswer, right: TraceAnswer) -> Bool {
         left.json == right.json
     }
 
-    func hash(into hasher: inout Hasher) { hasher.combine(json) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(json) }
 
     /// Reads what the store answered; nil when a newer store speaks of states that this build does not know.
     init?(_ reply: Mss_Bus_V1_TraceReply, isDryRun: Bool, isGlobal: Bool) {
@@ -82,7 +82,7 @@ struct TraceAnswer: Hashable, Sendable {
     }
 
     /// What stands in the way, or that nothing does.
-    var detail: String {
+    package var detail: String {
         guard receivers.isEmpty, counts.isEmpty, state == .notConnected else { return state.sentence }
         if isGlobal {
             return "No device that it is for is connected; each gets it when it connects, while it is valid."

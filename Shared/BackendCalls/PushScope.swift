@@ -1,5 +1,5 @@
 /// Which of the two calls a push came by.
-enum PushScope: Hashable, Sendable {
+package enum PushScope: Hashable, Sendable {
     /// `/webapi/sync/single`: to the user or device that linkToken names.
     case single
     /// `/webapi/sync/global`: to everybody; linkToken is ignored.

@@ -1,51 +1,54 @@
-import SyncModel
+package import SyncModel
 import Synchronization
 
 /// Takes pushes from their text to their answer: reading, the rules that need control data, submission.
-final class PushIntake: Sendable {
+package final class PushIntake: Sendable {
+    /// Makes so many pushes if they can be paid for, and answers instead if they cannot.
+    package typealias Paying = (_ count: Int, _ make: () async -> APIAnswer) async -> APIAnswer
+
     private let directory: any ConfigurationLookup
     private let submission: any PushSubmitting
     private let operations: OperationIntake
-    /// Pushes of a day.
-    let quotas: PushQuotas
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
-    private let metrics: IngestMetrics
+    private let whenInFlight: @Sendable (Int) -> Void
     private let now: @Sendable () -> WallTime
 
     /// - Parameters:
-    ///   - inFlightMaximum: submissions at one time; more are answered 503 at once.
+    ///   - inFlightMaximum: submissions at one time; more are refused at once.
+    ///   - whenInFlight: told how many there are whenever that changes.
     ///   - now: the civil time that validity is compared with.
-    init(
+    package init(
         directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
-        quotas: PushQuotas, inFlightMaximum: Int, metrics: IngestMetrics, now: @escaping @Sendable () -> WallTime
+        inFlightMaximum: Int, whenInFlight: @escaping @Sendable (Int) -> Void = { _ in },
+        now: @escaping @Sendable () -> WallTime
     ) {
         self.directory = directory
         self.submission = submission
         self.operations = operations
-        self.quotas = quotas
         self.inFlightMaximum = inFlightMaximum
-        self.metrics = metrics
+        self.whenInFlight = whenInFlight
         self.now = now
     }
 
     /// Items of one batch (spec H6).
-    static let batchItems = 500
+    package static let batchItems = 500
 
     /// The answer to one push; takes as long as its submission.
     ///
     /// - Parameters:
     ///   - isDryRun: only say what it would meet (spec H7).
-    ///   - caller: whose day's pushes it counts for; nil: nobody's.
-    func answer(
-        scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false, caller: APICaller? = nil
+    ///   - paying: pays for it; a dry run costs nothing.
+    package func answer(
+        scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false,
+        paying: Paying = { _, make in await make() }
     ) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
             let configuration = try acceptingConfiguration(of: push)
             if isDryRun { return await operations.dryRun(push, configuration) }
-            return await paid(1, by: caller) { await submit([push], configuration)[0] }
+            return await paying(1) { await submit([push], configuration)[0] }
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -53,8 +56,8 @@ final class PushIntake: Sendable {
 
     /// The answer to a batch of single pushes: one result for each item, in order. Items to one target are stored in
     /// their order; one that is refused does not hold up the others (spec H6).
-    func answerBatch(
-        instanceID: String?, body: [UInt8], isDryRun: Bool = false, caller: APICaller? = nil
+    package func answerBatch(
+        instanceID: String?, body: [UInt8], isDryRun: Bool = false, paying: Paying = { _, make in await make() }
     ) async -> APIAnswer {
         guard directory.isLoaded else { return Self.starting }
         let items: [JSONValue]
@@ -65,7 +68,7 @@ final class PushIntake: Sendable {
             return .result(error.code, detail: error.detail)
         }
         if isDryRun { return await answerItems(items, instanceID, isDryRun: true) }
-        return await paid(items.count, by: caller) { await answerItems(items, instanceID, isDryRun: false) }
+        return await paying(items.count) { await answerItems(items, instanceID, isDryRun: false) }
     }
 
     private func answerItems(_ items: [JSONValue], _ instanceID: String?, isDryRun: Bool) async -> APIAnswer {
@@ -104,20 +107,6 @@ final class PushIntake: Sendable {
         var answer = APIAnswer.result(.success)
         answer.results = results
         return answer
-    }
-
-    /// Makes pushes that count for the caller's day: all before they are made, those that were not stored no longer.
-    private func paid(
-        _ count: Int, by caller: APICaller?, _ make: () async -> APIAnswer
-    ) async -> APIAnswer {
-        switch await quotas.spend(count, of: caller) {
-        case .refused(let answer): return answer
-        case .granted(let grant):
-            let answer = await make()
-            let stored = (answer.results ?? [answer]).count { $0.mayBeStored }
-            await quotas.giveBack(count - stored, of: grant)
-            return answer
-        }
     }
 
     /// What is ordered among itself within a batch.
@@ -181,13 +170,13 @@ final class PushIntake: Sendable {
 
     private func submit(_ pushes: [PushRequest], _ configuration: SyncConfiguration) async -> [APIAnswer] {
         let count = inFlight.add(pushes.count, ordering: .relaxed).newValue
-        defer { metrics.inFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
+        defer { whenInFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
         guard count <= inFlightMaximum else {
             let answer = APIAnswer.unavailable(
                 "Too many pushes are in work here; repeat the call after the time in Retry-After.")
             return Array(repeating: answer, count: pushes.count)
         }
-        metrics.inFlight(count)
+        whenInFlight(count)
         let outcomes = await submission.submit(pushes, configuration: configuration)
         return zip(pushes, outcomes).map { answer(to: $0, configuration, $1) }
     }

@@ -7,7 +7,7 @@ extension PushRequest {
     /// - Parameters:
     ///   - instanceID: the query's instanceId, nil when it is absent or unreadable.
     ///   - body: the JSON text.
-    init(scope: PushScope, instanceID: String?, body: [UInt8]) throws(PushRefusal) {
+    package init(scope: PushScope, instanceID: String?, body: [UInt8]) throws(PushRefusal) {
         let fields = try Fields(instanceID: instanceID, body: body)
         let source = try fields.requirePresence(scope: scope)
         try fields.checkLengthsWithOwnCode(source)

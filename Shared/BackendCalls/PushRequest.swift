@@ -1,0 +1,16 @@
+package import SyncModel
+
+/// A push whose parameters are all in order; whether its instance and configuration exist is asked next.
+package struct PushRequest: Hashable, Sendable {
+    package var scope: PushScope
+    package var instanceID: InstanceID
+    package var bizType: BizType
+    /// A user or device id by the configuration's kind; empty for global.
+    package var linkToken: String
+    package var thirdMessageID: ThirdMessageID
+    package var payload: [UInt8]
+    package var isBinary: Bool
+    package var targeting: Targeting
+    /// Nil for the default validity. May lie in the past.
+    package var validUntil: WallTime?
+}
