@@ -18,7 +18,7 @@ struct OplogWriterService: Service {
 
     init(
         amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int,
-        ring: KeyRing, logger: Logger
+        ring: KeyRing, reporter: ProcessReporter?, logger: Logger
     ) {
         var queues: [CommandQueue: WorkQueue<AMQPDelivery>] = [:]
         for queue in CommandQueue.allCases where queue != .validate { queues[queue] = WorkQueue() }
@@ -26,7 +26,7 @@ struct OplogWriterService: Service {
             configuration: amqp,
             consumptions: queues.map { queue, work in
                 AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
-            }, answers: .taken, logger: logger)
+            }, answers: .taken, reporter: reporter, logger: logger)
         let factBook = FactBook(bus: bus)
         var runLanes: [@Sendable () async -> Void] = []
         func addLanes<Work: LaneWork>(_ work: Work, _ count: Int = 1) {

@@ -42,7 +42,10 @@ actor FactConsumer: Service {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(amqp: AMQPConfiguration, postgres: PostgresConfiguration, health: HealthState, logger: Logger) {
+    init(
+        amqp: AMQPConfiguration, postgres: PostgresConfiguration, health: HealthState, reporter: ProcessReporter?,
+        logger: Logger
+    ) {
         // It refuses a database whose migrations differ, each time it connects.
         connection = SyncDatabase.connection(postgres, logger: logger)
         self.health = health
@@ -52,7 +55,7 @@ actor FactConsumer: Service {
             configuration: amqp,
             consumptions: [
                 AMQPConsumption(queue: Topology.factsQueue, prefetch: Self.prefetch) { queue.add(contentsOf: $0) }
-            ], logger: logger)
+            ], reporter: reporter, logger: logger)
         health.set("amqp", isReady: false)
         health.set("postgres", isReady: false)
         bus.onConnectionChange { health.set("amqp", isReady: $0) }

@@ -11,7 +11,7 @@ struct Main {
                 FactConsumer(
                     amqp: AMQPConfiguration(context.settings, connectionName: context.name),
                     postgres: PostgresConfiguration(context.settings, applicationName: context.name),
-                    health: context.health, logger: context.logger)
+                    health: context.health, reporter: context.reporter, logger: context.logger)
             ]
         }
     }

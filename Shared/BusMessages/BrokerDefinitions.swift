@@ -92,7 +92,7 @@ package struct BrokerDefinitions: Encodable {
             + AnswerExchange.allCases.map(\.rawValue) + [Topology.noticesExchange]
         exchanges =
             direct.map { Exchange(name: $0, vhost: virtualHost, type: "direct") }
-            + [Topology.everyGatewayExchange, Topology.controlChangesExchange].map {
+            + [Topology.everyGatewayExchange, Topology.controlChangesExchange, Topology.reportsExchange].map {
                 Exchange(name: $0, vhost: virtualHost, type: "fanout")
             }
         queues = [

@@ -1,6 +1,6 @@
 /// The kinds of processes at the broker, each a user with the least rights (SEC10). Raw values are the users' names.
 package enum BusTier: String, Sendable, CaseIterable {
-    case ingest, writer, gateway, validator, statistics, tool
+    case ingest, writer, gateway, validator, statistics, console, tool
 
     /// The command queues that it sends to.
     private var sends: [CommandQueue] {
@@ -8,6 +8,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .ingest: [.append, .snapshot, .operation, .admission]
         case .gateway: [.session, .fetch, .ack, .snapshot, .validate, .admission]
         case .validator: [.snapshot]
+        case .console: [.append, .snapshot, .control, .operation, .validate]
         case .tool: [.snapshot, .control, .operation]
         case .writer, .statistics: []
         }
@@ -18,19 +19,20 @@ package enum BusTier: String, Sendable, CaseIterable {
         switch self {
         case .writer: [.append, .session, .fetch, .ack, .snapshot, .control, .operation, .admission]
         case .validator: [.validate]
-        case .ingest, .gateway, .statistics, .tool: []
+        case .ingest, .gateway, .statistics, .console, .tool: []
         }
     }
 
     /// Exchanges that it publishes to beside those of its commands.
     private var publishes: [String] {
-        let facts = Topology.exchange(to: Topology.factsQueue)
+        let (facts, reports) = (Topology.exchange(to: Topology.factsQueue), Topology.reportsExchange)
         return switch self {
         // The default exchange, as the broker calls it in permissions: answers straight back.
-        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts]
-        case .gateway: [AnswerExchange.taken.rawValue, facts]
-        case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange]
-        case .ingest, .statistics, .tool: []
+        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts, reports]
+        case .gateway: [AnswerExchange.taken.rawValue, facts, reports]
+        case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange, reports]
+        case .ingest, .statistics, .console: [reports]
+        case .tool: []
         }
     }
 
@@ -40,6 +42,8 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .ingest, .validator: [Topology.controlChangesExchange]
         case .gateway: [Topology.noticesExchange, Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue]
         case .writer: [AnswerExchange.taken.rawValue]
+        case .console:
+            [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
         case .statistics, .tool: []
         }
     }

@@ -101,3 +101,10 @@ extension Mss_Bus_V1_Facts: Envelope {
         set { facts = newValue }
     }
 }
+
+extension Mss_Bus_V1_ProcessReports: Envelope {
+    package var elements: [Mss_Bus_V1_ProcessReport] {
+        get { reports }
+        set { reports = newValue }
+    }
+}

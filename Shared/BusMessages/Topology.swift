@@ -1,6 +1,6 @@
 /// A shared queue of commands with competing consumers; answers go to where the command says.
 package enum CommandQueue: String, Sendable, CaseIterable {
-    /// Ingest to oplog writer: store and number.
+    /// Ingest and consoles to oplog writer: store and number.
     case append = "mss.append"
     /// Gateway to oplog writer: leases, sessions, sweeps.
     case session = "mss.session"
@@ -8,16 +8,16 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     case fetch = "mss.fetch"
     /// Gateway to oplog writer: stored acknowledgements.
     case ack = "mss.ack"
-    /// The tool to oplog writer: changes of instances, keys and configurations.
+    /// The tool and consoles to oplog writer: changes of instances, keys and configurations.
     case control = "mss.control"
     /// Everybody to oplog writer: what instances, keys and configurations there are. Apart from `control`, so that who
     /// may ask may not change anything (SEC10).
     case snapshot = "mss.snapshot"
-    /// Ingest and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
+    /// Ingest, consoles and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
     case operation = "mss.operation"
     /// Ingest and gateway to oplog writer: what all of them count together, nonces and pushes of a day.
     case admission = "mss.admission"
-    /// Gateway to session validator: consistency checks.
+    /// Gateways, and consoles for who tries an endpoint, to session validator: consistency checks.
     case validate = "mss.validate"
 
     /// The caller's time-out, which is also how long a command may wait in the queue: what is older is worth nothing.
@@ -51,10 +51,15 @@ package enum Topology {
     package static let everyGatewayExchange = "mss.gateways"
     /// Fanout that announces new versions of the control data.
     package static let controlChangesExchange = "mss.control.changes"
+    /// Fanout to every console: how each process stands.
+    package static let reportsExchange = "mss.reports"
     /// Durable queue of statistics facts.
     package static let factsQueue = "mss.facts"
     /// Where facts go that the aggregator cannot read.
     package static let deadFactsQueue = "mss.facts.dead"
+
+    /// Queues that processes share: what waits in them is work that nobody has taken.
+    package static let sharedQueues = CommandQueue.allCases.map(\.rawValue) + [factsQueue, deadFactsQueue]
 
     /// The direct exchange in front of a queue; its bindings have the empty key.
     package static func exchange(to queue: String) -> String { "mss.to." + queue.dropFirst("mss.".count) }
@@ -63,4 +68,6 @@ package enum Topology {
     package static func noticesQueue(gatewayID: String) -> String { "mss.notices.\(gatewayID)" }
     /// The exclusive queue on which one process hears of control changes.
     package static func controlChangesQueue(processID: String) -> String { "mss.control.changes.\(processID)" }
+    /// The exclusive queue on which one console hears of processes.
+    package static func reportsQueue(processID: String) -> String { "\(reportsExchange).\(processID)" }
 }

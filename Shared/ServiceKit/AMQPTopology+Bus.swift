@@ -26,6 +26,12 @@ extension AMQPTopology {
             routingKey: "")
     }
 
+    /// The exclusive queue on which a console hears of processes.
+    static func reports(processID: String) -> AMQPTopology {
+        ofThisProcess(
+            Topology.reportsQueue(processID: processID), exchange: Topology.reportsExchange, routingKey: "")
+    }
+
     /// The exclusive queue on which a process gets answers that do not come straight back.
     static func answers(_ exchange: AnswerExchange, processID: String) -> AMQPTopology {
         ofThisProcess(exchange.queue(processID: processID), exchange: exchange.rawValue, routingKey: processID)
@@ -82,6 +88,10 @@ extension AMQPRoute {
     static let controlChanges = AMQPRoute(
         exchange: Topology.controlChangesExchange, routingKey: "", expiration: nil, isPersistent: false,
         isMandatory: false, replyTo: nil)
+
+    static let reports = AMQPRoute(
+        exchange: Topology.reportsExchange, routingKey: "", expiration: ProcessReportTable.lifetime,
+        isPersistent: false, isMandatory: false, replyTo: nil)
 
     static let facts = AMQPRoute(
         exchange: Topology.exchange(to: Topology.factsQueue), routingKey: "", expiration: nil, isPersistent: true,

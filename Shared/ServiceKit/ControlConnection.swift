@@ -9,12 +9,13 @@ package struct ControlConnection: Sendable {
     package let directory: ControlDirectory
 
     /// - Parameters:
-    ///   - purpose: the keys that this process needs; it gets no others.
+    ///   - purpose: the keys that this process needs; it gets no others. Nil: all of them without their secrets, for
+    ///     who shows them.
     ///   - extra: queues of this process beside that of its control changes.
     ///   - answers: the answers that it asks for and that do not come straight back.
     ///   - onLoaded: called after every snapshot of the control data that was taken over.
     package init(
-        _ context: ServiceContext, keysFor purpose: AppKey.Purpose, extra: AMQPTopology = AMQPTopology(),
+        _ context: ServiceContext, keysFor purpose: AppKey.Purpose?, extra: AMQPTopology = AMQPTopology(),
         consumptions: [AMQPConsumption] = [],
         answers: AnswerExchange? = nil, onLoaded: @escaping @Sendable () -> Void = {}
     ) {
@@ -25,7 +26,7 @@ package struct ControlConnection: Sendable {
         bus = MessageBus(
             configuration: AMQPConfiguration(context.settings, connectionName: context.name),
             extra: extra.adding(.controlChanges(processID: processID)), consumptions: consumptions + [changes],
-            answers: answers, logger: context.logger)
+            answers: answers, reporter: context.reporter, logger: context.logger)
         let health = context.health
         health.set("amqp", isReady: false)
         health.set("control", isReady: false)

@@ -28,16 +28,16 @@ package final class ControlDirectory: Service, Sendable {
     private let state = Mutex(State())
     private let wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     private let bus: MessageBus
-    private let purpose: AppKey.Purpose
+    private let purpose: AppKey.Purpose?
     private let onLoaded: @Sendable () -> Void
     private let logger: Logger
 
     /// - Parameters:
-    ///   - purpose: the keys of instances that are asked for.
+    ///   - purpose: the keys of instances that are asked for; nil: all of them without their secrets.
     ///   - wakeUps: yields when an announcement came in.
     ///   - onLoaded: called after every snapshot that was taken over.
     init(
-        bus: MessageBus, keysFor purpose: AppKey.Purpose,
+        bus: MessageBus, keysFor purpose: AppKey.Purpose?,
         wakeUps: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation), logger: Logger,
         onLoaded: @escaping @Sendable () -> Void
     ) {
@@ -105,7 +105,7 @@ package final class ControlDirectory: Service, Sendable {
                 var command = Mss_Bus_V1_ControlCommand()
                 command.correlation = correlation
                 command.snapshot.knownVersion = known
-                command.snapshot.keyPurpose = purpose.bus
+                if let purpose { command.snapshot.keyPurpose = purpose.bus }
                 return command
             }
             guard case .snapshot(let snapshot)? = reply.body else { return }

@@ -14,6 +14,8 @@ package final class MessageBus: Service, Sendable {
     private let connectionListeners: ConnectionListeners
     /// The key of the answers that do not come straight back; nil: this process asks for none.
     private let answerKey: String?
+    /// Nil: nobody hears how this process stands.
+    private let reporter: ProcessReporter?
     private let logger: Logger
 
     /// Describes the connection; nothing happens before `run`.
@@ -23,9 +25,10 @@ package final class MessageBus: Service, Sendable {
     ///   - consumptions: what it consumes; handlers run on the connection's thread and must not block. Command queues
     ///     among them are declared.
     ///   - answers: the answers that it asks for and that do not come straight back.
+    ///   - reporter: what consoles hear of this process over this connection; nil for a tool.
     package init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
-        answers: AnswerExchange? = nil, logger: Logger
+        answers: AnswerExchange? = nil, reporter: ProcessReporter? = nil, logger: Logger
     ) {
         let ledger = ledger
         let misplaced = Counter(label: "mss_bus_answers_refused")
@@ -55,6 +58,7 @@ package final class MessageBus: Service, Sendable {
         }
         answerKey = answers == nil ? nil : processID
         let listeners = ConnectionListeners()
+        self.reporter = reporter
         self.logger = logger
         connectionListeners = listeners
         client = AMQPClient(
@@ -71,11 +75,11 @@ package final class MessageBus: Service, Sendable {
                 }), logger: logger)
     }
 
-    /// Runs the connection and the deadlines of requests until shutdown.
+    /// Runs the connection, the deadlines of requests and the reports until shutdown.
     package func run() async throws {
-        let (client, ledger) = (client, ledger)
+        let (client, ledger, reporter) = (client, ledger, reporter)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await client.run() }
+            if let reporter { group.addTask { await reporter.run { self.report($0) } } }
             group.addTask {
                 // Deadlines are seconds; a tick of 50 ms ends them soon enough and costs next to nothing.
                 while !Task.isCancelled {
@@ -83,7 +87,7 @@ package final class MessageBus: Service, Sendable {
                     ledger.expire(now: .now)
                 }
             }
-            try await group.next()
+            try await client.run()
             group.cancelAll()
         }
     }
@@ -199,6 +203,11 @@ package final class MessageBus: Service, Sendable {
         _ facts: [Mss_Bus_V1_Fact], whenConfirmed: @escaping @Sendable (Bool) -> Void
     ) throws(AMQPError) {
         try client.send(Mss_Bus_V1_Facts.body(facts), on: .facts, whenConfirmed: whenConfirmed)
+    }
+
+    /// Tells every console how this process stands; dropped while the broker is away, as the next one says it all.
+    private func report(_ report: ProcessReport) {
+        sendOrLog(Mss_Bus_V1_ProcessReports.body([report.bus]), on: .reports)
     }
 
     /// Settles consumed bodies.

@@ -52,6 +52,13 @@ final class MetricsRegistry: MetricsFactory {
         return text
     }
 
+    /// Counters and gauges that have no labels, the first by name where there are more than a report carries.
+    var figures: [String: Double] {
+        let all = series.withLock { $0 }.filter { $0.key.labels.isEmpty }.sorted { $0.key.name < $1.key.name }
+        let values = all.compactMap { key, one in one.figure.map { (key.name, $0) } }
+        return Dictionary(values.prefix(ProcessReport.figuresMax)) { first, _ in first }
+    }
+
     /// A label value as the text format wants it between its quotes.
     private static func escaped(_ value: String) -> String {
         value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
@@ -76,12 +83,15 @@ final class MetricsRegistry: MetricsFactory {
 /// One line, or the lines of one histogram.
 private protocol Series: AnyObject, Sendable {
     var type: String { get }
+    /// Nil: it is not one number.
+    var figure: Double? { get }
     func lines(name: String, labels: String) -> String
 }
 
 private final class CounterSeries: Series, CounterHandler {
     private let value = Atomic<Int64>(0)
     let type = "counter"
+    var figure: Double? { Double(value.load(ordering: .relaxed)) }
     func increment(by amount: Int64) { value.add(amount, ordering: .relaxed) }
     func reset() { value.store(0, ordering: .relaxed) }
     func lines(name: String, labels: String) -> String {
@@ -92,6 +102,7 @@ private final class CounterSeries: Series, CounterHandler {
 private final class GaugeSeries: Series, RecorderHandler {
     private let value = Mutex(0.0)
     let type = "gauge"
+    var figure: Double? { value.withLock { $0 } }
     func record(_ value: Int64) { record(Double(value)) }
     func record(_ value: Double) { self.value.withLock { $0 = value } }
     func lines(name: String, labels: String) -> String {
@@ -112,6 +123,7 @@ private final class HistogramSeries: Series, RecorderHandler, TimerHandler {
     private let scale: Double
     private let state: Mutex<State>
     let type = "histogram"
+    var figure: Double? { nil }
 
     init(bounds: [Double], scale: Double) {
         self.bounds = bounds

@@ -12,6 +12,8 @@ package struct ServiceContext: Sendable {
     package let settings: Settings
     package let logger: Logger
     package let health: HealthState
+    /// What consoles hear of this process; nil: nothing.
+    package var reporter: ProcessReporter?
 }
 
 /// The frame of every process: settings, logger, metrics, health, services in order, drain, exit code.
@@ -46,14 +48,17 @@ package enum ServiceMain {
         let isJSON = format == "json" || (format == "auto" && isatty(STDERR_FILENO) == 0)
         var logger = Logger(label: name) { _ in LineLogHandler(service: name, isJSON: isJSON) }
         logger.logLevel = Logger.Level(rawValue: settings[ProcessSettings.logLevel]) ?? .info
-        let context = ServiceContext(name: name, settings: settings, logger: logger, health: HealthState())
+        let health = HealthState()
+        let context = ServiceContext(
+            name: name, settings: settings, logger: logger, health: health,
+            reporter: ProcessReporter(service: name, version: version, health: health, metrics: registry))
         do {
             let server = HealthServer(
                 host: settings[ProcessSettings.healthHost], port: settings[ProcessSettings.healthPort],
-                health: context.health, metrics: registry, logger: logger)
+                health: health, metrics: registry, logger: logger)
             // A shutdown reaches the last service first, so readiness goes before any work stops.
             let services: [any Service] =
-                [SecondSignalExit(), server] + (try await build(context)) + [DrainWatch(health: context.health)]
+                [SecondSignalExit(), server] + (try await build(context)) + [DrainWatch(health: health)]
             var configuration = ServiceGroupConfiguration(
                 services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
             configuration.maximumGracefulShutdownDuration = .seconds(10)

@@ -4,15 +4,15 @@ enum BrokerRightsMatrix {
     /// Who may publish to an exchange. The default exchange, which leads to every queue, is the empty name.
     static let publish: [String: Set<String>] = [
         "": ["writer"],
-        "mss.to.append": ["ingest"],
+        "mss.to.append": ["ingest", "console"],
         "mss.to.session": ["gateway"],
         "mss.to.fetch": ["gateway"],
         "mss.to.ack": ["gateway"],
-        "mss.to.control": ["tool"],
-        "mss.to.snapshot": ["ingest", "gateway", "validator", "tool"],
+        "mss.to.control": ["console", "tool"],
+        "mss.to.snapshot": ["ingest", "gateway", "validator", "console", "tool"],
         "mss.to.admission": ["ingest", "gateway"],
-        "mss.to.operation": ["ingest", "tool"],
-        "mss.to.validate": ["gateway"],
+        "mss.to.operation": ["ingest", "console", "tool"],
+        "mss.to.validate": ["gateway", "console"],
         "mss.to.facts": ["writer", "gateway"],
         "mss.to.facts.dead": [],
         "mss.verdicts": ["validator"],
@@ -20,6 +20,7 @@ enum BrokerRightsMatrix {
         "mss.notices": ["writer"],
         "mss.gateways": ["validator"],
         "mss.control.changes": ["writer"],
+        "mss.reports": ["ingest", "writer", "gateway", "validator", "statistics", "console"],
     ]
 
     /// Who may take messages out of a queue.
@@ -36,8 +37,9 @@ enum BrokerRightsMatrix {
         "mss.facts": ["statistics"],
         "mss.facts.dead": [],
         "mss.notices.x": ["gateway"],
-        "mss.control.changes.x": ["ingest", "gateway", "validator"],
-        "mss.verdicts.x": ["gateway"],
+        "mss.control.changes.x": ["ingest", "gateway", "validator", "console"],
+        "mss.reports.x": ["console"],
+        "mss.verdicts.x": ["gateway", "console"],
         "mss.taken.x": ["writer"],
     ]
 
@@ -57,10 +59,11 @@ enum BrokerRightsMatrix {
         "mss.to.validate": ["validator"],
         "mss.to.facts": [],
         "mss.to.facts.dead": [],
-        "mss.verdicts": ["gateway"],
+        "mss.verdicts": ["gateway", "console"],
         "mss.taken": ["writer"],
         "mss.notices": ["gateway"],
         "mss.gateways": ["gateway"],
-        "mss.control.changes": ["ingest", "gateway", "validator"],
+        "mss.control.changes": ["ingest", "gateway", "validator", "console"],
+        "mss.reports": ["console"],
     ]
 }

@@ -38,12 +38,13 @@ struct BrokerRightsTests {
             CommandQueue.allCases.map(\.exchange) + AnswerExchange.allCases.map(\.rawValue)
             + [Topology.factsQueue, Topology.deadFactsQueue].map(Topology.exchange)
             + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]
+            + [Topology.reportsExchange]
         #expect(Set(BrokerRightsMatrix.publish.keys) == Set(exchanges + [""]))
         #expect(Set(BrokerRightsMatrix.bind.keys) == Set(exchanges))
         let queues =
             CommandQueue.allCases.map(\.rawValue) + AnswerExchange.allCases.map { $0.queue(processID: "x") }
             + [Topology.factsQueue, Topology.deadFactsQueue, Topology.noticesQueue(gatewayID: "x")]
-            + [Topology.controlChangesQueue(processID: "x")]
+            + [Topology.controlChangesQueue(processID: "x"), Topology.reportsQueue(processID: "x")]
         #expect(Set(BrokerRightsMatrix.consume.keys) == Set(queues))
     }
 

@@ -89,4 +89,37 @@ struct BusAnswerTests {
             }
         }
     }
+
+    @Test("SEC10: a validator answers a console as it answers a gateway")
+    func consoleAsks() async throws {
+        try await OwnBroker.with { broker in
+            let asked = Inbox()
+            let validator = bus(
+                .validator, at: broker,
+                [
+                    AMQPConsumption(queue: CommandQueue.validate.rawValue, prefetch: nil) {
+                        asked.take($0, as: Mss_Bus_V1_ValidateCommands.self, \.correlation)
+                    }
+                ])
+            let console = bus(.console, at: broker, answers: .verdicts)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for bus in [validator, console] {
+                    group.addTask { try await bus.run() }
+                    try await eventually("a connection", within: .seconds(30)) { bus.isConnected }
+                }
+                async let verdict = console.request(
+                    .validate, as: Mss_Bus_V1_ValidateCommands.self, timeout: .seconds(60)
+                ) { number in .with { $0.correlation = number } }
+                try await eventually("the validator is asked", within: .seconds(10)) { asked.all.count == 1 }
+                validator.reply(
+                    .with {
+                        $0.correlation = asked.all[0].correlation
+                        $0.validate.verdict = .invalid
+                        $0.validate.reason = "signed out"
+                    }, to: asked.all[0].replyTo, through: CommandQueue.validate.answers)
+                #expect(try await verdict.validate.reason == "signed out")
+                group.cancelAll()
+            }
+        }
+    }
 }

@@ -56,6 +56,7 @@ struct BusEnvelopeTests {
         Kind("endings", Mss_Bus_V1_GatewayNotices.self, BusSamples.endings),
         Kind("key ids", Mss_Bus_V1_ControlCommands.self, BusSamples.keyIDs),
         Kind("day ends", Mss_Bus_V1_Replies.self, BusSamples.dayEnds),
+        Kind("process reports", Mss_Bus_V1_ProcessReports.self, BusSamples.processReports),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
     ]
 
@@ -75,6 +76,7 @@ struct BusEnvelopeTests {
         let exchanges =
             AnswerExchange.allCases.map(\.rawValue)
             + [Topology.noticesExchange, Topology.everyGatewayExchange, Topology.controlChangesExchange]
+            + [Topology.reportsExchange]
         #expect(named.subtracting(queues.map(Topology.exchange)) == Set(queues + exchanges))
     }
 

@@ -1,0 +1,53 @@
+import BusMessages
+import SwiftProtobuf
+package import SyncModel
+
+/// How one process stands, as consoles show it.
+package struct ProcessReport: Hashable, Sendable {
+    /// Figures that a report carries at the most.
+    static let figuresMax = 100
+    /// Conditions that a report carries at the most.
+    private static let conditionsMax = 20
+    /// Characters of a name.
+    private static let nameMax = 100
+
+    /// The executable's name.
+    package var service: String
+    /// Of this run of the process.
+    package var processID: String
+    package var version: String
+    package var startedAt: WallTime
+    /// Whether work may be sent there.
+    package var isReady: Bool
+    /// What readiness consists of, by name; `running` is false while it drains.
+    package var conditions: [String: Bool]
+    /// Its counters and gauges without labels, by the names that `/metrics` gives them.
+    package var figures: [String: Double]
+}
+
+extension ProcessReport {
+    /// Reads a report; nil when it is larger than any process sends, so that none can fill a console's memory.
+    init?(bus report: Mss_Bus_V1_ProcessReport) {
+        let names = [report.service, report.processID, report.version] + report.conditions.keys + report.figures.keys
+        guard report.figures.count <= Self.figuresMax, report.conditions.count <= Self.conditionsMax,
+            names.allSatisfy({ $0.utf8.count <= Self.nameMax })
+        else { return nil }
+        self.init(
+            service: report.service, processID: report.processID, version: report.version,
+            startedAt: WallTime(milliseconds: report.startedAtMs), isReady: report.ready,
+            conditions: report.conditions, figures: report.figures)
+    }
+
+    /// The report as it travels.
+    var bus: Mss_Bus_V1_ProcessReport {
+        .with {
+            $0.service = service
+            $0.processID = processID
+            $0.version = version
+            $0.startedAtMs = startedAt.milliseconds
+            $0.ready = isReady
+            $0.conditions = conditions
+            $0.figures = figures
+        }
+    }
+}
