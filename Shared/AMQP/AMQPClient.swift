@@ -8,8 +8,17 @@ import Synchronization
 ///
 /// Everything that touches the C library happens in `turn`, on one thread. Other threads only leave work for it.
 package final class AMQPClient: Service, Sendable {
+    private struct Inquiry: Sendable {
+        let queues: [String]
+        let complete: @Sendable (Result<[String: AMQPQueueDepth], AMQPError>) -> Void
+    }
+
+    /// Inquiries that may wait at a time.
+    private static let inquiriesMax = 100
+
     private struct Shared {
         var outbox: Outbox
+        var inquiries: [Inquiry] = []
         var settlements: [(AMQPDelivery, AMQPSettlement)] = []
         var isUp = false
         var isBlocked = false
@@ -94,6 +103,27 @@ package final class AMQPClient: Service, Sendable {
         wake()
     }
 
+    /// How queues stand; one that is not there is left out. It takes no right, and one exchange with the broker for each
+    /// queue, in which nothing else moves on this connection: for who looks now and then.
+    package func depths(of queues: [String]) async throws(AMQPError) -> [String: AMQPQueueDepth] {
+        let result = await withCheckedContinuation { continuation in
+            let inquiry = Inquiry(queues: queues) { continuation.resume(returning: $0) }
+            let failure = shared.withLock { shared -> AMQPError? in
+                guard shared.isUp, !shared.isBlocked else {
+                    return AMQPError(code: .disconnected, message: "the broker is away")
+                }
+                guard shared.inquiries.count < Self.inquiriesMax else {
+                    return AMQPError(code: .overloaded, message: "too many ask about queues")
+                }
+                shared.inquiries.append(inquiry)
+                return nil
+            }
+            if let failure { return inquiry.complete(.failure(failure)) }
+            wake()
+        }
+        return try result.get()
+    }
+
     private func wake() { thread.withLock { $0 }?.wake() }
 
     // MARK: On the connection's thread
@@ -170,6 +200,7 @@ package final class AMQPClient: Service, Sendable {
             watchdog.expect(by: .now + configuration.callLimit)
             try read(connection, state)
             try write(connection, state)
+            try inquire(connection)
         } while connection.hasBufferedInput || shared.withLock { !$0.outbox.isEmpty || !$0.settlements.isEmpty }
         guard let stopBy else { return }
         if !state.hasCancelled {
@@ -235,14 +266,32 @@ package final class AMQPClient: Service, Sendable {
         }
     }
 
+    private func inquire(_ connection: AMQPConnection) throws(AMQPError) {
+        let inquiries = shared.withLock { shared in
+            defer { shared.inquiries = [] }
+            return shared.inquiries
+        }
+        for (number, inquiry) in inquiries.enumerated() {
+            watchdog.expect(by: .now + configuration.callLimit)
+            do throws(AMQPError) {
+                inquiry.complete(.success(try connection.depths(of: inquiry.queues)))
+            } catch {
+                for unanswered in inquiries[number...] { unanswered.complete(.failure(error)) }
+                throw error
+            }
+        }
+    }
+
     private func fall(_ state: Served, _ error: AMQPError) {
         state.connection = nil
         postpone(state)
-        let dropped = shared.withLock { shared in
+        let (dropped, inquiries) = shared.withLock { shared in
             shared.isUp = false
             shared.settlements = []
-            return shared.outbox.takeAll()
+            defer { shared.inquiries = [] }
+            return (shared.outbox.takeAll(), shared.inquiries)
         }
+        for inquiry in inquiries { inquiry.complete(.failure(error)) }
         let level = error.code == .disconnected ? Logger.Level.info : .warning
         logger.log(level: level, "the connection to RabbitMQ ended", metadata: ["reason": "\(error.message)"])
         for confirmation in dropped.flatMap(\.confirmations) + state.ledger.abandon() { confirmation(false) }

@@ -3,7 +3,8 @@ import Glibc
 
 /// One open connection of the C library; every call is made on the connection's thread.
 ///
-/// Channel 1 carries commands, consumers and replies; channel 2 is in confirm mode.
+/// Channel 1 carries commands, consumers and replies; channel 2 is in confirm mode; channel 3, which is opened when it is
+/// needed, asks about queues: the broker closes it when one is not there.
 final class AMQPConnection {
     /// What came in.
     enum Incoming {
@@ -16,6 +17,7 @@ final class AMQPConnection {
 
     private static let mainChannel: UInt16 = 1
     private static let confirmChannel: UInt16 = 2
+    private static let inquiryChannel: UInt16 = 3
     private static let repliesTag = "replies"
 
     /// The library's connection.
@@ -23,6 +25,7 @@ final class AMQPConnection {
     private let generation: UInt64
     private let watchdog: Watchdog
     private var routes: [AMQPRoute: RouteBytes] = [:]
+    private var isInquiryOpen = false
     let descriptor: Int32
 
     /// Connects and logs in.
@@ -171,6 +174,44 @@ final class AMQPConnection {
             _ = withBytes(String(number), "") { tag, _ in amqp_basic_cancel(state, Self.mainChannel, tag) }
             try check("cancel a consumer")
         }
+    }
+
+    /// How each queue stands; one that is not there is left out.
+    func depths(of queues: [String]) throws(AMQPError) -> [String: AMQPQueueDepth] {
+        var depths: [String: AMQPQueueDepth] = [:]
+        for queue in queues { depths[queue] = try depth(of: queue) }
+        return depths
+    }
+
+    /// Declares the queue passively, which makes nothing and takes no right of the user's.
+    private func depth(of queue: String) throws(AMQPError) -> AMQPQueueDepth? {
+        if !isInquiryOpen {
+            amqp_channel_open(state, Self.inquiryChannel)
+            try check("open a channel")
+            isInquiryOpen = true
+        }
+        let declared = withBytes(queue, "") { name, _ in
+            amqp_queue_declare(state, Self.inquiryChannel, name, 1, 0, 0, 0, amqp_empty_table)
+        }
+        if let declared {
+            return AMQPQueueDepth(
+                messages: Int(declared.pointee.message_count), consumers: Int(declared.pointee.consumer_count))
+        }
+        let reply = amqp_get_rpc_reply(state)
+        guard reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION,
+            reply.reply.id == amqp_method_number_t(AMQP_CHANNEL_CLOSE_METHOD)
+        else {
+            try check(reply, "ask about queue \(queue)")
+            throw AMQPError(code: .connection, message: "ask about queue \(queue): no answer")
+        }
+        isInquiryOpen = false
+        var closeOK = amqp_channel_close_ok_t()
+        let status = amqp_send_method(
+            state, Self.inquiryChannel, amqp_method_number_t(AMQP_CHANNEL_CLOSE_OK_METHOD), &closeOK)
+        guard status == AMQP_STATUS_OK.rawValue else {
+            throw AMQPError(code: .connection, message: "close a channel: \(Self.text(status))")
+        }
+        return nil
     }
 
     // MARK: Sending

@@ -205,6 +205,16 @@ package final class MessageBus: Service, Sendable {
         try client.send(Mss_Bus_V1_Facts.body(facts), on: .facts, whenConfirmed: whenConfirmed)
     }
 
+    /// How the queues stand that processes share; one that is not there is left out. For who looks now and then: it
+    /// takes an exchange with the broker for each.
+    package func queueDepths() async throws(BusError) -> [String: AMQPQueueDepth] {
+        do throws(AMQPError) {
+            return try await client.depths(of: Topology.sharedQueues)
+        } catch {
+            throw BusError(.unavailable, error.message)
+        }
+    }
+
     /// Tells every console how this process stands; dropped while the broker is away, as the next one says it all.
     private func report(_ report: ProcessReport) {
         sendOrLog(Mss_Bus_V1_ProcessReports.body([report.bus]), on: .reports)
