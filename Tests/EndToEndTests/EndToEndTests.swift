@@ -133,7 +133,7 @@ extension RunningSystem {
             try await campaign.run(pushes: 10_000) {
                 for name in [
                     "ingest-0", "writer-0", "gateway-0", "validator", "statistics", "ingest-1", "writer-1", "gateway-1",
-                    "rabbitmq", "postgres",
+                    "console", "rabbitmq", "postgres",
                 ] {
                     let before = campaign.count
                     let process = try stack.process(name)

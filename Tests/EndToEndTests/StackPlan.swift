@@ -19,7 +19,7 @@ struct StackPlan: Sendable {
     }
 
     /// Ports that a stack takes.
-    static let portCount = 25 + BadTenants.ports
+    static let portCount = 26 + BadTenants.ports
 
     init(root: URL, folder: URL, ports: [Int]) async throws {
         self.root = root
@@ -49,6 +49,7 @@ struct StackPlan: Sendable {
         }
         add("validator", "mss-session-validator", settings.validator(allowed: badTenants.allow))
         add("statistics", "mss-statistics", settings.postgres("statistics"))
+        add("console", "mss-console", settings.console)
         self.services = services
         healthPorts = Array(settings.healthPorts.prefix(services.count))
     }
@@ -102,7 +103,7 @@ struct StackPlan: Sendable {
             ["init", folder.appending(path: "postgres").path, "\(settings.postgresPort)"])
         let secrets = folder.appending(path: "secrets")
         try FileManager.default.createDirectory(at: secrets, withIntermediateDirectories: true)
-        for tier in ["ingest", "writer", "gateway", "validator", "statistics", "tool"] {
+        for tier in ["ingest", "writer", "gateway", "validator", "statistics", "console", "tool"] {
             try UUID().uuidString.write(
                 to: secrets.appending(path: "amqp_\(tier)"), atomically: true, encoding: .utf8)
         }

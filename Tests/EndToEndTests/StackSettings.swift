@@ -19,8 +19,9 @@ struct StackSettings: Sendable {
     var canaryTenantPort: Int { ports[23] }
     /// Where bad tenants lead to, and nothing may arrive.
     var forbiddenPort: Int { ports[24] }
+    var consolePort: Int { ports[25] }
     /// The first of those of the bad tenants.
-    var badTenantsPort: Int { ports[25] }
+    var badTenantsPort: Int { ports[26] }
 
     /// What every process has. The database is the default one, without passwords, and neither server has TLS.
     var base: [String: String] {
@@ -60,6 +61,14 @@ struct StackSettings: Sendable {
             // For the simple device of D14; devices of other tests keep to their own ten seconds.
             "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
         ].merging(sealingKeys("device")) { $1 }
+    }
+
+    var console: [String: String] {
+        [
+            "MSS_CONSOLE_PORT": "\(consolePort)", "MSS_CONSOLE_DEVICE_PORT": "\(gateways[0])",
+            "MSS_CONSOLE_DEVICE_PAGE": "https://127.0.0.1:\(gateways[0])/",
+            "MSS_CONSOLE_SEALING_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+        ].merging(postgres("console")) { $1 }
     }
 
     /// - Parameter allowed: further endpoints that it may call.

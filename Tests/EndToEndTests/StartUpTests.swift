@@ -7,6 +7,7 @@ import Testing
 struct StartUpTests {
     private static let services = [
         "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics",
+        "mss-console",
     ]
 
     private func run(
@@ -24,7 +25,7 @@ struct StartUpTests {
                 settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
                 settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
             }
-            let hasDatabase = ["mss-oplog-writer", "mss-statistics"].contains(binary)
+            let hasDatabase = ["mss-oplog-writer", "mss-statistics", "mss-console"].contains(binary)
             let bare = try await run(binary, [], settings)
             #expect(bare.status == 78 && bare.output.contains("MSS_AMQP_USER: it is required"))
             #expect(bare.output.contains("MSS_POSTGRES_USER: it is required") == hasDatabase)

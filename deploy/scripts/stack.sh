@@ -9,9 +9,11 @@ stack="$root/.local"
 # Every address can be set.
 api_port=${MSS_STACK_API_PORT:-7080}           # the second ingest has the next
 device_port=${MSS_STACK_DEVICE_PORT:-7443}     # the second gateway has the next
+console_port=${MSS_STACK_CONSOLE_PORT:-7090}
 postgres_port=${MSS_STACK_POSTGRES_PORT:-7432}
 rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it
-health_port=${MSS_STACK_HEALTH_PORT:-7180}     # ingest +0 +1, writer +2 +3, gateway +4 +5, validator +6, statistics +7
+# Of health: ingest +0 +1, writer +2 +3, gateway +4 +5, validator +6, statistics +7, console +8.
+health_port=${MSS_STACK_HEALTH_PORT:-7180}
 tenant_port=${MSS_STACK_TENANT_PORT:-7190}
 binaries="$root/.build/${MSS_STACK_CONFIGURATION:-release}"
 
