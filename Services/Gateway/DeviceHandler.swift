@@ -189,10 +189,10 @@ final class DeviceHandler: ChannelInboundHandler {
     private func writeBatches() {
         let ready = batches.filter { machine.isOfThisBind($0.batch) }
         (batches, batchBytes, waitingSince) = ([], 0, nil)
-        guard !ready.isEmpty, context != nil, let deviceID = machine.identity?.deviceID else { return }
+        guard !ready.isEmpty, context != nil, let identity = machine.identity else { return }
         write(.with { $0.push.batches = ready.map(\.batch) })
         machine.written(ready)
-        for item in ready { gateway.reporter.handedOut(item.oplogs, channelID: item.channelID, deviceID: deviceID) }
+        for item in ready { gateway.reporter.handedOut(item, to: identity) }
     }
 
     private func write(_ packet: Mss_Device_V1_Packet) {

@@ -76,6 +76,9 @@ final class GatewayCore: Sendable {
         return made
     }
 
+    /// How many sessions each instance has here, of every instance that is known.
+    func sessionsByInstance() -> [InstanceID: Int] { registry.counts(of: directory.instanceIDs) }
+
     /// Whether instances and configurations are known.
     var isLoaded: Bool { directory.isLoaded }
 

@@ -1,8 +1,9 @@
 import Metrics
 import ServiceKit
 import ServiceLifecycle
+import SyncModel
 
-/// What the gateway does again and again: the second's tick of every session, and the sweep.
+/// What the gateway does again and again: the second's tick of every session, the minute's count, and the sweep.
 struct GatewayRhythm: Service {
     /// Every few seconds, with a window that overlaps the last sweep and the longest transaction.
     private static let sweepEvery = 5
@@ -12,11 +13,13 @@ struct GatewayRhythm: Service {
 
     func run() async throws {
         let connected = Gauge(label: "mss_gateway_connections")
+        var minutes = ConnectedMinutes(gatewayID: core.gatewayID)
         var second = Int.random(in: 0..<Self.sweepEvery)
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
             core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) }
             connected.record(core.registry.count)
+            core.reporter.note(minutes.facts(at: .now) { core.sessionsByInstance() })
             second += 1
             if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
         }

@@ -23,11 +23,15 @@ final class Reporter: Service, Sendable {
         /// Re-reads that are on their devices' disks.
         var rereads: Set<Int64> = []
         var facts: [Mss_Bus_V1_Fact] = []
+        /// What the broker did not take, to be handed on once more after a pause.
+        var kept: [Mss_Bus_V1_Fact] = []
         var confirmed: [Mss_Bus_V1_Fact] = []
         var whenConfirmedRecorded: [@Sendable () -> Void] = []
     }
 
     private static let interval = Duration.milliseconds(100)
+    /// How long the broker is left alone with what it did not take.
+    private static let pause = Duration.seconds(1)
     /// Facts of about ten seconds at the highest rate; beyond this the oldest go, and are counted.
     private static let factsMax = 200_000
     private static let factsPerBody = 500
@@ -41,34 +45,23 @@ final class Reporter: Service, Sendable {
     /// Notes how far a receiver has stored a channel.
     func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
         let receiver = Receiver(channelID: channelID, deviceID: deviceID, storeID: storeID)
-        let fact = Mss_Bus_V1_Fact.with {
-            $0.atMs = WallTime.now.milliseconds
-            $0.channelID = channelID
-            $0.stored.deviceID = deviceID.text
-            $0.stored.upto = upto.value
-        }
         // Another device may take over where the receiver is not a store: what is stored must be known at once.
         let isUrgent = storeID == nil && bus.isConnected
-        state.withLock { state in
-            if !isUrgent { state.syncPoints[receiver] = max(state.syncPoints[receiver] ?? .zero, upto) }
-            state.facts.append(fact)
-        }
-        if isUrgent { send(receiver, upto) }
+        if isUrgent { return send(receiver, upto) }
+        state.withLock { $0.syncPoints[receiver] = max($0.syncPoints[receiver] ?? .zero, upto) }
     }
 
     /// Notes that a device has a re-read on its disk.
     func finishedReread(_ id: Int64) { state.withLock { _ = $0.rereads.insert(id) } }
 
-    /// Notes that oplogs went out.
-    func handedOut(_ oplogs: [OplogID], channelID: Int64, deviceID: DeviceID) {
-        let fact = Mss_Bus_V1_Fact.with {
-            $0.atMs = WallTime.now.milliseconds
-            $0.channelID = channelID
-            $0.handedOut.deviceID = deviceID.text
-            $0.handedOut.oplogIds = oplogs.map(\.value)
-        }
-        state.withLock { $0.facts.append(fact) }
+    /// Notes that a batch went out.
+    func handedOut(_ batch: GatheredBatch, to identity: SessionIdentity) {
+        guard let fact = Mss_Bus_V1_Fact(handedOut: batch, to: identity, at: .now) else { return }
+        note([fact])
     }
+
+    /// Notes facts that nobody waits for.
+    func note(_ facts: [Mss_Bus_V1_Fact]) { state.withLock { $0.facts += facts } }
 
     /// Notes that a rule or a threshold has passed oplogs over for a device; other actions are no such thing.
     func passedOver(_ action: SessionAction, deviceID: DeviceID, userID: UserID?) {
@@ -97,11 +90,11 @@ final class Reporter: Service, Sendable {
                     $0.resent.userID = userID?.text ?? ""
                 }
             }
-            return state.withLock { $0.facts += facts }
+            return note(facts)
         default:
             return
         }
-        state.withLock { [fact] in $0.facts.append(fact) }
+        note([fact])
     }
 
     /// Notes what an app did with oplogs.
@@ -140,17 +133,26 @@ final class Reporter: Service, Sendable {
     }
 
     func run() async throws {
+        var tryAgainAt = ContinuousClock.now
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.interval) }
-            flush()
+            flush(withKept: .now >= tryAgainAt)
+            if .now >= tryAgainAt { tryAgainAt = .now + Self.pause }
         }
+        flush(withKept: true)
     }
 
-    private func flush() {
+    private func flush(withKept: Bool) {
         guard bus.isConnected else { return state.withLock { trim(&$0) } }
         let gathered = state.withLock { state in
-            defer { state = State() }
-            return state
+            var gathered = State()
+            swap(&gathered, &state)
+            if withKept {
+                gathered.facts += gathered.kept
+            } else {
+                state.kept = gathered.kept
+            }
+            return gathered
         }
         for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
         for id in gathered.rereads { send(reread: id) }
@@ -200,7 +202,11 @@ final class Reporter: Service, Sendable {
 
     private func send(_ facts: [Mss_Bus_V1_Fact]) {
         let keep: @Sendable (Bool) -> Void = { [self] isRecorded in
-            if !isRecorded { state.withLock { $0.facts.append(contentsOf: facts) } }
+            guard !isRecorded else { return }
+            state.withLock { state in
+                state.kept += facts
+                trimFacts(&state)
+            }
         }
         do throws(AMQPError) {
             try bus.record(facts, whenConfirmed: keep)
@@ -212,9 +218,15 @@ final class Reporter: Service, Sendable {
     private func trim(_ state: inout State) {
         // Devices repeat what they confirmed.
         (state.confirmed, state.whenConfirmedRecorded) = ([], [])
-        let excess = state.facts.count - Self.factsMax
+        trimFacts(&state)
+    }
+
+    private func trimFacts(_ state: inout State) {
+        let excess = state.kept.count + state.facts.count - Self.factsMax
         guard excess > 0 else { return }
-        state.facts.removeFirst(excess)
+        let old = min(excess, state.kept.count)
+        state.kept.removeFirst(old)
+        state.facts.removeFirst(excess - old)
         dropped.increment(by: excess)
     }
 }

@@ -4,7 +4,7 @@ import SyncModel
 
 /// What a session wants done; performed in order by its connection.
 enum SessionAction {
-    /// One channel's batch for the next push frame.
+    /// One channel's batch for the next push frame, and which of it are pushes: a tombstone is none.
     case push(Mss_Device_V1_ChannelBatch, handedOut: [OplogID], channelID: Int64)
     /// Any other frame, behind the batches before it.
     case send(Mss_Device_V1_Packet)

@@ -54,6 +54,17 @@ final class SessionRegistry: Sendable {
     /// How many sessions there are.
     var count: Int { state.withLock { $0.sessions.count } }
 
+    /// How many sessions of each of these instances there are: every open one listens to its instance's global pushes.
+    func counts(of instances: [InstanceID]) -> [InstanceID: Int] {
+        state.withLock { state in
+            Dictionary(
+                uniqueKeysWithValues: instances.map { instance in
+                    let everybody = TargetAddress(instanceID: instance, kind: .globalDevice, target: "")
+                    return (instance, state.listeners[everybody]?.count ?? 0)
+                })
+        }
+    }
+
     private static func stopListening(_ number: UInt64, in state: inout State) {
         for target in state.targets.removeValue(forKey: number) ?? [] {
             state.listeners[target]?.remove(number)

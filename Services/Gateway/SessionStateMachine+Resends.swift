@@ -103,6 +103,7 @@ extension SessionStateMachine {
             let batch = cursors[key]?.resends?.recorded(
                 oplogID: oplogID, repeats: repeats, now: world.now, wallTime: world.wallTime)
         else { return [] }
-        return [.push(batch, handedOut: batch.entries.map { OplogID($0.oplogID) }, channelID: channelID)]
+        let pushes = batch.entries.filter { $0.recalls == 0 }.map { OplogID($0.oplogID) }
+        return [.push(batch, handedOut: pushes, channelID: channelID)]
     }
 }

@@ -408,7 +408,8 @@ struct SessionStateMachine {
             key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
             passedOverUpto: batch.passedOverUpto)
         if let numbered = cursor.resends?.sent(message, of: batch.entries, now: world.now) { message = numbered }
-        actions.append(.push(message, handedOut: batch.entries.map(\.id), channelID: cursor.channelID))
+        let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
+        actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
         return actions
     }
 

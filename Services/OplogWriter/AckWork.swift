@@ -5,7 +5,7 @@ import ServiceKit
 import SyncModel
 import SyncStore
 
-/// Records how far receivers have stored their channels, and the facts about it.
+/// Records how far receivers have stored their channels.
 struct AckWork: LaneWork {
     typealias Command = Mss_Bus_V1_AckCommand
 

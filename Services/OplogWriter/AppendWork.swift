@@ -182,9 +182,8 @@ struct AppendWork: LaneWork {
         .with {
             $0.atMs = appended.createdAt.milliseconds
             $0.channelID = appended.channelID
-            $0.accepted.target = row.command.target
-            $0.accepted.bizType = row.command.bizType
             $0.accepted.oplogID = appended.oplogID.value
+            $0.accepted.liveOnly = !appended.isPersistent
         }
     }
 }

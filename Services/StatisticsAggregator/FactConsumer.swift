@@ -22,11 +22,17 @@ actor FactConsumer: Service {
     }
 
     /// Bodies in hand: what a few transactions take.
-    private static let prefetch: UInt16 = 128
+    private static let prefetch: UInt16 = 256
     private static let limit = Duration.seconds(10)
     /// Far less than figures may be behind (spec S3).
-    private static let gathering = Duration.milliseconds(200)
+    private static let gathering = Duration.milliseconds(500)
     private static let watchInterval = Duration.seconds(2)
+    /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
+    private static let forgottenRows = 1_000
+    /// Steps between two looks at the most: more than pushes can add rows in that time.
+    private static let forgettingSteps = 20
+    /// How long nothing is looked for once all was removed.
+    private static let forgettingInterval = Duration.seconds(60)
 
     private let thread = ConnectionThread(name: "statistics")
     private let connection: PostgresConnection
@@ -35,9 +41,13 @@ actor FactConsumer: Service {
     private let health: HealthState
     private let logger: Logger
     private var pauses = RetryPauses()
+    private var progress = FoldProgress()
+    private var isSettling = false
+    private var forgetAt = ContinuousClock.now
     private let folded = Counter(label: "mss_statistics_facts_folded")
     private let rejected = Counter(label: "mss_statistics_bodies_rejected")
     private let unknown = Counter(label: "mss_statistics_facts_unknown")
+    private let forgotten = Counter(label: "mss_statistics_rows_forgotten")
     private let lag = Gauge(label: "mss_statistics_lag_seconds")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -82,9 +92,11 @@ actor FactConsumer: Service {
             let deliveries = await queue.take(upTo: Int(Self.prefetch))
             if deliveries.isEmpty { return }
             let bodies = deliveries.compactMap(read)
+            isSettling = true
             for group in FactGroups.cut(bodies, size: { FactGroups.rows(of: $0.facts) }) {
                 await settle(group)
             }
+            isSettling = false
             // What is told of one oplog comes within moments: together it changes one row, and its commit does not stand
             // in the way of pushes so often. When much waits there is no pause.
             guard deliveries.count < Int(Self.prefetch) else { continue }
@@ -140,8 +152,20 @@ actor FactConsumer: Service {
         health.set("postgres", isReady: true)
         folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
         unknown.increment(by: fold.unknownFacts)
-        if let newest = fold.newest {
-            lag.record(Double(WallTime.now.milliseconds - newest.milliseconds) / 1_000)
+        progress.folded(newest: fold.newest)
+    }
+
+    /// In steps, between which facts are folded.
+    private func forget() async throws(PostgresError) {
+        guard .now >= forgetAt else { return }
+        for _ in 0..<Self.forgettingSteps {
+            let rows = try connection.run(StatisticsStore.forget(rows: Self.forgottenRows), within: Self.limit)
+            forgotten.increment(by: rows)
+            guard rows >= Self.forgottenRows else {
+                forgetAt = .now + Self.forgettingInterval
+                return
+            }
+            await Task.yield()
         }
     }
 
@@ -153,12 +177,17 @@ actor FactConsumer: Service {
         bus.settle([delivery], as: .rejected)
     }
 
-    /// Shows whether the database is there while no facts come in.
+    /// Shows how far the figures are, also while no facts come in, and forgets what has been kept for its time.
     private func watch() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            let now = WallTime.now
+            progress.looked(isIdle: bus.isConnected && queue.count == 0 && !isSettling, at: now)
+            if let seconds = progress.lag(at: now) { lag.record(seconds) }
             do throws(PostgresError) {
-                _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(3))
+                try connection.run(
+                    StatisticsStore.noteProgress(upto: progress.upto ?? WallTime(milliseconds: 0)), within: .seconds(3))
                 health.set("postgres", isReady: true)
+                try await forget()
             } catch {
                 health.set("postgres", isReady: false)
                 logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])

@@ -39,15 +39,11 @@ struct StatisticsFold {
         }
         switch fact.body {
         case .accepted(let accepted):
-            guard let target = TargetAddress(bus: accepted.target) else {
-                unknownFacts += 1
-                return
-            }
-            let address = ChannelAddress(target: target, bizType: BizType(accepted.bizType))
-            batch.accepted(key(accepted.oplogID), of: address, at: time)
+            batch.accepted(key(accepted.oplogID), isLive: accepted.liveOnly, at: time)
         case .handedOut(let handedOut):
+            let handOut = StatisticsBatch.HandOut(handedOut, at: time)
             let device = DeviceID(handedOut.deviceID)
-            for oplogID in handedOut.oplogIds { batch.handedOut(key(oplogID), to: device, at: time) }
+            for oplogID in handedOut.oplogIds { batch.handedOut(key(oplogID), to: device, as: handOut) }
         case .confirmed(let confirmed):
             let device = DeviceID(confirmed.deviceID)
             for oplogID in confirmed.oplogIds { batch.confirmed(key(oplogID), by: device, at: time) }
@@ -65,12 +61,22 @@ struct StatisticsFold {
         case .discarded(let discarded):
             batch.discarded(
                 receiver(discarded.deviceID), after: OplogID(discarded.after), upto: OplogID(discarded.upto), at: time)
-        case .stored(let stored):
-            batch.stored(receiver(stored.deviceID), upto: OplogID(stored.upto), at: time)
-        case .connected, nil:
+        case .connected(let connected):
+            // It speaks of the minute's begin, which may be most of a minute ago: it says nothing of the lag.
+            return batch.connected(
+                Int(connected.devices), of: InstanceID(connected.instanceID), gatewayID: connected.gatewayID, at: time)
+        case nil:
             unknownFacts += 1
             return
         }
         newest = newest.map { max($0, time) } ?? time
+    }
+}
+
+extension StatisticsBatch.HandOut {
+    init(_ handedOut: Mss_Bus_V1_HandedOut, at time: WallTime) {
+        self.init(
+            at: time, operatingSystem: OperatingSystem(bus: handedOut.operatingSystem),
+            appVersion: handedOut.appVersion, user: handedOut.userID)
     }
 }

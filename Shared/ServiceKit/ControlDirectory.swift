@@ -63,6 +63,9 @@ package final class ControlDirectory: Service, Sendable {
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
 
+    /// Every instance, enabled or not.
+    package var instanceIDs: [InstanceID] { state.withLock { Array($0.instances.keys) } }
+
     /// The instance that has a live key of this id for backends.
     package func instance(ofBackendKey keyID: String) -> Instance? {
         state.withLock { state in state.instanceOfBackendKey[keyID].flatMap { state.instances[$0] } }

@@ -20,6 +20,12 @@ package struct DeviceTraits: Hashable, Sendable {
     /// As the app reports it; may be of no comparable form.
     package var appVersion: String
 
+    /// The version under which figures count the device: apps say what they like, so only one that can be compared and
+    /// is no longer than `Limits.countedVersionBytes`; otherwise empty.
+    package var countedVersion: String {
+        appVersion.utf8.count <= Limits.countedVersionBytes && AppVersion(appVersion) != nil ? appVersion : ""
+    }
+
     package init(operatingSystem: OperatingSystem?, appVersion: String) {
         self.operatingSystem = operatingSystem
         self.appVersion = appVersion

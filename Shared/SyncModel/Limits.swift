@@ -12,6 +12,8 @@ package enum Limits {
     package static let osTypeUnits = 10
     /// UTF-16 units of appMinVersion and appMaxVersion (spec H2).
     package static let versionUnits = 20
+    /// Bytes of an app's version that figures count by.
+    package static let countedVersionBytes = 32
     /// UTF-16 units of userId and sessionId at bind, unless the instance allows longer sessions (spec V1).
     package static let sessionUnits = 100
     /// The longest sessions that an instance can allow (spec V1).

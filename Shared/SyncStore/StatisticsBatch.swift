@@ -1,6 +1,6 @@
 package import SyncModel
 
-/// Facts merged before they go to the database: per oplog the earliest of each kind, per device the furthest stored.
+/// Facts merged before they go to the database: per oplog and device the earliest of each kind.
 ///
 /// Merging is a minimum or a maximum, so order and repetition of facts make no difference (spec S1).
 package struct StatisticsBatch: Sendable, Equatable {
@@ -21,7 +21,11 @@ package struct StatisticsBatch: Sendable, Equatable {
 
     /// When the first of each kind of fact about an oplog happened; nil: no such fact.
     package struct Moments: Hashable, Sendable {
+        /// The first fact of all.
+        package var noted: WallTime
         package var accepted: WallTime?
+        /// False once a fact said that it was stored.
+        package var isLive = true
         package var handedOut: WallTime?
         package var confirmed: WallTime?
     }
@@ -43,11 +47,34 @@ package struct StatisticsBatch: Sendable, Equatable {
 
     /// What became of an oplog at one device; nil: no such fact.
     package struct Delivery: Hashable, Sendable {
-        package var handedOut: WallTime?
+        package var handedOut: HandOut?
         package var attempts = 0
         package var skipped: Skip?
         package var confirmed: WallTime?
         package var dead: Death?
+    }
+
+    /// When an oplog went out, to what kind of device, and who was bound where that matters.
+    package struct HandOut: Hashable, Comparable, Sendable {
+        package let at: WallTime
+        /// Nil for a system that no push can name.
+        package let operatingSystem: OperatingSystem?
+        /// `DeviceTraits.countedVersion`.
+        package let appVersion: String
+        /// Of a global push for users; empty otherwise.
+        package let user: String
+
+        package init(at: WallTime, operatingSystem: OperatingSystem?, appVersion: String, user: String) {
+            self.at = at
+            self.operatingSystem = operatingSystem
+            self.appVersion = appVersion
+            self.user = user
+        }
+
+        package static func < (left: HandOut, right: HandOut) -> Bool {
+            (left.at, left.operatingSystem?.rawValue ?? 0, left.appVersion, left.user)
+                < (right.at, right.operatingSystem?.rawValue ?? 0, right.appVersion, right.user)
+        }
     }
 
     /// When an oplog was given up, and who was bound then.
@@ -86,7 +113,7 @@ package struct StatisticsBatch: Sendable, Equatable {
         package var at: WallTime
     }
 
-    /// A device and a channel of which it stores oplogs.
+    /// A device and a channel that it gets.
     package struct ReceiverKey: Hashable, Comparable, Sendable {
         package let channelID: Int64
         package let deviceID: DeviceID
@@ -101,44 +128,56 @@ package struct StatisticsBatch: Sendable, Equatable {
         }
     }
 
-    /// How far a device has stored a channel, and when it said so.
-    package struct Progress: Hashable, Sendable {
-        package var upto: OplogID
-        package var at: WallTime
+    /// A gateway's count of an instance's devices when a minute began.
+    package struct ConnectedKey: Hashable, Comparable, Sendable {
+        package let instanceID: InstanceID
+        package let minute: WallTime
+        package let gatewayID: String
+
+        package static func < (left: ConnectedKey, right: ConnectedKey) -> Bool {
+            (left.instanceID.text, left.minute, left.gatewayID) < (right.instanceID.text, right.minute, right.gatewayID)
+        }
     }
 
-    package private(set) var addresses: [Int64: ChannelAddress] = [:]
     package private(set) var oplogs: [OplogKey: Moments] = [:]
-    package private(set) var stored: [ReceiverKey: Progress] = [:]
     package private(set) var deliveries: [DeliveryKey: Delivery] = [:]
     package private(set) var discarded: [DiscardKey: Discard] = [:]
+    package private(set) var connected: [ConnectedKey: Int] = [:]
 
     package init() {}
 
     /// Nothing to fold.
-    package var isEmpty: Bool { oplogs.isEmpty && stored.isEmpty && deliveries.isEmpty && discarded.isEmpty }
+    package var isEmpty: Bool { oplogs.isEmpty && discarded.isEmpty && connected.isEmpty }
 
-    /// The service took an oplog for this channel.
-    package mutating func accepted(_ key: OplogKey, of address: ChannelAddress, at time: WallTime) {
-        addresses[key.channelID] = address
-        oplogs[key, default: Moments()].accepted.keepEarlier(time)
+    /// The channels of all oplogs.
+    package var channels: Set<Int64> { Set(oplogs.keys.lazy.map(\.channelID)) }
+
+    /// The service took an oplog.
+    ///
+    /// - Parameter isLive: it is not stored.
+    package mutating func accepted(_ key: OplogKey, isLive: Bool, at time: WallTime) {
+        note(key, at: time) { moments in
+            moments.accepted.keepEarlier(time)
+            moments.isLive = moments.isLive && isLive
+        }
     }
 
     /// An oplog went out to a device.
-    package mutating func handedOut(_ key: OplogKey, to device: DeviceID, at time: WallTime) {
-        oplogs[key, default: Moments()].handedOut.keepEarlier(time)
-        deliveries[DeliveryKey(key, device), default: Delivery()].handedOut.keepEarlier(time)
+    package mutating func handedOut(_ key: OplogKey, to device: DeviceID, as handOut: HandOut) {
+        note(key, at: handOut.at) { $0.handedOut.keepEarlier(handOut.at) }
+        deliveries[DeliveryKey(key, device), default: Delivery()].handedOut.keepEarlier(handOut)
     }
 
     /// A device's app confirmed an oplog.
     package mutating func confirmed(_ key: OplogKey, by device: DeviceID, at time: WallTime) {
-        oplogs[key, default: Moments()].confirmed.keepEarlier(time)
+        note(key, at: time) { $0.confirmed.keepEarlier(time) }
         deliveries[DeliveryKey(key, device), default: Delivery()].confirmed.keepEarlier(time)
     }
 
     /// A rule passed an oplog over for a device.
     package mutating func skipped(_ key: OplogKey, for device: DeviceID, because reason: SkipReason, at time: WallTime)
     {
+        note(key, at: time)
         let skip = Skip(at: time, reason: reason)
         let key = DeliveryKey(key, device)
         deliveries[key, default: Delivery()].skipped = min(deliveries[key]?.skipped ?? skip, skip)
@@ -150,6 +189,7 @@ package struct StatisticsBatch: Sendable, Equatable {
     package mutating func resent(
         _ key: OplogKey, by device: DeviceID, user: String, attempts: Int, isDead: Bool, at time: WallTime
     ) {
+        note(key, at: time)
         let key = DeliveryKey(key, device)
         var delivery = deliveries[key] ?? Delivery()
         delivery.attempts = max(delivery.attempts, attempts)
@@ -165,13 +205,23 @@ package struct StatisticsBatch: Sendable, Equatable {
         discarded[key] = Discard(after: min(known.after, after), at: min(known.at, time))
     }
 
-    /// A device stored everything meant for it up to an oplog.
-    package mutating func stored(_ key: ReceiverKey, upto: OplogID, at time: WallTime) {
-        if let known = stored[key], (known.upto, time) >= (upto, known.at) { return }
-        stored[key] = Progress(upto: upto, at: time)
+    /// A gateway had so many devices of an instance when the minute of `time` began.
+    package mutating func connected(
+        _ devices: Int, of instanceID: InstanceID, gatewayID: String, at time: WallTime
+    ) {
+        let minute = WallTime(milliseconds: time.milliseconds - time.milliseconds % 60_000)
+        let key = ConnectedKey(instanceID: instanceID, minute: minute, gatewayID: gatewayID)
+        connected[key] = max(connected[key] ?? 0, devices)
+    }
+
+    private mutating func note(_ key: OplogKey, at time: WallTime, _ change: (inout Moments) -> Void = { _ in }) {
+        var moments = oplogs[key] ?? Moments(noted: time)
+        moments.noted = min(moments.noted, time)
+        change(&moments)
+        oplogs[key] = moments
     }
 }
 
-extension WallTime? {
-    fileprivate mutating func keepEarlier(_ time: WallTime) { self = self.map { Swift.min($0, time) } ?? time }
+extension Optional where Wrapped: Comparable {
+    fileprivate mutating func keepEarlier(_ value: Wrapped) { self = self.map { Swift.min($0, value) } ?? value }
 }

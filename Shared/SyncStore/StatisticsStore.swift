@@ -1,26 +1,26 @@
 import PostgreSQL
-import SyncModel
+package import SyncModel
 
-/// The figures about pushes; the statistics aggregator is their only writer.
+/// The record and the figures about pushes; the statistics aggregator is their only writer.
 package enum StatisticsStore {
     /// Folds a batch in one transaction; folding what was folded before changes nothing.
     package static func fold(_ batch: StatisticsBatch) -> Query<Void> {
-        let sql = "SELECT fold_statistics(\((1...29).map { "$\($0)" }.joined(separator: ", ")))"
-        let addresses = batch.addresses.sorted { $0.key < $1.key }
+        let parameters =
+            [.int64Array(batch.channels.sorted())] + oplogs(of: batch) + deliveries(of: batch) + discarded(of: batch)
+            + connected(of: batch)
+        let sql = "SELECT fold_statistics(\((1...parameters.count).map { "$\($0)" }.joined(separator: ", ")))"
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
+    private static func oplogs(of batch: StatisticsBatch) -> [PostgresValue] {
         let oplogs = batch.oplogs.sorted { $0.key < $1.key }
-        let stored = batch.stored.sorted { $0.key < $1.key }
-        let parameters: [PostgresValue] = [
-            .int64Array(addresses.map(\.key)), .textArray(addresses.map(\.value.target.instanceID.text)),
-            .int16Array(addresses.map(\.value.target.kind.rawValue)), .textArray(addresses.map(\.value.target.target)),
-            .textArray(addresses.map(\.value.bizType.text)),
+        return [
             .int64Array(oplogs.map(\.key.channelID)), .int64Array(oplogs.map(\.key.oplogID.value)),
-            .int64Array(oplogs.map(\.value.accepted?.milliseconds)),
+            .int64Array(oplogs.map(\.value.noted.milliseconds)),
+            .int64Array(oplogs.map(\.value.accepted?.milliseconds)), .boolArray(oplogs.map(\.value.isLive)),
             .int64Array(oplogs.map(\.value.handedOut?.milliseconds)),
             .int64Array(oplogs.map(\.value.confirmed?.milliseconds)),
-            .int64Array(stored.map(\.key.channelID)), .textArray(stored.map(\.key.deviceID.text)),
-            .int64Array(stored.map(\.value.upto.value)), .int64Array(stored.map(\.value.at.milliseconds)),
         ]
-        return Query(PostgresStatement(sql, parameters + deliveries(of: batch) + discarded(of: batch))) { _ in }
     }
 
     private static func deliveries(of batch: StatisticsBatch) -> [PostgresValue] {
@@ -28,7 +28,10 @@ package enum StatisticsStore {
         return [
             .int64Array(deliveries.map(\.key.oplog.channelID)), .int64Array(deliveries.map(\.key.oplog.oplogID.value)),
             .textArray(deliveries.map(\.key.deviceID.text)),
-            .int64Array(deliveries.map(\.value.handedOut?.milliseconds)),
+            .int64Array(deliveries.map(\.value.handedOut?.at.milliseconds)),
+            .textArray(deliveries.map { $0.value.handedOut?.user ?? "" }),
+            .int16Array(deliveries.map { $0.value.handedOut?.operatingSystem?.rawValue ?? 0 }),
+            .textArray(deliveries.map { $0.value.handedOut?.appVersion ?? "" }),
             .int64Array(deliveries.map { Int64($0.value.attempts) }),
             .int64Array(deliveries.map(\.value.skipped?.at.milliseconds)),
             .int16Array(deliveries.map(\.value.skipped?.reason.rawValue)),
@@ -46,5 +49,31 @@ package enum StatisticsStore {
             .int64Array(discarded.map(\.value.after.value)), .int64Array(discarded.map(\.key.upto.value)),
             .int64Array(discarded.map(\.value.at.milliseconds)),
         ]
+    }
+
+    private static func connected(of batch: StatisticsBatch) -> [PostgresValue] {
+        let connected = batch.connected.sorted { $0.key < $1.key }
+        return [
+            .textArray(connected.map(\.key.instanceID.text)), .textArray(connected.map(\.key.gatewayID)),
+            .int64Array(connected.map(\.key.minute.milliseconds)), .int64Array(connected.map { Int64($0.value) }),
+        ]
+    }
+
+    /// Notes that everything told before a moment is in the figures.
+    package static func noteProgress(upto time: WallTime) -> Query<Void> {
+        let sql = """
+            UPDATE statistics_progress SET folded_until = to_timestamp($1::bigint / 1000.0)
+            WHERE folded_until < to_timestamp($1::bigint / 1000.0)
+            """
+        return Query(PostgresStatement(sql, [.int64(time.milliseconds)])) { _ in }
+    }
+
+    /// Removes some of what has been kept for its time; how many rows. Less than `rows`: nothing is left to remove.
+    ///
+    /// - Parameter rows: of each kind at the most, about.
+    package static func forget(rows: Int) -> Query<Int> {
+        Query(PostgresStatement("SELECT forget_statistics($1)", [.int32(Int32(clamping: rows))])) { rows in
+            rows.first.map { Int($0.int64(0)) } ?? 0
+        }
     }
 }

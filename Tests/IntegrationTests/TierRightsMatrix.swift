@@ -48,13 +48,28 @@ enum TierRightsMatrix {
         "renew_lease": ["EXECUTE"],
         "register_session": ["EXECUTE"],
         "holds_device": [],
-        // Statistics: folded by a function alone; the writer reads what became of an oplog.
-        "statistics_channel": [],
-        "statistics_oplog": [],
-        "statistics_stored": [],
+        // Statistics: folded and forgotten by functions alone; the writer reads what became of an oplog, the console
+        // the figures.
+        "statistics_target": ["", "", "SELECT"],
+        "statistics_target_target_id_seq": [],
+        "statistics_channel": ["", "", "SELECT"],
+        "statistics_oplog": ["", "", "SELECT"],
+        "statistics_pull": ["", "", "SELECT"],
         "statistics_delivery": ["SELECT", "", "", "SELECT"],
         "statistics_discarded": ["", "", "", "SELECT"],
-        "statistics_day": [],
+        "statistics_day": ["", "", "SELECT"],
+        "statistics_day_traits": ["", "", "SELECT"],
+        "statistics_target_day": ["", "", "SELECT"],
+        "statistics_minute": ["", "", "SELECT"],
+        "statistics_arrival": ["", "", "SELECT"],
+        "statistics_connected": ["", "", "SELECT"],
+        "statistics_progress": ["", "SELECT UPDATE(folded_until)", "SELECT"],
         "fold_statistics": ["", "EXECUTE"],
+        "name_statistics_targets": [],
+        "fold_statistics_oplogs": [],
+        "fold_statistics_deliveries": [],
+        "fold_statistics_pulls": [],
+        "count_statistics": [],
+        "forget_statistics": ["", "EXECUTE"],
     ]
 }

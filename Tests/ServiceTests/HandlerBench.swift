@@ -11,6 +11,7 @@ import SyncModel
 /// One device connection without a socket: its handler, on an event loop that the test turns, in a gateway without a
 /// broker whose lease and control data the test sets.
 final class HandlerBench {
+    let core: GatewayCore
     let lease: GatewayLease
     private let channel = EmbeddedChannel()
     private let control: ControlConnection
@@ -21,7 +22,7 @@ final class HandlerBench {
     init(_ configurations: [SyncConfiguration]) throws {
         let context = try GatewaySocketFixture.context()
         control = ControlConnection(context, keysFor: .device)
-        let core = GatewayCore(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
+        core = GatewayCore(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
         lease = core.makeLease()
         handler = DeviceHandler(gateway: core, number: 1, acceptedAt: .now)
         lease.take(.with { $0.epoch = 1 }, askedAt: .now + .seconds(3_600))

@@ -8,8 +8,6 @@ import Testing
 
 @Suite("Folding facts")
 struct StatisticsFoldTests {
-    private let target = TargetAddress(instanceID: InstanceID("a"), kind: .user, target: "u")
-
     private func fact(_ at: Int64, channel: Int64 = 1, _ set: (inout Mss_Bus_V1_Fact) -> Void) -> Mss_Bus_V1_Fact {
         var fact = Mss_Bus_V1_Fact()
         fact.atMs = at
@@ -21,8 +19,6 @@ struct StatisticsFoldTests {
     private var facts: [Mss_Bus_V1_Fact] {
         [
             fact(10) {
-                $0.accepted.target = target.bus
-                $0.accepted.bizType = "B"
                 $0.accepted.oplogID = 7
             },
             fact(20) {
@@ -41,17 +37,22 @@ struct StatisticsFoldTests {
                 $0.confirmed.deviceID = "d2"
                 $0.confirmed.oplogIds = [7]
             },
-            fact(25) {
-                $0.stored.deviceID = "d1"
-                $0.stored.upto = 8
+            fact(14) {
+                $0.handedOut.deviceID = "d1"
+                $0.handedOut.oplogIds = [8]
+                $0.handedOut.operatingSystem = .android
+                $0.handedOut.appVersion = "2.0"
+                $0.handedOut.userID = "u1"
             },
-            fact(26) {
-                $0.stored.deviceID = "d1"
-                $0.stored.upto = 7
+            fact(60_025, channel: 0) {
+                $0.connected.gatewayID = "g"
+                $0.connected.instanceID = "a"
+                $0.connected.devices = 3
             },
-            fact(27) {
-                $0.stored.deviceID = "d1"
-                $0.stored.upto = 8
+            fact(60_000, channel: 0) {
+                $0.connected.gatewayID = "g"
+                $0.connected.instanceID = "a"
+                $0.connected.devices = 4
             },
         ]
     }
@@ -62,7 +63,7 @@ struct StatisticsFoldTests {
         return fold
     }
 
-    @Test("the earliest of each kind and the furthest stored count")
+    @Test("the earliest of each kind counts, with the device's traits at the first hand-out")
     func merged() {
         let fold = folded(facts)
         let key = StatisticsBatch.OplogKey(channelID: 1, oplogID: OplogID(7))
@@ -71,12 +72,17 @@ struct StatisticsFoldTests {
         #expect(moments?.handedOut?.milliseconds == 20)
         #expect(moments?.confirmed?.milliseconds == 30)
         let other = StatisticsBatch.OplogKey(channelID: 1, oplogID: OplogID(8))
-        #expect(fold.batch.oplogs[other]?.handedOut?.milliseconds == 15)
+        #expect(fold.batch.oplogs[other]?.handedOut?.milliseconds == 14)
+        #expect(fold.batch.oplogs[other]?.noted.milliseconds == 14)
         #expect(fold.batch.oplogs[other]?.accepted == nil)
-        let progress = fold.batch.stored[.init(channelID: 1, deviceID: DeviceID("d1"))]
-        #expect(progress?.upto == OplogID(8))
-        #expect(progress?.at.milliseconds == 25)
-        #expect(fold.batch.addresses == [1: ChannelAddress(target: target, bizType: BizType("B"))])
+        let first = fold.batch.deliveries[.init(other, DeviceID("d1"))]?.handedOut
+        #expect(
+            first
+                == StatisticsBatch.HandOut(
+                    at: WallTime(milliseconds: 14), operatingSystem: .android, appVersion: "2.0", user: "u1"))
+        #expect(fold.batch.connected.map(\.value) == [4])
+        #expect(fold.batch.connected.first?.key.minute.milliseconds == 60_000)
+        #expect(fold.batch.channels == [1])
         #expect(fold.newest?.milliseconds == 31)
     }
 
@@ -90,14 +96,50 @@ struct StatisticsFoldTests {
 
     @Test("facts that this build does not know are counted and change nothing")
     func unknown() {
-        let unknownKind = fact(99) {
-            $0.accepted.target = target.bus
-            $0.accepted.target.kind = .UNRECOGNIZED(9)
+        let unknownReason = fact(99) {
+            $0.skipped.oplogIds = [1]
+            $0.skipped.reason = .UNRECOGNIZED(9)
         }
-        let fold = folded([fact(98) { _ in }, unknownKind])
+        let fold = folded([fact(98) { _ in }, unknownReason])
         #expect(fold.batch.isEmpty)
         #expect(fold.unknownFacts == 2)
         #expect(fold.newest == nil)
+    }
+
+    @Test("a push is not stored only if every fact says so")
+    func live() {
+        func accepted(_ isLive: Bool) -> Mss_Bus_V1_Fact {
+            fact(1) {
+                $0.accepted.oplogID = 1
+                $0.accepted.liveOnly = isLive
+            }
+        }
+        for (facts, expected) in [([true, true], true), ([true, false], false), ([false, true], false)] {
+            #expect(folded(facts.map(accepted)).batch.oplogs.values.first?.isLive == expected)
+        }
+    }
+
+    @Test("S3: figures are up to now while nothing waits, and as far as the newest folded fact while something does")
+    func progress() {
+        func time(_ seconds: Int64) -> WallTime { WallTime(milliseconds: seconds * 1_000) }
+        var progress = FoldProgress()
+        #expect(progress.lag(at: time(100)) == nil)
+        // A broker that has just come back may have more to send.
+        progress.looked(isIdle: true, at: time(100))
+        #expect(progress.upto == nil)
+        progress.folded(newest: time(40))
+        progress.looked(isIdle: false, at: time(102))
+        #expect(progress.lag(at: time(102)) == 62)
+        progress.folded(newest: nil)
+        progress.looked(isIdle: true, at: time(104))
+        progress.looked(isIdle: true, at: time(106))
+        #expect(progress.lag(at: time(106)) == 0)
+        // Nothing comes in: it does not stand still.
+        progress.looked(isIdle: true, at: time(1_000))
+        #expect(progress.lag(at: time(1_000)) == 0)
+        // The broker, or the database, is away: it is not known that nothing waits.
+        progress.looked(isIdle: false, at: time(1_060))
+        #expect(progress.lag(at: time(1_060)) == 60)
     }
 
     @Test("transactions take whole bodies, in order, up to 2,000 rows")

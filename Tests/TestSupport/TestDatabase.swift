@@ -18,6 +18,7 @@ package actor TestDatabase {
     private let owner: PostgresConnection
     private let writer: PostgresConnection
     private let statistics: PostgresConnection
+    private let console: PostgresConnection
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -46,6 +47,7 @@ package actor TestDatabase {
         owner = connection(as: nil)
         writer = hasTiers ? connection(as: "mss_writer") : owner
         statistics = hasTiers ? connection(as: "mss_statistics") : owner
+        console = hasTiers ? connection(as: "mss_console") : owner
     }
 
     /// Databases at a time: making one copies the server's template, and its migrations meet others' at the roles.
@@ -92,6 +94,16 @@ package actor TestDatabase {
     /// As the statistics aggregator.
     package func fold(_ batch: StatisticsBatch) throws(PostgresError) {
         try statistics.run(StatisticsStore.fold(batch), within: .seconds(10))
+    }
+
+    /// As the statistics aggregator.
+    package func runAsStatistics<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try statistics.run(query, within: .seconds(10))
+    }
+
+    /// As the console.
+    package func runAsConsole<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try console.run(query, within: .seconds(10))
     }
 
     /// As the oplog writer.
@@ -154,7 +166,7 @@ package actor TestDatabase {
     }
 
     package func close() {
-        for connection in [owner, writer, statistics] { connection.close() }
+        for connection in [owner, writer, statistics, console] { connection.close() }
         thread.stop()
     }
 }

@@ -58,6 +58,7 @@ struct BusEnvelopeTests {
         Kind("day ends", Mss_Bus_V1_Replies.self, BusSamples.dayEnds),
         Kind("process reports", Mss_Bus_V1_ProcessReports.self, BusSamples.processReports),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
+        Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]
 
     @Test("the bytes of every envelope are those on record", arguments: kinds)

@@ -333,8 +333,6 @@ enum BusSamples {
         .with {
             $0.atMs = 1_700_000_000_000
             $0.channelID = 5
-            $0.accepted.target = target
-            $0.accepted.bizType = "UCHAT"
             $0.accepted.oplogID = 7
         },
         .with {
@@ -344,16 +342,34 @@ enum BusSamples {
             $0.handedOut.oplogIds = [7, 300]
         },
         .with {
-            $0.atMs = 1_700_000_000_002
-            $0.channelID = 5
-            $0.stored.deviceID = "d1"
-            $0.stored.upto = 7
-        },
-        .with {
             $0.atMs = 1_700_000_000_003
             $0.channelID = 5
             $0.confirmed.deviceID = "d1"
             $0.confirmed.oplogIds = [7]
+        },
+    ]
+
+    static let figureFacts: [Mss_Bus_V1_Fact] = [
+        .with {
+            $0.atMs = 1_700_000_000_000
+            $0.channelID = 5
+            $0.accepted.oplogID = 7
+            $0.accepted.liveOnly = true
+        },
+        .with {
+            $0.atMs = 1_700_000_000_001
+            $0.channelID = 6
+            $0.handedOut.deviceID = "d1"
+            $0.handedOut.oplogIds = [7]
+            $0.handedOut.userID = "u1"
+            $0.handedOut.operatingSystem = .android
+            $0.handedOut.appVersion = "1.2"
+        },
+        .with {
+            $0.atMs = 1_700_000_040_000
+            $0.connected.gatewayID = "g1"
+            $0.connected.instanceID = "demo_app"
+            $0.connected.devices = 12
         },
     ]
 }

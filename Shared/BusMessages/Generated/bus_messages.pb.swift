@@ -2947,14 +2947,6 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     set {body = .handedOut(newValue)}
   }
 
-  package var stored: Mss_Bus_V1_Stored {
-    get {
-      if case .stored(let v)? = body {return v}
-      return Mss_Bus_V1_Stored()
-    }
-    set {body = .stored(newValue)}
-  }
-
   package var confirmed: Mss_Bus_V1_Confirmed {
     get {
       if case .confirmed(let v)? = body {return v}
@@ -3000,7 +2992,6 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
   package nonisolated enum OneOf_Body: Equatable, Sendable {
     case accepted(Mss_Bus_V1_Accepted)
     case handedOut(Mss_Bus_V1_HandedOut)
-    case stored(Mss_Bus_V1_Stored)
     case confirmed(Mss_Bus_V1_Confirmed)
     case skipped(Mss_Bus_V1_Skipped)
     case resent(Mss_Bus_V1_Resent)
@@ -3017,24 +3008,14 @@ package nonisolated struct Mss_Bus_V1_Accepted: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var target: Mss_Bus_V1_Target {
-    get {_target ?? Mss_Bus_V1_Target()}
-    set {_target = newValue}
-  }
-  /// Returns true if `target` has been explicitly set.
-  package var hasTarget: Bool {self._target != nil}
-  /// Clears the value of `target`. Subsequent reads from it will return its default value.
-  package mutating func clearTarget() {self._target = nil}
-
-  package var bizType: String = String()
-
   package var oplogID: Int64 = 0
+
+  /// Not stored: it counts as a push once it has gone out to a device (spec S2).
+  package var liveOnly: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
-
-  fileprivate var _target: Mss_Bus_V1_Target? = nil
 }
 
 package nonisolated struct Mss_Bus_V1_HandedOut: Sendable {
@@ -3046,27 +3027,13 @@ package nonisolated struct Mss_Bus_V1_HandedOut: Sendable {
 
   package var oplogIds: [Int64] = []
 
-  /// Who was bound; empty: nobody. Tells whose a global oplog was when it was pulled (spec S2).
+  /// Of a global channel for users: who was bound, and so whose the oplog was when it was pulled (spec S2).
   package var userID: String = String()
 
   package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
 
+  /// Empty where the app says none that can be compared, or one of more than 32 bytes.
   package var appVersion: String = String()
-
-  package var unknownFields = SwiftProtobuf.UnknownStorage()
-
-  package init() {}
-}
-
-/// The device stored everything meant for it up to this oplog.
-package nonisolated struct Mss_Bus_V1_Stored: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  package var deviceID: String = String()
-
-  package var upto: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -8674,7 +8641,7 @@ nonisolated extension Mss_Bus_V1_Facts: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Fact"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{1}stored\0\u{1}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0\u{1}connected\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{2}\u{2}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0\u{1}connected\0\u{c}\u{5}\u{1}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8708,19 +8675,6 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
         if let v = v {
           if hadOneofValue {try decoder.handleConflictingOneOf()}
           self.body = .handedOut(v)
-        }
-      }()
-      case 5: try {
-        var v: Mss_Bus_V1_Stored?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .stored(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .stored(v)
         }
       }()
       case 6: try {
@@ -8813,10 +8767,6 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
       guard case .handedOut(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     }()
-    case .stored?: try {
-      guard case .stored(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
     case .confirmed?: try {
       guard case .confirmed(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
@@ -8853,7 +8803,7 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
 
 nonisolated extension Mss_Bus_V1_Accepted: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Accepted"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}target\0\u{3}biz_type\0\u{3}oplog_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}\u{3}oplog_id\0\u{3}live_only\0\u{c}\u{1}\u{1}\u{c}\u{2}\u{1}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8861,35 +8811,26 @@ nonisolated extension Mss_Bus_V1_Accepted: SwiftProtobuf.Message, SwiftProtobuf.
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularMessageField(value: &self._target) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.liveOnly) }()
       default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    try { if let v = self._target {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
-    } }()
-    if !self.bizType.isEmpty {
-      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
-    }
     if self.oplogID != 0 {
       try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 3)
+    }
+    if self.liveOnly != false {
+      try visitor.visitSingularBoolField(value: self.liveOnly, fieldNumber: 4)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_Accepted, rhs: Mss_Bus_V1_Accepted) -> Bool {
-    if lhs._target != rhs._target {return false}
-    if lhs.bizType != rhs.bizType {return false}
     if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.liveOnly != rhs.liveOnly {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8940,41 +8881,6 @@ nonisolated extension Mss_Bus_V1_HandedOut: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.userID != rhs.userID {return false}
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension Mss_Bus_V1_Stored: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  package static let protoMessageName: String = _protobuf_package + ".Stored"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}device_id\0\u{1}upto\0")
-
-  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
-      default: break
-      }
-    }
-  }
-
-  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.deviceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 1)
-    }
-    if self.upto != 0 {
-      try visitor.visitSingularInt64Field(value: self.upto, fieldNumber: 2)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  package static func ==(lhs: Mss_Bus_V1_Stored, rhs: Mss_Bus_V1_Stored) -> Bool {
-    if lhs.deviceID != rhs.deviceID {return false}
-    if lhs.upto != rhs.upto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
