@@ -7,6 +7,8 @@ extension CloseCode {
         case .overloaded: 1_000...10_000
         // It did not do so by chance: a loop in its app would only begin anew.
         case .tooManyFrames: 10_000...60_000
+        // Time for an operator to see that it is gone.
+        case .disconnected: 2_000...5_000
         default: 200...2_000
         }
     }

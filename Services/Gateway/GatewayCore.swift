@@ -153,7 +153,11 @@ final class GatewayCore: Sendable {
             tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
         case .sessionsRevoked(let message): received(message, replyTo: replyTo)
         case .sessionInvalid(let message): received(message)
-        case .disconnect, nil: break
+        case .disconnect(let message):
+            let target = TargetAddress(
+                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
+            tell(registry.sessions(listeningTo: target)) { machine, _ in machine.disconnectedByOperator() }
+        case nil: break
         }
     }
 

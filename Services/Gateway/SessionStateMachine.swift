@@ -291,6 +291,12 @@ struct SessionStateMachine {
         return close(.superseded, "a newer connection of this device is open")
     }
 
+    /// An operator ends this device's connection.
+    mutating func disconnectedByOperator() -> [SessionAction] {
+        guard phase == .opening || phase == .open else { return [] }
+        return close(.disconnected, "an operator ended the connection")
+    }
+
     // MARK: Channels
 
     /// A channel has moved.

@@ -30,19 +30,21 @@ struct ControlWork: LaneWork {
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         switch command.body {
         case .putInstance(let message):
-            let instance = Instance(bus: message)
-            if let fault = instance.fault { return .with { $0.control.refusal = fault } }
-            return try make(ControlStore.put(instance, by: command.actor), on: connection, unless: "")
+            return try store(message, on: connection, unless: "") { ControlStore.put($0, by: command.actor) }
+        case .createInstance(let message):
+            let unless = "this instance exists"
+            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.actor) }
+        case .modifyInstance(let message):
+            let unless = "there is no such instance"
+            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.actor) }
         case .putConfiguration(let message):
-            return try store(message, on: connection, unless: "scope and target of a configuration cannot be changed") {
-                ControlStore.put($0, by: command.actor)
-            }
+            let unless = "there is no such instance, or scope or target differ, which cannot be changed"
+            return try store(message, on: connection, unless: unless) { ControlStore.put($0, by: command.actor) }
         case .createConfiguration(let message):
-            return try store(message, on: connection, unless: "this Sync ID exists, or the instance does not") {
-                ControlStore.create($0, by: command.actor)
-            }
+            let unless = "this Sync ID exists, or the instance does not"
+            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.actor) }
         case .modifyConfiguration(let message):
-            let unless = "there is no such configuration, its scope or target differs, or it was changed meanwhile"
+            let unless = "there is no such configuration, or its scope or target differs"
             return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.actor) }
         case .switchConfiguration(let change):
             let query = ControlStore.setOnline(
@@ -67,9 +69,32 @@ struct ControlWork: LaneWork {
             let query = DeviceSecretStore.release(
                 DeviceID(device.deviceID), of: InstanceID(device.instanceID), by: command.actor)
             return try make(query, on: connection, unless: "no secret is on record for this device id")
-        case .snapshot, .createInstance, .modifyInstance, nil:
+        case .records(let request): return try records(request, on: connection)
+        case .snapshot, nil:
             return .with { $0.failure.reason = "this queue does not know the command" }
         }
+    }
+
+    /// What people did (spec C9).
+    private func records(
+        _ request: Mss_Bus_V1_RecordsRequest, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        let (filter, limit) = (RecordFilter(bus: request), Int(clamping: request.limit))
+        let query =
+            request.hasAfter
+            ? RecordStore.oldest(filter, after: request.after, limit: limit)
+            : RecordStore.page(filter, before: request.before == 0 ? nil : request.before, limit: limit)
+        let page = try connection.run(query, within: .seconds(5))
+        return .with { $0.records = page.bus }
+    }
+
+    private func store(
+        _ message: Mss_Bus_V1_Instance, on connection: PostgresConnection, unless refusal: String,
+        _ change: (Instance) -> ControlStore.Change
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        let instance = Instance(bus: message)
+        if let fault = instance.fault { return .with { $0.control.refusal = fault } }
+        return try make(change(instance), on: connection, unless: refusal)
     }
 
     private func store(
@@ -83,14 +108,26 @@ struct ControlWork: LaneWork {
         return try make(change(configuration), on: connection, unless: refusal)
     }
 
+    /// Makes a change and answers.
+    ///
+    /// - Parameter refusal: why it was refused, if it is.
     func make(
         _ change: ControlStore.Change, on connection: PostgresConnection, unless refusal: String
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
-        guard let version = try connection.run(change, within: .seconds(5)) else {
+        switch try connection.run(change, within: .seconds(5)) {
+        case .made(let version):
+            bus.announce(controlVersion: version)
+            logger.info("control data changed", metadata: ["version": "\(version)"])
+            return .with { $0.control.version = version }
+        case .unchanged(let version):
+            return .with { $0.control.version = version }
+        case .refused:
             return .with { $0.control.refusal = refusal }
+        case .stale:
+            return .with {
+                $0.control.refusal = "somebody changed it meanwhile; look at it again"
+                $0.control.stale = true
+            }
         }
-        bus.announce(controlVersion: version)
-        logger.info("control data changed", metadata: ["version": "\(version)"])
-        return .with { $0.control.version = version }
     }
 }

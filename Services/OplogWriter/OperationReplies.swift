@@ -54,7 +54,7 @@ extension Mss_Bus_V1_OplogNotice {
     }
 }
 
-extension DeviceSessionStore.DeviceRow {
+extension ConnectedDeviceStore.Row {
     var bus: Mss_Bus_V1_DeviceRow {
         .with {
             $0.deviceID = deviceID.text
@@ -65,6 +65,18 @@ extension DeviceSessionStore.DeviceRow {
             $0.foreground = isForeground
             $0.owner = isOwner
             $0.validVerdict = hasValidVerdict
+            $0.sinceMs = since.milliseconds
+        }
+    }
+}
+
+extension ConnectedDeviceStore.Channel {
+    var bus: Mss_Bus_V1_DeviceChannel {
+        .with {
+            $0.kind = kind.bus
+            $0.bizType = bizType.text
+            $0.head = head.value
+            $0.syncPoint = syncPoint.value
         }
     }
 }

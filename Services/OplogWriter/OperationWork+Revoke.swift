@@ -20,7 +20,9 @@ extension OperationWork {
         on connection: PostgresConnection
     ) throws(PostgresError) {
         let (instanceID, userID) = (InstanceID(message.instanceID), UserID(message.userID))
-        let query = RevocationStore.revoke(instanceID, userID, digest: [UInt8](message.sessionDigest))
+        let person = OperationEntry.isPerson(command.actor) ? command.actor : nil
+        let query = RevocationStore.revoke(
+            instanceID, userID, digest: [UInt8](message.sessionDigest), by: person)
         try connection.run(query, within: Self.limit)
         logger.info("sessions revoked", metadata: ["instanceId": "\(instanceID)", "actor": "\(command.actor)"])
         let gateways = try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)

@@ -7,7 +7,8 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Answers what people and backends ask about pushes: traces, dry runs, recalls, devices, dead letters.
+/// Answers what people and backends ask about pushes: traces, dry runs, recalls, devices, dead letters. What people
+/// change is recorded with the change (spec C9).
 struct OperationWork: LaneWork {
     typealias Command = Mss_Bus_V1_OperationCommand
 
@@ -55,7 +56,7 @@ struct OperationWork: LaneWork {
             let trace = try dryRun(append, on: connection)
             return .with { $0.trace = trace }
         case .devices(let request):
-            let query = DeviceSessionStore.devices(
+            let query = ConnectedDeviceStore.devices(
                 of: InstanceID(request.instanceID), userID: request.userID.isEmpty ? nil : UserID(request.userID),
                 after: DeviceID(request.afterDeviceID), limit: min(max(Int(request.limit), 1), Self.listMax))
             let devices = try connection.run(query, within: Self.limit)
@@ -68,7 +69,10 @@ struct OperationWork: LaneWork {
             return .with { $0.deadLetters.letters = letters.map(\.bus) }
         case .replay(let request):
             return try replay(request, by: command.actor, on: connection)
-        case .recall, .revokeSessions, .disconnect, .device, .recordPush, nil:
+        case .device(let request): return try device(request, on: connection)
+        case .disconnect(let request): return try disconnect(request, by: command.actor, on: connection)
+        case .recordPush(let push): return try record(push, by: command.actor, on: connection)
+        case .recall, .revokeSessions, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
     }
@@ -96,7 +100,12 @@ struct OperationWork: LaneWork {
             reply.counts = tally.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
         }
         reply.channelID = found.channelID
-        reply.oplog = found.oplog.bus
+        var oplog = found.oplog
+        if request.withPayload {
+            let query = TraceStore.payload(channelID: found.channelID, oplogID: oplog.id)
+            oplog.payload = try connection.run(query, within: Self.limit) ?? []
+        }
+        reply.oplog = oplog.bus
         reply.recalledAtMs = found.recalledAt?.milliseconds ?? 0
         return reply
     }
@@ -177,7 +186,8 @@ struct OperationWork: LaneWork {
         guard let found, found.isOfConfiguration else { return reply(nil, isCertain: true, command, replyTo) }
         let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
         let address = ChannelAddress(target: target, bizType: name.bizType)
-        let query = OplogStore.recall(address, found.oplog.thirdMessageID)
+        let person = OperationEntry.isPerson(command.actor) ? command.actor : nil
+        let query = OplogStore.recall(address, found.oplog.thirdMessageID, by: person)
         guard let recalled = try connection.run(query, within: Self.limit) else {
             return reply(nil, isCertain: true, command, replyTo)
         }

@@ -15,6 +15,8 @@ package enum CloseCode: UInt32, Sendable, CaseIterable {
     case tooManyFrames = 2002
     /// What decides on the Connect cannot be reached.
     case unavailable = 2003
+    /// An operator ended this device's connection.
+    case disconnected = 2004
     /// A frame was larger than allowed, malformed, or out of order.
     case protocolViolation = 5000
     /// There is no such instance, or it is disabled.

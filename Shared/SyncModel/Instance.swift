@@ -21,12 +21,14 @@ package struct Instance: Hashable, Sendable {
     package var limits: KeyLimits
     /// Live keys, at most two of a purpose; those of a snapshot, not changed by storing the instance.
     package var keys: [AppKey]
+    /// Rises with every change; 0 for one that is not stored yet.
+    package var revision: Int
 
     package init(
         id: InstanceID, name: String, isEnabled: Bool, validatorURL: String, verdictLifetime: Duration,
         retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http, requiresSignature: Bool = false,
         bindsDevices: Bool = false, sessionUnits: Int = Limits.sessionUnits, limits: KeyLimits = KeyLimits(),
-        keys: [AppKey] = []
+        keys: [AppKey] = [], revision: Int = 0
     ) {
         self.id = id
         self.name = name
@@ -40,6 +42,7 @@ package struct Instance: Hashable, Sendable {
         self.sessionUnits = sessionUnits
         self.limits = limits
         self.keys = keys
+        self.revision = revision
     }
 
     /// Its live keys of a purpose.

@@ -62,7 +62,8 @@ package enum DeadLetterStore {
         package var gatewayID: String?
     }
 
-    /// Asks for one dead letter to be given to its device once more; nil when there is none, or its payload is gone.
+    /// Asks for one dead letter to be given to its device once more; nil when there is none, or its payload is gone. A
+    /// person's doing so is recorded.
     package static func replay(
         channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: String
     ) -> Query<Replay?> {
@@ -75,13 +76,16 @@ package enum DeadLetterStore {
                 WHERE l.channel_id = $1 AND l.oplog_id = $2 AND l.device_id = $3 AND l.dead_at IS NOT NULL
                     AND l.confirmed_at IS NULL AND o.payload IS NOT NULL AND o.valid_until > now() AND NOT \(isReplayed)
                 RETURNING reread_id)
-            SELECT a.reread_id, s.gateway_id
+            SELECT a.reread_id, s.gateway_id, CASE WHEN $5 THEN record_operation(
+                $4, \(OperationAction.replay.rawValue)::smallint, c.instance_id, c.biz_type, NULL,
+                jsonb_build_object('target', c.target, 'oplogId', $2, 'deviceId', $3)) END
             FROM asked a
             JOIN channel c ON c.channel_id = $1
             LEFT JOIN device_session s ON s.instance_id = c.instance_id AND s.device_id = $3
             """
         let parameters: [PostgresValue] = [
             .int64(channelID), .int64(oplogID.value), .text(deviceID.text), .text(actor),
+            .bool(OperationEntry.isPerson(actor)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.first.map { Replay(rereadID: $0.int64(0), gatewayID: $0.isNull(1) ? nil : $0.text(1)) }

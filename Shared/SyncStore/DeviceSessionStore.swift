@@ -181,48 +181,6 @@ package enum DeviceSessionStore {
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 
-    /// A live session as an operator sees it.
-    package struct DeviceRow: Sendable {
-        package var deviceID: DeviceID
-        package var userID: UserID?
-        package var gatewayID: String
-        package var traits: DeviceTraits
-        package var isForeground: Bool
-        package var isOwner: Bool
-        package var hasValidVerdict: Bool
-    }
-
-    /// Live sessions of an instance by device id, those above one.
-    ///
-    /// - Parameter userID: nil: of all users and of none.
-    package static func devices(
-        of instanceID: InstanceID, userID: UserID?, after deviceID: DeviceID, limit: Int
-    ) -> Query<[DeviceRow]> {
-        let sql = """
-            SELECT s.device_id, s.user_id, s.gateway_id, s.operating_system, s.app_version, s.is_foreground,
-                coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp()
-            FROM device_session s
-            JOIN gateway g
-                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
-            LEFT JOIN owner w ON w.instance_id = s.instance_id AND w.user_id = s.user_id AND s.user_id <> ''
-            WHERE s.instance_id = $1 AND s.device_id > $3 AND ($2 = '' OR s.user_id = $2)
-            ORDER BY s.device_id LIMIT $4
-            """
-        let parameters: [PostgresValue] = [
-            .text(instanceID.text), .text(userID?.text ?? ""), .text(deviceID.text), .int32(Int32(clamping: limit)),
-        ]
-        return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { row in
-                DeviceRow(
-                    deviceID: DeviceID(row.text(0)), userID: row.text(1).isEmpty ? nil : UserID(row.text(1)),
-                    gatewayID: row.text(2),
-                    traits: DeviceTraits(
-                        operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
-                    isForeground: row.bool(5), isOwner: row.bool(6), hasValidVerdict: row.bool(7))
-            }
-        }
-    }
-
     /// Every gateway whose lease holds: who is told of what concerns everybody.
     package static let liveGateways = Query(
         PostgresStatement("SELECT gateway_id FROM gateway WHERE lease_until > clock_timestamp() ORDER BY 1")

@@ -28,37 +28,35 @@ package enum KeyStore {
         }
     }
 
-    /// Adds a key; nil when the instance does not exist or has two live ones of the purpose (spec H9), and when the
+    /// Adds a key; refused when the instance does not exist or has two live ones of the purpose (spec H9), and when the
     /// key is there already.
     package static func create(_ key: AppKey, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
         let sql = """
-            INSERT INTO app_key (instance_id, key_id, purpose, sealed_secret, requests_per_second, pushes_per_day)
-            SELECT $3, $6, $7, $8, nullif($9, 0), nullif($10, 0) FROM instance n
-            WHERE n.instance_id = $3 AND count_keys(n.instance_id, $7) < $11
-            ON CONFLICT (key_id) DO NOTHING
+            SELECT version, is_changed, is_stale FROM create_key(
+                $1, ROW($2, $3, $4, $5, nullif($6, 0), nullif($7, 0), NULL)::app_key, $8)
             """
         return ControlStore.change(
-            sql, "create key", by: actor, instanceID, detail: "\(key.id) \(key.purpose)",
+            sql,
             [
-                .text(key.id), .int16(key.purpose.rawValue), .bytes(key.sealedSecret),
-                .int32(Int32(clamping: key.limits.requestsPerSecond ?? 0)),
+                .text(actor), .text(key.id), .text(instanceID.text), .int16(key.purpose.rawValue),
+                .bytes(key.sealedSecret), .int32(Int32(clamping: key.limits.requestsPerSecond ?? 0)),
                 .int64(Int64(key.limits.pushesPerDay ?? 0)), .int64(Int64(Limits.liveKeys)),
             ])
     }
 
-    /// Ends a key; nil when there is none.
+    /// Ends a key; refused when there is none.
     package static func revoke(_ keyID: String, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
         ControlStore.change(
-            "DELETE FROM app_key WHERE instance_id = $3 AND key_id = $6", "revoke key", by: actor, instanceID,
-            detail: keyID, [.text(keyID)])
+            "SELECT version, is_changed, is_stale FROM revoke_key($1, $2, $3)",
+            [.text(actor), .text(instanceID.text), .text(keyID)])
     }
 
-    /// Puts another sealing of the same secret in a key's place; nil when the key is gone.
+    /// Puts another sealing of the same secret in a key's place; refused when the key is gone.
     package static func reseal(
         _ keyID: String, of instanceID: InstanceID, as sealed: [UInt8], by actor: String
     ) -> ControlStore.Change {
         ControlStore.change(
-            "UPDATE app_key SET sealed_secret = $7 WHERE instance_id = $3 AND key_id = $6", "reseal key", by: actor,
-            instanceID, detail: keyID, [.text(keyID), .bytes(sealed)])
+            "SELECT version, is_changed, is_stale FROM reseal_key($1, $2, $3, $4)",
+            [.text(actor), .text(instanceID.text), .text(keyID), .bytes(sealed)])
     }
 }

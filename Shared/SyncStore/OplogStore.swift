@@ -181,15 +181,20 @@ package enum OplogStore {
 
     /// Recalls an oplog: nobody reads its payload any more, and a tombstone follows in its channel. Repeating it
     /// changes nothing. Nil: there is no such oplog.
-    package static func recall(_ address: ChannelAddress, _ id: ThirdMessageID) -> Query<Recalled?> {
+    ///
+    /// - Parameter person: who asked for it, for the operation records; nil: a backend did.
+    package static func recall(
+        _ address: ChannelAddress, _ id: ThirdMessageID, by person: String? = nil
+    ) -> Query<Recalled?> {
         let sql = """
             SELECT channel, id, tombstone, head_before, operating_system, minimum_version, maximum_version,
                 valid_until_ms, created_at_ms
-            FROM recall_oplog($1, $2, $3, $4, $5, $6)
+            FROM recall_oplog($1, $2, $3, $4, $5, $6, $7)
             """
         let parameters: [PostgresValue] = [
             .text(address.target.instanceID.text), .int16(address.target.kind.rawValue), .text(address.target.target),
             .text(address.bizType.text), .text(id.text), .int64(stableHash(id.text)),
+            person.map(PostgresValue.text) ?? .null,
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first else { return nil }

@@ -4,14 +4,26 @@ package import SyncModel
 /// Sessions that their tenant has ended.
 package enum RevocationStore {
     /// Notes that a session was ended now; with an empty digest every session of the user.
-    package static func revoke(_ instanceID: InstanceID, _ userID: UserID, digest: [UInt8]) -> Query<Void> {
+    ///
+    /// - Parameter person: who asked for it, for the operation records; nil: a backend did.
+    package static func revoke(
+        _ instanceID: InstanceID, _ userID: UserID, digest: [UInt8], by person: String? = nil
+    ) -> Query<Void> {
         let sql = """
-            INSERT INTO session_revocation AS r (instance_id, user_id, session_digest, revoked_at)
-            VALUES ($1, $2, $3, clock_timestamp())
-            ON CONFLICT (instance_id, user_id, session_digest) DO UPDATE
-            SET revoked_at = greatest(r.revoked_at, excluded.revoked_at), revocation_number = DEFAULT
+            WITH revoked AS (
+                INSERT INTO session_revocation AS r (instance_id, user_id, session_digest, revoked_at)
+                VALUES ($1, $2, $3, clock_timestamp())
+                ON CONFLICT (instance_id, user_id, session_digest) DO UPDATE
+                SET revoked_at = greatest(r.revoked_at, excluded.revoked_at), revocation_number = DEFAULT
+                RETURNING 1)
+            SELECT CASE WHEN $4::text IS NOT NULL THEN record_operation(
+                $4, \(OperationAction.revokeSessions.rawValue)::smallint, $1, $2, NULL,
+                jsonb_build_object('sessionDigest', nullif(encode($3, 'hex'), ''))) END
+            FROM revoked
             """
-        let parameters: [PostgresValue] = [.text(instanceID.text), .text(userID.text), .bytes(digest)]
+        let parameters: [PostgresValue] = [
+            .text(instanceID.text), .text(userID.text), .bytes(digest), person.map(PostgresValue.text) ?? .null,
+        ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 

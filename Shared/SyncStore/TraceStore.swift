@@ -74,6 +74,17 @@ package enum TraceStore {
         }
     }
 
+    /// The payload of an oplog that was found, while it lives: until its validity ends or it is recalled.
+    package static func payload(channelID: Int64, oplogID: OplogID) -> Query<[UInt8]?> {
+        let sql = """
+            SELECT payload FROM oplog
+            WHERE channel_id = $1 AND oplog_id = $2 AND payload IS NOT NULL AND valid_until > now()
+            """
+        return Query(PostgresStatement(sql, [.int64(channelID), .int64(oplogID.value)])) { rows in
+            rows.first?.bytes(0)
+        }
+    }
+
     /// A device that an oplog is, was, or would be for.
     package struct Receiver: Sendable {
         package var deviceID: DeviceID

@@ -221,7 +221,7 @@ extension RunningSystem {
             let sealed = try #require(rows.first?[0])
             #expect(!sealed.contains(hex) && sealed.count > hex.count)
             let dump = try await stack.database().rows(
-                "SELECT query_to_xml('TABLE control_record', true, false, '')::text", columns: 1)
+                "SELECT query_to_xml('TABLE operation_record', true, false, '')::text", columns: 1)
             let forms = [hex, Data(caller.secret).base64EncodedString()]
             var texts = [dump.first?[0] ?? ""]
             for file in try FileManager.default.contentsOfDirectory(at: stack.folder, includingPropertiesForKeys: nil)

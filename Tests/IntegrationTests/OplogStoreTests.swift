@@ -143,9 +143,9 @@ struct OplogStoreTests {
             try await database.configure()
             let old = try await database.append([Self.push("u", "1"), Self.push("u", "2")])
             let (app, bizType) = (InstanceID("app"), BizType("B"))
-            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")) == nil, "it is online")
+            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")) == .refused, "it is online")
             _ = try await database.run(ControlStore.setOnline(false, app, bizType, by: "test"))
-            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")) != nil)
+            #expect(try await database.run(ControlStore.delete(app, bizType, by: "test")).version != nil)
             try await database.configure()
             let new = try await database.append([Self.push("u", "2")])
             #expect(new.map(\.isDuplicate) == [false] && new.map(\.oplogID.value) == [3])
@@ -155,8 +155,12 @@ struct OplogStoreTests {
             let standings = try await database.run(
                 OplogStore.newest(of: channel, after: .zero, below: OplogID(9), limit: 9))
             #expect(standings.map(\.id.value) == [3])
-            let records = try await database.rows("SELECT operation FROM control_record ORDER BY version", columns: 1)
-            #expect(records.suffix(4).compactMap(\.[0]) == ["offline", "delete", "put instance", "put configuration"])
+            let records = try await database.run(RecordStore.page(RecordFilter(), limit: 9)).records
+            let actions: [OperationAction] = [
+                .createConfiguration, .deleteConfiguration, .disableConfiguration, .createConfiguration,
+                .createInstance,
+            ]
+            #expect(records.map(\.action) == actions, "the newest first; the same instance again is no change")
         }
     }
 

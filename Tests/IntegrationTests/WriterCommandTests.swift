@@ -34,14 +34,14 @@ struct WriterCommandTests {
                 let instance = Instance(
                     id: InstanceID("i\(round)"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .zero)
                 _ = try await databases[0].run(ControlStore.put(instance, by: "test"))
-                let made = try await withThrowingTaskGroup(of: Int64?.self) { group in
+                let made = try await withThrowingTaskGroup(of: ControlOutcome.self) { group in
                     for (number, database) in databases.enumerated() {
                         let create = KeyStore.create(Self.key(round * 10 + number), of: instance.id, by: "test")
                         group.addTask { try await database.run(create) }
                     }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
-                #expect(made.count { $0 != nil } == Limits.liveKeys)
+                #expect(made.count { $0.version != nil } == Limits.liveKeys)
             }
             let most = "SELECT max(n)::text FROM (SELECT count(*) n FROM app_key GROUP BY instance_id, purpose) k"
             #expect(try await databases[0].rows(most, columns: 1) == [["\(Limits.liveKeys)"]])

@@ -12,7 +12,7 @@ struct GatewayNoticeTests {
     private static let notices: [Mss_Bus_V1_GatewayNotice] = [
         .with { $0.oplogs.channelID = 1 }, .with { $0.superseded.deviceID = "d" },
         .with { $0.rereadWaiting.deviceID = "d" }, .with { $0.sessionsRevoked.userID = "u" },
-        .with { $0.sessionInvalid.userID = "u" },
+        .with { $0.disconnect.deviceID = "d" }, .with { $0.sessionInvalid.userID = "u" },
     ]
 
     private func delivery(_ body: [UInt8], by exchange: String) -> AMQPDelivery {
@@ -25,17 +25,17 @@ struct GatewayNoticeTests {
     func validators() throws {
         let body = Mss_Bus_V1_GatewayNotices.body(Self.notices)
         let notices = try #require(delivery(body, by: Topology.everyGatewayExchange).notices)
-        #expect(notices.taken == [Self.notices[4]] && notices.refused == 4)
+        #expect(notices.taken == [Self.notices[5]] && notices.refused == 5)
     }
 
     @Test("SEC10: by the writers' exchange comes all the rest; by any other, or none, nothing")
     func writers() throws {
         let body = Mss_Bus_V1_GatewayNotices.body(Self.notices)
         let notices = try #require(delivery(body, by: Topology.noticesExchange).notices)
-        #expect(notices.taken == Array(Self.notices[..<4]) && notices.refused == 1)
+        #expect(notices.taken == Array(Self.notices[..<5]) && notices.refused == 1)
         for exchange in ["", AnswerExchange.verdicts.rawValue] {
             let others = try #require(delivery(body, by: exchange).notices)
-            #expect(others.taken.isEmpty && others.refused == 5)
+            #expect(others.taken.isEmpty && others.refused == 6)
         }
     }
 

@@ -386,6 +386,20 @@ struct SessionStateMachineTests {
         #expect(bench.machine.superseded(by: 8).closeCode == .superseded)
     }
 
+    @Test("C1: an operator ends a connection, in whatever state it is, and the device comes back a little later")
+    func disconnection() {
+        var bench = Bench()
+        #expect(bench.machine.disconnectedByOperator().isEmpty, "it has not said who it is")
+        bench.connect()
+        #expect(bench.machine.disconnectedByOperator().closeCode == .disconnected)
+        bench = Bench()
+        bench.open()
+        #expect(bench.machine.disconnectedByOperator().closeCode == .disconnected)
+        #expect(bench.machine.disconnectedByOperator().isEmpty, "it is closed")
+        #expect(CloseCode.Group(code: CloseCode.disconnected.rawValue) == .reconnectLater)
+        #expect(CloseCode.disconnected.retryAfterMilliseconds == 2_000...5_000)
+    }
+
     @Test("silence closes: no Connect in time, no heartbeat in time")
     func silenceCloses() {
         var bench = Bench()

@@ -57,6 +57,10 @@ struct BusEnvelopeTests {
         Kind("key ids", Mss_Bus_V1_ControlCommands.self, BusSamples.keyIDs),
         Kind("day ends", Mss_Bus_V1_Replies.self, BusSamples.dayEnds),
         Kind("process reports", Mss_Bus_V1_ProcessReports.self, BusSamples.processReports),
+        Kind("instance changes", Mss_Bus_V1_ControlCommands.self, BusSamples.instanceChanges),
+        Kind("commands of people", Mss_Bus_V1_OperationCommands.self, BusSamples.personCommands),
+        Kind("replies to people", Mss_Bus_V1_Replies.self, BusSamples.personReplies),
+        Kind("disconnections", Mss_Bus_V1_GatewayNotices.self, BusSamples.disconnections),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
         Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]

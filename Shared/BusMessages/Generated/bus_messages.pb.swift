@@ -1222,6 +1222,14 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .modifyInstance(newValue)}
   }
 
+  package var records: Mss_Bus_V1_RecordsRequest {
+    get {
+      if case .records(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_RecordsRequest()
+    }
+    set {_uniqueStorage()._body = .records(newValue)}
+  }
+
   /// Who asks for a change, for the records.
   package var actor: String {
     get {_storage._actor}
@@ -1254,6 +1262,7 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     case createInstance(Mss_Bus_V1_Instance)
     /// Refused when it does not exist, or when its revision is not the one given.
     case modifyInstance(Mss_Bus_V1_Instance)
+    case records(Mss_Bus_V1_RecordsRequest)
 
   }
 
@@ -1610,6 +1619,115 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+}
+
+/// What people did (spec C9). Here and not among the operations, which ingests may ask for too.
+package nonisolated struct Mss_Bus_V1_RecordsRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Each of the first three: empty or 0: of all.
+  package var instanceID: String = String()
+
+  package var actor: String = String()
+
+  /// The code of an OperationAction.
+  package var action: UInt32 = 0
+
+  /// From this moment on, and before that one; 0: not named.
+  package var fromMs: Int64 = 0
+
+  package var toMs: Int64 = 0
+
+  /// Newest first: only records before this one; 0: from the newest on. Without a time only the last days (spec C9).
+  package var before: Int64 = 0
+
+  /// Instead: oldest first, from all times, only records after this one; 0: from the first on.
+  package var after: Int64 {
+    get {_after ?? 0}
+    set {_after = newValue}
+  }
+  /// Returns true if `after` has been explicitly set.
+  package var hasAfter: Bool {self._after != nil}
+  /// Clears the value of `after`. Subsequent reads from it will return its default value.
+  package mutating func clearAfter() {self._after = nil}
+
+  package var limit: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _after: Int64? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RecordsReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var records: [Mss_Bus_V1_OperationRecord] = []
+
+  /// The list goes on behind the last of them.
+  package var more: Bool = false
+
+  /// Where the chain of all records ended when they were read.
+  package var headNumber: Int64 = 0
+
+  package var headHash: Data = Data()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Everything but the hash is hashed as it stands here.
+package nonisolated struct Mss_Bus_V1_OperationRecord: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var number: Int64 = 0
+
+  package var recordedAtUs: Int64 = 0
+
+  package var actor: String = String()
+
+  package var action: UInt32 = 0
+
+  package var instanceID: String = String()
+
+  package var subject: String = String()
+
+  package var before: String {
+    get {_before ?? String()}
+    set {_before = newValue}
+  }
+  /// Returns true if `before` has been explicitly set.
+  package var hasBefore: Bool {self._before != nil}
+  /// Clears the value of `before`. Subsequent reads from it will return its default value.
+  package mutating func clearBefore() {self._before = nil}
+
+  package var after: String {
+    get {_after ?? String()}
+    set {_after = newValue}
+  }
+  /// Returns true if `after` has been explicitly set.
+  package var hasAfter: Bool {self._after != nil}
+  /// Clears the value of `after`. Subsequent reads from it will return its default value.
+  package mutating func clearAfter() {self._after = nil}
+
+  package var previousHash: Data = Data()
+
+  package var hash: Data = Data()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _before: String? = nil
+  fileprivate var _after: String? = nil
 }
 
 /// Fanout: the control data has this version now.
@@ -2647,6 +2765,14 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .record(newValue)}
   }
 
+  package var records: Mss_Bus_V1_RecordsReply {
+    get {
+      if case .records(let v)? = body {return v}
+      return Mss_Bus_V1_RecordsReply()
+    }
+    set {body = .records(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2675,6 +2801,7 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case disconnect(Mss_Bus_V1_DisconnectReply)
     case device(Mss_Bus_V1_DeviceReply)
     case record(Mss_Bus_V1_RecordReply)
+    case records(Mss_Bus_V1_RecordsReply)
 
   }
 
@@ -4886,7 +5013,7 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
@@ -5107,6 +5234,19 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
             _storage._body = .modifyInstance(v)
           }
         }()
+        case 18: try {
+          var v: Mss_Bus_V1_RecordsRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .records(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .records(v)
+          }
+        }()
         default: break
         }
       }
@@ -5184,6 +5324,10 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       case .modifyInstance?: try {
         guard case .modifyInstance(let v)? = _storage._body else { preconditionFailure() }
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      }()
+      case .records?: try {
+        guard case .records(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
       }()
       default: break
       }
@@ -5897,6 +6041,199 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if lhs.secret != rhs.secret {return false}
     if lhs.resealed != rhs.resealed {return false}
     if lhs.stale != rhs.stale {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RecordsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RecordsRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}actor\0\u{1}action\0\u{3}from_ms\0\u{3}to_ms\0\u{1}before\0\u{1}after\0\u{1}limit\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.action) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.fromMs) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.toMs) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.before) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self._after) }()
+      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 2)
+    }
+    if self.action != 0 {
+      try visitor.visitSingularUInt32Field(value: self.action, fieldNumber: 3)
+    }
+    if self.fromMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.fromMs, fieldNumber: 4)
+    }
+    if self.toMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.toMs, fieldNumber: 5)
+    }
+    if self.before != 0 {
+      try visitor.visitSingularInt64Field(value: self.before, fieldNumber: 6)
+    }
+    try { if let v = self._after {
+      try visitor.visitSingularInt64Field(value: v, fieldNumber: 7)
+    } }()
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RecordsRequest, rhs: Mss_Bus_V1_RecordsRequest) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.action != rhs.action {return false}
+    if lhs.fromMs != rhs.fromMs {return false}
+    if lhs.toMs != rhs.toMs {return false}
+    if lhs.before != rhs.before {return false}
+    if lhs._after != rhs._after {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RecordsReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RecordsReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}records\0\u{1}more\0\u{3}head_number\0\u{3}head_hash\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.records) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.more) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.headNumber) }()
+      case 4: try { try decoder.decodeSingularBytesField(value: &self.headHash) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.records.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.records, fieldNumber: 1)
+    }
+    if self.more != false {
+      try visitor.visitSingularBoolField(value: self.more, fieldNumber: 2)
+    }
+    if self.headNumber != 0 {
+      try visitor.visitSingularInt64Field(value: self.headNumber, fieldNumber: 3)
+    }
+    if !self.headHash.isEmpty {
+      try visitor.visitSingularBytesField(value: self.headHash, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RecordsReply, rhs: Mss_Bus_V1_RecordsReply) -> Bool {
+    if lhs.records != rhs.records {return false}
+    if lhs.more != rhs.more {return false}
+    if lhs.headNumber != rhs.headNumber {return false}
+    if lhs.headHash != rhs.headHash {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_OperationRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationRecord"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}recorded_at_us\0\u{1}actor\0\u{1}action\0\u{3}instance_id\0\u{1}subject\0\u{1}before\0\u{1}after\0\u{3}previous_hash\0\u{1}hash\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.recordedAtUs) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.action) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.subject) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self._before) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self._after) }()
+      case 9: try { try decoder.decodeSingularBytesField(value: &self.previousHash) }()
+      case 10: try { try decoder.decodeSingularBytesField(value: &self.hash) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.number != 0 {
+      try visitor.visitSingularInt64Field(value: self.number, fieldNumber: 1)
+    }
+    if self.recordedAtUs != 0 {
+      try visitor.visitSingularInt64Field(value: self.recordedAtUs, fieldNumber: 2)
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 3)
+    }
+    if self.action != 0 {
+      try visitor.visitSingularUInt32Field(value: self.action, fieldNumber: 4)
+    }
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 5)
+    }
+    if !self.subject.isEmpty {
+      try visitor.visitSingularStringField(value: self.subject, fieldNumber: 6)
+    }
+    try { if let v = self._before {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 7)
+    } }()
+    try { if let v = self._after {
+      try visitor.visitSingularStringField(value: v, fieldNumber: 8)
+    } }()
+    if !self.previousHash.isEmpty {
+      try visitor.visitSingularBytesField(value: self.previousHash, fieldNumber: 9)
+    }
+    if !self.hash.isEmpty {
+      try visitor.visitSingularBytesField(value: self.hash, fieldNumber: 10)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_OperationRecord, rhs: Mss_Bus_V1_OperationRecord) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.recordedAtUs != rhs.recordedAtUs {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.action != rhs.action {return false}
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.subject != rhs.subject {return false}
+    if lhs._before != rhs._before {return false}
+    if lhs._after != rhs._after {return false}
+    if lhs.previousHash != rhs.previousHash {return false}
+    if lhs.hash != rhs.hash {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7691,7 +8028,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8012,6 +8349,19 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .record(v)
         }
       }()
+      case 27: try {
+        var v: Mss_Bus_V1_RecordsReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .records(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .records(v)
+        }
+      }()
       default: break
       }
     }
@@ -8121,6 +8471,10 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .record?: try {
       guard case .record(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
+    }()
+    case .records?: try {
+      guard case .records(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
     }()
     case nil: break
     }

@@ -60,7 +60,9 @@ CREATE TABLE instance (
     requests_per_second integer CHECK (requests_per_second > 0),
     pushes_per_day bigint CHECK (pushes_per_day > 0),
     -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
-    retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days')
+    retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days'),
+    -- Rises with every change: who changes what somebody else has changed meanwhile is told so.
+    revision integer NOT NULL DEFAULT 1
 );
 
 CREATE TABLE sync_configuration (
@@ -93,15 +95,6 @@ CREATE TABLE app_key (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX app_key_by_instance ON app_key (instance_id);
-
--- How many live keys of a purpose an instance has. It holds the instance until the transaction ends: of two that each
--- want to add the last one, the second counts after the first has committed.
-CREATE FUNCTION count_keys(in_instance text, in_purpose smallint) RETURNS bigint LANGUAGE plpgsql VOLATILE
-SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-    PERFORM FROM instance n WHERE n.instance_id = in_instance FOR NO KEY UPDATE;
-    RETURN (SELECT count(*) FROM app_key k WHERE k.instance_id = in_instance AND k.purpose = in_purpose);
-END $$;
 
 -- Nonces of signed requests, until their timestamps are refused anyway: good once per key (spec H9).
 CREATE TABLE request_nonce (
@@ -144,16 +137,397 @@ CREATE TABLE device_secret (
     PRIMARY KEY (instance_id, device_id)
 );
 
--- Who changed what in the control data; kept when the thing itself is deleted.
-CREATE TABLE control_record (
-    version bigint PRIMARY KEY,
-    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    actor text NOT NULL,
-    operation text NOT NULL,
-    instance_id text NOT NULL,
-    biz_type text NOT NULL,
-    detail text NOT NULL
+-- ---- operation records ---------------------------------------------------------------------------------------------
+
+-- What people did: append-only and chained by hashes (spec C9, reliability SEC15). No tier may change or remove a row,
+-- and every row is made by record_operation.
+CREATE TABLE operation_record (
+    number bigint PRIMARY KEY,
+    -- Never before that of an earlier number, whatever the clock did.
+    recorded_at timestamptz NOT NULL,
+    -- As one_line has them, like the subject: no line break is in any text of a record.
+    actor text COLLATE "C" NOT NULL,
+    action smallint NOT NULL, -- OperationAction
+    instance_id text COLLATE "C" NOT NULL, -- empty: of no instance
+    subject text COLLATE "C" NOT NULL, -- Sync ID, key, user, device …
+    -- JSON; null where there is none.
+    before text,
+    after text,
+    previous_hash bytea NOT NULL,
+    hash bytea NOT NULL
 );
+-- One for each combination of filters: each finds its newest rows without looking at others. They have the negative of
+-- the number, so that the planner cannot take the primary key instead, which is in order too, but has to look at every
+-- row where few pass the filters.
+CREATE INDEX operation_record_by_time ON operation_record (recorded_at, number);
+CREATE INDEX operation_record_i ON operation_record (instance_id, (-number));
+CREATE INDEX operation_record_u ON operation_record (actor, (-number));
+CREATE INDEX operation_record_a ON operation_record (action, (-number));
+CREATE INDEX operation_record_iu ON operation_record (instance_id, actor, (-number));
+CREATE INDEX operation_record_ia ON operation_record (instance_id, action, (-number));
+CREATE INDEX operation_record_ua ON operation_record (actor, action, (-number));
+CREATE INDEX operation_record_iua ON operation_record (instance_id, actor, action, (-number));
+
+-- The end of the chain. Whoever records holds it to the commit: so numbers have no gap and rise in commit order.
+CREATE TABLE record_head (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    number bigint NOT NULL,
+    recorded_at timestamptz NOT NULL,
+    hash bytea NOT NULL
+);
+INSERT INTO record_head (number, recorded_at, hash) VALUES (0, '-infinity', decode(repeat('00', 32), 'hex'));
+
+-- A text as JSON has it between its quotes: line breaks and control characters become escapes.
+CREATE FUNCTION one_line(in_text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT substr(to_json(in_text)::text, 2, length(to_json(in_text)::text) - 2)
+$$;
+
+-- A part of what is hashed, its length before it, so that no two lists of parts read alike.
+CREATE FUNCTION chain_part(in_part bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+    SELECT int4send(octet_length(in_part)) || in_part
+$$;
+
+-- Appends a record. It is the last thing that a transaction locks, so nobody waits for anybody in a circle. A
+-- connection that has named an instance records of that one alone.
+CREATE FUNCTION record_operation(
+    in_actor text, in_action smallint, in_instance text, in_subject text, in_before jsonb, in_after jsonb
+) RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    head record_head;
+    made operation_record;
+BEGIN
+    IF coalesce(current_setting('mss.instance', true), '') NOT IN ('', in_instance) THEN
+        RAISE EXCEPTION 'this connection works for another instance' USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    SELECT * INTO STRICT head FROM record_head FOR UPDATE;
+    made.number := head.number + 1;
+    made.recorded_at := greatest(clock_timestamp(), head.recorded_at);
+    made.actor := one_line(in_actor);
+    made.action := in_action;
+    made.instance_id := in_instance;
+    made.subject := one_line(in_subject);
+    made.before := in_before::text;
+    made.after := in_after::text;
+    made.previous_hash := head.hash;
+    -- As RecordChain.swift has it.
+    made.hash := sha256(
+        chain_part('mss-record-1') || chain_part(made.previous_hash) || chain_part(int8send(made.number))
+        || chain_part(int8send((extract(epoch FROM made.recorded_at) * 1000000)::bigint))
+        || chain_part(convert_to(made.actor, 'UTF8')) || chain_part(int2send(made.action))
+        || chain_part(convert_to(made.instance_id, 'UTF8')) || chain_part(convert_to(made.subject, 'UTF8'))
+        || chain_part(convert_to(coalesce(made.before, ''), 'UTF8'))
+        || chain_part(convert_to(coalesce(made.after, ''), 'UTF8')));
+    INSERT INTO operation_record VALUES (made.*);
+    UPDATE record_head SET number = made.number, recorded_at = made.recorded_at, hash = made.hash;
+    RETURN made.number;
+END $$;
+
+-- Records that pass the filters (null: no filter), between two numbers, both left out. Times never fall from one number
+-- to the next, so a time is a bound of numbers too. `in_recent_max`: only so many of the newest in all; null: all.
+--
+-- The planner does not know how many rows lie between two numbers, and would now and then sort all that pass the
+-- filters. Without sorts and bitmaps it can only walk the index of the filters, as far as the limit.
+CREATE FUNCTION list_records(
+    in_instance text, in_actor text, in_action smallint, in_from timestamptz, in_to timestamptz, in_after bigint,
+    in_before bigint, in_is_newest_first boolean, in_recent_max bigint, in_limit bigint
+) RETURNS SETOF operation_record LANGUAGE plpgsql STABLE
+SET enable_sort = off SET enable_bitmapscan = off SET enable_seqscan = off AS $$
+DECLARE
+    is_filtered boolean := num_nonnulls(in_instance, in_actor, in_action) > 0;
+    query text := 'FROM operation_record WHERE ' || concat_ws(' AND ',
+        CASE WHEN in_instance IS NOT NULL THEN 'instance_id = $1' END,
+        CASE WHEN in_actor IS NOT NULL THEN 'actor = $2' END,
+        CASE WHEN in_action IS NOT NULL THEN 'action = $3' END,
+        CASE WHEN is_filtered THEN '-number < -$4 AND -number > -$5' ELSE 'number > $4 AND number < $5' END);
+    newest_first text := CASE WHEN is_filtered THEN ' ORDER BY -number ASC' ELSE ' ORDER BY number DESC' END;
+    oldest_first text := CASE WHEN is_filtered THEN ' ORDER BY -number DESC' ELSE ' ORDER BY number ASC' END;
+    actor text := one_line(in_actor);
+    beyond_all bigint := 9223372036854775807;
+    lower bigint := in_after;
+    upper bigint := in_before;
+    found bigint;
+BEGIN
+    IF in_from IS NOT NULL THEN
+        found := (SELECT r.number FROM operation_record r WHERE r.recorded_at >= in_from
+            ORDER BY r.recorded_at, r.number LIMIT 1);
+        lower := greatest(lower, coalesce(found, beyond_all) - 1);
+    END IF;
+    IF in_to IS NOT NULL THEN
+        found := (SELECT r.number FROM operation_record r WHERE r.recorded_at >= in_to
+            ORDER BY r.recorded_at, r.number LIMIT 1);
+        upper := least(upper, found);
+    END IF;
+    IF in_recent_max IS NOT NULL THEN
+        EXECUTE 'SELECT number ' || query || newest_first || ' OFFSET $6 - 1 LIMIT 1' INTO found
+            USING in_instance, actor, in_action, lower, beyond_all, in_recent_max;
+        lower := greatest(lower, found - 1);
+    END IF;
+    RETURN QUERY EXECUTE
+        'SELECT * ' || query || CASE WHEN in_is_newest_first THEN newest_first ELSE oldest_first END || ' LIMIT $6'
+        USING in_instance, actor, in_action, lower, upper, in_limit;
+END $$;
+
+-- ---- changes of control data ---------------------------------------------------------------------------------------
+
+-- Each is a function that also makes the next version and the record: nobody can change control data without. They
+-- answer with the version in which the change is in force and whether they changed anything; the version is null when
+-- the change was refused, and `is_stale` says that the reason is another change meanwhile.
+
+-- An instance as records show it.
+CREATE FUNCTION instance_members(in_row instance) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'instanceId', in_row.instance_id, 'name', in_row.name, 'enabled', in_row.is_enabled,
+        'validatorUrl', in_row.validator_url,
+        'validatorMode', CASE WHEN in_row.gateway_app_id IS NULL THEN 'http' ELSE 'mgs' END,
+        'gatewayAppId', in_row.gateway_app_id, 'gatewayWorkspaceId', in_row.gateway_workspace_id,
+        'validatorWrapsBody', in_row.gateway_wraps_body,
+        'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
+        'retentionDays', extract(day FROM in_row.retention)::integer, 'requireSignature', in_row.requires_signature,
+        'bindDevices', in_row.binds_devices, 'sessionLength', in_row.session_units,
+        'requestsPerSecond', in_row.requests_per_second, 'pushesPerDay', in_row.pushes_per_day,
+        'revision', in_row.revision)
+$$;
+
+-- A configuration as records show it.
+CREATE FUNCTION configuration_members(in_row sync_configuration) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'instanceId', in_row.instance_id, 'bizType', in_row.biz_type, 'description', in_row.description,
+        'scope', CASE WHEN in_row.kind > 1 THEN 'global' ELSE 'appointed' END,
+        'target', CASE WHEN in_row.kind IN (0, 2) THEN 'user' ELSE 'device' END,
+        'multiDevice', in_row.is_multi_device, 'persistent', in_row.is_persistent,
+        'repush', CASE WHEN in_row.threshold = 0 THEN to_jsonb('all'::text) ELSE to_jsonb(in_row.threshold) END,
+        'checkSession', in_row.checks_session,
+        'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
+        'immediate', in_row.is_immediate, 'online', in_row.is_online, 'revision', in_row.revision)
+$$;
+
+-- A key as records show it: never with its secret, sealed or not.
+CREATE FUNCTION key_members(in_row app_key) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'keyId', in_row.key_id, 'purpose', (ARRAY['backend', 'device', 'callout'])[in_row.purpose],
+        'requestsPerSecond', in_row.requests_per_second, 'pushesPerDay', in_row.pushes_per_day)
+$$;
+
+-- Ends a change that was made.
+CREATE FUNCTION finish_change(
+    in_actor text, in_action integer, in_instance text, in_subject text, in_before jsonb, in_after jsonb
+) RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE
+    next_version bigint;
+BEGIN
+    UPDATE control_version SET version = version + 1 RETURNING version INTO STRICT next_version;
+    PERFORM record_operation(in_actor, in_action::smallint, in_instance, in_subject, in_before, in_after);
+    RETURN QUERY SELECT next_version, true, false;
+END $$;
+
+-- Creates an instance (`create`), changes one that still has the revision given (`modify`), or whichever is needed
+-- (`put`). A modification that comes twice finds its own effect.
+CREATE FUNCTION change_instance(in_actor text, in_way text, in_row instance)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    known integer := in_row.revision;
+    held instance;
+    rest instance;
+    action integer := 21;
+BEGIN
+    IF in_way <> 'modify' THEN
+        in_row.revision := 1;
+        -- Of two that come first at once one waits here for the other's commit, and sees it below.
+        INSERT INTO instance VALUES (in_row.*) ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            RETURN QUERY SELECT * FROM finish_change(
+                in_actor, 20, in_row.instance_id, in_row.instance_id, NULL, instance_members(in_row));
+            RETURN;
+        END IF;
+    END IF;
+    SELECT * INTO held FROM instance n WHERE n.instance_id = in_row.instance_id FOR NO KEY UPDATE;
+    IF NOT FOUND OR in_way = 'create' THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+        RETURN;
+    END IF;
+    in_row.revision := held.revision;
+    IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
+        RETURN QUERY SELECT c.version, false, false FROM control_version c;
+        RETURN;
+    END IF;
+    IF in_way = 'modify' AND known <> held.revision THEN
+        RETURN QUERY SELECT NULL::bigint, false, true;
+        RETURN;
+    END IF;
+    -- A change of one switch alone has a name of its own.
+    rest := in_row;
+    rest.requires_signature := held.requires_signature;
+    IF rest IS NOT DISTINCT FROM held THEN
+        action := CASE WHEN in_row.requires_signature THEN 24 ELSE 25 END;
+    END IF;
+    rest := in_row;
+    rest.is_enabled := held.is_enabled;
+    IF rest IS NOT DISTINCT FROM held THEN
+        action := CASE WHEN in_row.is_enabled THEN 22 ELSE 23 END;
+    END IF;
+    UPDATE instance n SET name = in_row.name, is_enabled = in_row.is_enabled, validator_url = in_row.validator_url,
+        gateway_app_id = in_row.gateway_app_id, gateway_workspace_id = in_row.gateway_workspace_id,
+        gateway_wraps_body = in_row.gateway_wraps_body, verdict_lifetime_ms = in_row.verdict_lifetime_ms,
+        requires_signature = in_row.requires_signature, binds_devices = in_row.binds_devices,
+        session_units = in_row.session_units, requests_per_second = in_row.requests_per_second,
+        pushes_per_day = in_row.pushes_per_day, retention = in_row.retention, revision = held.revision + 1
+    WHERE n.instance_id = held.instance_id RETURNING n.* INTO STRICT in_row;
+    RETURN QUERY SELECT * FROM finish_change(
+        in_actor, action, held.instance_id, held.instance_id, instance_members(held), instance_members(in_row));
+END $$;
+
+-- The same for a configuration, whose scope and target cannot be changed (spec C4).
+CREATE FUNCTION change_configuration(in_actor text, in_way text, in_row sync_configuration)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    known integer := in_row.revision;
+    held sync_configuration;
+    rest sync_configuration;
+    action integer := 2;
+BEGIN
+    IF in_way <> 'modify' AND EXISTS (SELECT FROM instance n WHERE n.instance_id = in_row.instance_id) THEN
+        in_row.revision := 1;
+        in_row.data_since := clock_timestamp();
+        INSERT INTO sync_configuration VALUES (in_row.*) ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            RETURN QUERY SELECT * FROM finish_change(
+                in_actor, 1, in_row.instance_id, in_row.biz_type, NULL, configuration_members(in_row));
+            RETURN;
+        END IF;
+    END IF;
+    SELECT * INTO held FROM sync_configuration f
+    WHERE f.instance_id = in_row.instance_id AND f.biz_type = in_row.biz_type FOR NO KEY UPDATE;
+    IF NOT FOUND OR in_way = 'create' OR held.kind <> in_row.kind THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+        RETURN;
+    END IF;
+    in_row.revision := held.revision;
+    in_row.data_since := held.data_since;
+    IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
+        RETURN QUERY SELECT c.version, false, false FROM control_version c;
+        RETURN;
+    END IF;
+    IF in_way = 'modify' AND known <> held.revision THEN
+        RETURN QUERY SELECT NULL::bigint, false, true;
+        RETURN;
+    END IF;
+    rest := in_row;
+    rest.is_online := held.is_online;
+    IF rest IS NOT DISTINCT FROM held THEN
+        action := CASE WHEN in_row.is_online THEN 4 ELSE 5 END;
+    END IF;
+    UPDATE sync_configuration f SET description = in_row.description, is_multi_device = in_row.is_multi_device,
+        is_persistent = in_row.is_persistent, threshold = in_row.threshold, checks_session = in_row.checks_session,
+        is_online = in_row.is_online, is_immediate = in_row.is_immediate,
+        verdict_lifetime_ms = in_row.verdict_lifetime_ms, revision = held.revision + 1
+    WHERE f.instance_id = held.instance_id AND f.biz_type = held.biz_type RETURNING f.* INTO STRICT in_row;
+    RETURN QUERY SELECT * FROM finish_change(
+        in_actor, action, held.instance_id, held.biz_type, configuration_members(held), configuration_members(in_row));
+END $$;
+
+-- Sets a configuration online or offline, whatever its revision.
+CREATE FUNCTION switch_configuration(in_actor text, in_instance text, in_biz_type text, in_is_online boolean)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    switched sync_configuration;
+BEGIN
+    SELECT * INTO switched FROM sync_configuration f
+    WHERE f.instance_id = in_instance AND f.biz_type = in_biz_type FOR NO KEY UPDATE;
+    switched.is_online := in_is_online;
+    RETURN QUERY SELECT * FROM change_configuration(in_actor, 'modify', switched);
+END $$;
+
+-- Deletes a configuration that is offline. Its oplogs and keys no longer count from then on, their space goes with
+-- retention, and its channels' ids go on rising should it be created again (spec D17).
+CREATE FUNCTION delete_configuration(in_actor text, in_instance text, in_biz_type text)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    gone sync_configuration;
+BEGIN
+    DELETE FROM sync_configuration f
+    WHERE f.instance_id = in_instance AND f.biz_type = in_biz_type AND NOT f.is_online RETURNING f.* INTO gone;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+    ELSE
+        RETURN QUERY SELECT * FROM finish_change(
+            in_actor, 3, in_instance, in_biz_type, configuration_members(gone), NULL);
+    END IF;
+END $$;
+
+-- Adds a key where the instance has fewer than `in_most` live ones of the purpose. The instance is held to the commit:
+-- of two that each want to add the last one, the second counts after the first has committed.
+CREATE FUNCTION create_key(in_actor text, in_row app_key, in_most bigint)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    in_row.created_at := clock_timestamp();
+    PERFORM FROM instance n WHERE n.instance_id = in_row.instance_id FOR NO KEY UPDATE;
+    IF FOUND AND in_most > (
+        SELECT count(*) FROM app_key k WHERE k.instance_id = in_row.instance_id AND k.purpose = in_row.purpose
+    ) THEN
+        INSERT INTO app_key VALUES (in_row.*) ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            RETURN QUERY SELECT * FROM finish_change(
+                in_actor, 30, in_row.instance_id, in_row.key_id, NULL, key_members(in_row));
+            RETURN;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT NULL::bigint, false, false;
+END $$;
+
+-- Ends a key.
+CREATE FUNCTION revoke_key(in_actor text, in_instance text, in_key text)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    gone app_key;
+BEGIN
+    DELETE FROM app_key k WHERE k.instance_id = in_instance AND k.key_id = in_key RETURNING k.* INTO gone;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+    ELSE
+        RETURN QUERY SELECT * FROM finish_change(in_actor, 31, in_instance, in_key, key_members(gone), NULL);
+    END IF;
+END $$;
+
+-- Puts another sealing of the same secret in a key's place.
+CREATE FUNCTION reseal_key(in_actor text, in_instance text, in_key text, in_sealed bytea)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    UPDATE app_key k SET sealed_secret = in_sealed WHERE k.instance_id = in_instance AND k.key_id = in_key;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+    ELSE
+        RETURN QUERY SELECT * FROM finish_change(in_actor, 32, in_instance, in_key, NULL, NULL);
+    END IF;
+END $$;
+
+-- Forgets the secret of a device id: the next device that connects with the id gets it.
+CREATE FUNCTION release_device(in_actor text, in_instance text, in_device text)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    DELETE FROM device_secret d WHERE d.instance_id = in_instance AND d.device_id = in_device;
+    IF NOT FOUND THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+    ELSE
+        RETURN QUERY SELECT * FROM finish_change(in_actor, 40, in_instance, in_device, NULL, NULL);
+    END IF;
+END $$;
 
 -- ---- channels and oplogs -------------------------------------------------------------------------------------------
 
@@ -325,9 +699,11 @@ END $$;
 
 -- Recalls an oplog: its payload is gone, and a tombstone that names it follows in the channel (spec H7). No row: there
 -- is no such oplog. Recalling again changes nothing and answers as before. Only the connection's own instance is looked
--- at: the second belt below does not bind the owner, with whose rights this runs.
+-- at: the second belt below does not bind the owner, with whose rights this runs. `in_person` is for the operation
+-- records; null: a backend asks.
 CREATE FUNCTION recall_oplog(
-    in_instance text, in_kind smallint, in_target text, in_biz_type text, in_third_message_id text, in_hash bigint
+    in_instance text, in_kind smallint, in_target text, in_biz_type text, in_third_message_id text, in_hash bigint,
+    in_person text
 ) RETURNS TABLE (
     channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint, minimum_version text,
     maximum_version text, valid_until_ms bigint, created_at_ms bigint
@@ -362,6 +738,11 @@ BEGIN
             clock_timestamp() + interval '30 days', clock_timestamp(), original.oplog_id
         RETURNING * INTO mark;
         UPDATE channel c SET head = mark.oplog_id WHERE c.channel_id = original.channel_id;
+        IF in_person IS NOT NULL THEN
+            PERFORM record_operation(
+                in_person, 11::smallint, in_instance, in_biz_type, NULL, jsonb_build_object(
+                    'target', in_target, 'thirdMsgId', in_third_message_id, 'oplogId', original.oplog_id));
+        END IF;
     ELSE
         SELECT o.* INTO mark FROM oplog o
         WHERE o.channel_id = original.channel_id AND o.oplog_id > original.oplog_id AND o.recalls = original.oplog_id;
@@ -426,6 +807,8 @@ CREATE UNLOGGED TABLE device_session (
     verdict_until timestamptz NOT NULL,
     -- Business types that the device does not take now.
     suspended text[] COLLATE "C" NOT NULL,
+    -- When this connection was registered, or announced under a new lease.
+    registered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (instance_id, device_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX device_session_by_user ON device_session (instance_id, user_id) WHERE user_id <> '';
@@ -524,7 +907,9 @@ BEGIN
         user_id = excluded.user_id, gateway_id = excluded.gateway_id, gateway_epoch = excluded.gateway_epoch,
         connection_epoch = excluded.connection_epoch, operating_system = excluded.operating_system,
         app_version = excluded.app_version, is_foreground = excluded.is_foreground,
-        verdict_until = excluded.verdict_until, suspended = excluded.suspended
+        verdict_until = excluded.verdict_until, suspended = excluded.suspended,
+        registered_at = CASE WHEN s.connection_epoch = excluded.connection_epoch THEN s.registered_at
+            ELSE excluded.registered_at END
     WHERE s.connection_epoch <= excluded.connection_epoch;
     IF NOT FOUND THEN
         RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
@@ -550,22 +935,22 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics, mss_console;
-GRANT EXECUTE ON FUNCTION append_oplogs, count_keys, renew_lease, register_session, ensure_oplog_partitions,
+GRANT EXECUTE ON FUNCTION append_oplogs, renew_lease, register_session, ensure_oplog_partitions,
     drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
-GRANT INSERT, UPDATE ON instance TO mss_writer;
-GRANT INSERT, UPDATE, DELETE ON sync_configuration TO mss_writer;
-GRANT UPDATE (version) ON control_version TO mss_writer;
-GRANT INSERT ON control_record TO mss_writer;
+GRANT EXECUTE ON FUNCTION change_instance, change_configuration, switch_configuration, delete_configuration,
+    create_key, revoke_key, reseal_key, release_device TO mss_writer;
+GRANT EXECUTE ON FUNCTION record_operation TO mss_writer, mss_operator, mss_console;
+GRANT EXECUTE ON FUNCTION list_records, one_line TO mss_writer, mss_console;
+GRANT SELECT ON operation_record, record_head TO mss_writer, mss_console;
 GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
 GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
 GRANT UPDATE (done_at) ON reread TO mss_writer;
-GRANT SELECT, INSERT, UPDATE (sealed_secret), DELETE ON app_key TO mss_writer;
+GRANT SELECT ON app_key TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (claim), DELETE ON request_nonce TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (taken, granted), DELETE ON push_quota TO mss_writer;
 GRANT SELECT, DELETE ON session_revocation TO mss_writer;
-GRANT SELECT, DELETE ON device_secret TO mss_writer;
 
 GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
 GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
@@ -589,5 +974,7 @@ BEGIN
             USING (instance_id = current_setting(''mss.instance'', true))', in_table);
 END $$;
 SELECT belt(t) FROM unnest(
-    '{instance,sync_configuration,control_record,app_key,push_quota,session_revocation,device_secret,channel,
-        device_session,owner}'::regclass[]) t;
+    '{instance,sync_configuration,app_key,push_quota,session_revocation,device_secret,channel,
+        device_session,owner,operation_record}'::regclass[]) t;
+-- The console looks at the records of all instances; which of them a user sees is its own rule.
+CREATE POLICY every_record ON operation_record TO mss_console USING (true);

@@ -1,0 +1,48 @@
+import BusMessages
+import Credentials
+import Foundation
+import PostgreSQL
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import SyncStore
+
+// Pushes that people make (spec C9): backends' pushes are not recorded.
+extension OperationWork {
+    /// What a record says of a push, never the payload itself.
+    private struct Push: Encodable {
+        /// Nil: a global push.
+        let target: String?
+        let thirdMsgId: String
+        let payloadSha256: String
+        let osType: String?
+        let appMinVersion: String?
+        let appMaxVersion: String?
+        /// Milliseconds since 1970; nil: as long as the instance keeps it.
+        let validTimeEnd: Int64?
+    }
+
+    /// Records a push that a person is about to make; one that comes twice is recorded twice.
+    func record(
+        _ push: Mss_Bus_V1_RecordPush, by actor: String, on connection: PostgresConnection
+    ) throws(PostgresError) -> Mss_Bus_V1_Reply {
+        let system: String? =
+            switch push.operatingSystem {
+            case .ios: "iOS"
+            case .android: "Android"
+            default: nil
+            }
+        let said = Push(
+            target: push.oplog.linkToken.isEmpty ? nil : push.oplog.linkToken, thirdMsgId: push.oplog.thirdMessageID,
+            payloadSha256: HexText.of([UInt8](push.payloadDigest)), osType: system,
+            appMinVersion: push.minimumVersion.isEmpty ? nil : push.minimumVersion,
+            appMaxVersion: push.maximumVersion.isEmpty ? nil : push.maximumVersion,
+            validTimeEnd: push.validUntilMs == 0 ? nil : push.validUntilMs)
+        let entry = OperationEntry(
+            actor: actor, action: .createSync, instanceID: InstanceID(push.oplog.instanceID),
+            subject: push.oplog.bizType,
+            after: (try? JSONEncoder().encode(said)).map { String(decoding: $0, as: UTF8.self) })
+        let number = try connection.run(RecordStore.add(entry), within: Self.limit)
+        return .with { $0.record.number = number }
+    }
+}

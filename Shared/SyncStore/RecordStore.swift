@@ -1,0 +1,102 @@
+import PostgreSQL
+package import SyncModel
+
+/// Operation records: what people did, chained (spec C9, reliability SEC15). Changes of control data make their own.
+package enum RecordStore {
+    /// Records of one page at the most.
+    package static let pageMax = 200
+    /// Of a list that names no time: how far back it goes, and how many it has in all (spec C9).
+    private static let (recentDays, recentMax) = (7, Int64(1_000))
+
+    /// Records something by itself; the answer is the record's number.
+    package static func add(_ entry: OperationEntry) -> Query<Int64> {
+        let sql = "SELECT record_operation($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb)"
+        let parameters: [PostgresValue] = [
+            .text(entry.actor), .int16(entry.action.rawValue), .text(entry.instanceID?.text ?? ""),
+            .text(entry.subject), PostgresValue(entry.before, PostgresValue.text),
+            PostgresValue(entry.after, PostgresValue.text),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+    }
+
+    /// One record; nil: there is none.
+    package static func record(_ number: Int64) -> Query<OperationRecord?> {
+        let sql = "SELECT \(columns) FROM operation_record r WHERE r.number = $1"
+        return Query(PostgresStatement(sql, [.int64(number)])) { rows in rows.first.map { record(of: $0, from: 0) } }
+    }
+
+    /// A page of what the filter lets through, the newest first. Without a time in the filter the list has the last 7
+    /// days, and at most 1,000 records in all (spec C9).
+    ///
+    /// - Parameters:
+    ///   - number: only records before this one: the last of the page before; nil: the first page.
+    ///   - limit: records at the most, 1 to `pageMax`.
+    package static func page(_ filter: RecordFilter, before number: Int64? = nil, limit: Int) -> Query<RecordPage> {
+        let recent = filter.hasNoTime ? recentMax : nil
+        return list(filter, before: number ?? .max, recentMax: recent, isNewestFirst: true, limit: limit)
+    }
+
+    /// A page of what the filter lets through, the oldest first and however far back: for exports, and, with a filter
+    /// that lets everything through, for `RecordChainVerifier`.
+    ///
+    /// - Parameters:
+    ///   - number: only records after this one; 0: from the first on.
+    ///   - limit: records at the most, 1 to `pageMax`.
+    package static func oldest(
+        _ filter: RecordFilter = RecordFilter(), after number: Int64, limit: Int
+    ) -> Query<RecordPage> {
+        list(filter, after: number, isNewestFirst: false, limit: limit)
+    }
+
+    /// The head is read by the same statement, so that it is of the same moment.
+    private static func list(
+        _ filter: RecordFilter, after: Int64 = 0, before: Int64 = .max, recentMax: Int64? = nil, isNewestFirst: Bool,
+        limit: Int
+    ) -> Query<RecordPage> {
+        let limit = min(max(limit, 1), pageMax)
+        let sql = """
+            SELECT h.number, h.hash, \(columns)
+            FROM record_head h LEFT JOIN LATERAL list_records(
+                $1::text, $2::text, $3::smallint,
+                CASE WHEN $8::bigint IS NULL THEN to_timestamp($4::bigint / 1000.0)
+                    ELSE now() - interval '\(recentDays) days' END,
+                to_timestamp($5::bigint / 1000.0), $6, $7, $9, $8, $10
+            ) r ON true
+            ORDER BY r.number \(isNewestFirst ? "DESC" : "ASC")
+            """
+        let parameters: [PostgresValue] = [
+            .init(filter.instanceID?.text, PostgresValue.text), .init(filter.actor, PostgresValue.text),
+            .init(filter.actionCode, PostgresValue.int16),
+            .init(filter.from?.milliseconds, PostgresValue.int64), .init(filter.to?.milliseconds, PostgresValue.int64),
+            .int64(after), .int64(before),
+            .init(recentMax, PostgresValue.int64), .bool(isNewestFirst), .int64(Int64(limit + 1)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            let head = rows.first.map { RecordHead(number: $0.int64(0), hash: $0.bytes(1)) }
+            let records = rows.filter { !$0.isNull(2) }.map { record(of: $0, from: 2) }
+            return RecordPage(
+                records: Array(records.prefix(limit)), hasMore: records.count > limit,
+                head: head ?? RecordHead(number: 0, hash: []))
+        }
+    }
+
+    private static let columns = """
+        r.number, floor(extract(epoch FROM r.recorded_at) * 1000000)::bigint, r.actor, r.action, r.instance_id,
+        r.subject, r.before, r.after, r.previous_hash, r.hash
+        """
+
+    /// Reads `columns`.
+    private static func record(of row: PostgresRow, from first: Int) -> OperationRecord {
+        OperationRecord(
+            number: row.int64(first), recordedAtMicroseconds: row.int64(first + 1), actor: row.text(first + 2),
+            actionCode: row.int16(first + 3), instanceID: InstanceID(row.text(first + 4)),
+            subject: row.text(first + 5), before: row.isNull(first + 6) ? nil : row.text(first + 6),
+            after: row.isNull(first + 7) ? nil : row.text(first + 7), previousHash: row.bytes(first + 8),
+            hash: row.bytes(first + 9))
+    }
+}
+
+extension PostgresValue {
+    /// A value, or null.
+    fileprivate init<Value>(_ value: Value?, _ form: (Value) -> PostgresValue) { self = value.map(form) ?? .null }
+}
