@@ -9,9 +9,17 @@ import SyncModel
 
 /// The HTTP API as the tool calls it: as any backend would.
 struct APIClient: ParsableArguments {
-    @Option(help: "The API's address.")
-    var api = "http://127.0.0.1:7080"
+    @Option(help: "The API's address; http://127.0.0.1:7080 when absent.")
+    var api: String?
     @OptionGroup var signing: SigningArguments
+
+    private var address: String { api ?? "http://127.0.0.1:7080" }
+
+    /// Whether a person's command that the oplog writers can do goes to them: a broker is set, and no API is named.
+    /// Then it is recorded who gave it (spec C9); otherwise the tool is a backend as any other.
+    var goesToWriters: Bool {
+        get throws { try api == nil && ToolSettings.nameBroker() }
+    }
 
     /// One call; fails with the answer's text when it is not a success.
     ///
@@ -20,7 +28,7 @@ struct APIClient: ParsableArguments {
     ///   - body: sent by POST as JSON; nil: GET.
     /// - Returns: the answer's JSON text.
     func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
-        guard var components = URLComponents(string: "\(api)/webapi/\(path)") else {
+        guard var components = URLComponents(string: "\(address)/webapi/\(path)") else {
             throw ValidationError("--api is not a URL")
         }
         components.queryItems = query.compactMap { name, value in value.map { URLQueryItem(name: name, value: $0) } }
@@ -42,7 +50,7 @@ struct APIClient: ParsableArguments {
         do {
             response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
         } catch {
-            throw ValidationError("the API at \(api) cannot be reached (\(error)); is it running?")
+            throw ValidationError("the API at \(address) cannot be reached (\(error)); is it running?")
         }
         return Data(try await response.body.collect(upTo: 1 << 20).readableBytesView)
     }

@@ -16,11 +16,15 @@ struct ControlClient: Sendable {
     private let bus: MessageBus
 
     /// Runs the body with a connection to the broker that the environment names.
-    static func with(_ body: @Sendable (ControlClient) async throws -> Void) async throws {
+    ///
+    /// - Parameter answers: those that do not come straight back and that the body asks for.
+    static func with(
+        answers: AnswerExchange? = nil, _ body: @Sendable (ControlClient) async throws -> Void
+    ) async throws {
         let settings = try ToolSettings.read(ProcessSettings.amqpKeys)
         let bus = MessageBus(
             configuration: AMQPConfiguration(settings, connectionName: "mssctl"), consumptions: [],
-            logger: ToolSettings.logger())
+            answers: answers, logger: ToolSettings.logger())
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await bus.run() }
             try await body(ControlClient(bus: bus))
@@ -45,6 +49,31 @@ struct ControlClient: Sendable {
             throw ValidationError("there is no configuration \(bizType) of \(instance); see mssctl config list")
         }
         return found
+    }
+
+    /// One instance.
+    func instance(_ id: String) async throws -> Instance {
+        guard let found = try await snapshot().instances.first(where: { $0.id.text == id }) else {
+            throw ValidationError("there is no instance \(id); see mssctl instance list")
+        }
+        return found
+    }
+
+    /// A page of operation records.
+    func records(_ request: Mss_Bus_V1_RecordsRequest) async throws -> RecordPage {
+        RecordPage(bus: try await ask { $0.records = request }.records)
+    }
+
+    /// What a tenant says of a session now.
+    func verdict(of session: String, user: String, instance: String) async throws -> Mss_Bus_V1_ValidateReply {
+        try await ask(.validate, as: Mss_Bus_V1_ValidateCommands.self) { correlation in
+            .with {
+                $0.correlation = correlation
+                $0.instanceID = instance
+                $0.userID = user
+                $0.sessionID = session
+            }
+        }.validate
     }
 
     /// Makes one change and says so once it is in force on every gateway (spec D17).
@@ -124,7 +153,8 @@ struct ControlClient: Sendable {
                     throw ValidationError("no answer came (\(error)): it may have been done; look before you repeat it")
                 }
                 guard error.code == .unavailable || error.code == .unanswered, .now < deadline else {
-                    throw ValidationError("no oplog writer answered: \(error); are broker and writers running?")
+                    let who = queue == .validate ? "session validator" : "oplog writer"
+                    throw ValidationError("no \(who) answered: \(error); are broker and \(who)s running?")
                 }
                 try await Task.sleep(for: .milliseconds(200))
             }

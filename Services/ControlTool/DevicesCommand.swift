@@ -1,12 +1,14 @@
 import ArgumentParser
 import BusMessages
 import SwiftProtobuf
+import SyncModel
 
 /// `mssctl devices`: who is connected, and to whom device ids belong.
 struct DevicesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "devices", abstract: "Lists connected devices, and releases device ids.",
-        discussion: ToolSettings.amqpHint, subcommands: [List.self, Release.self], defaultSubcommand: List.self)
+        commandName: "devices", abstract: "Lists, shows and disconnects devices, and releases device ids.",
+        discussion: ToolSettings.amqpHint,
+        subcommands: [List.self, Show.self, Disconnect.self, Release.self], defaultSubcommand: List.self)
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -38,18 +40,60 @@ struct DevicesCommand: AsyncParsableCommand {
         }
     }
 
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "One device, and where its channels stand.",
+            discussion: "Of one that is not connected: the channels that need no user and that it has read from.")
+        @OptionGroup var name: Name
+
+        func run() async throws {
+            let name = name
+            try await ControlClient.with { client in
+                let reply = try await client.operate {
+                    $0.device.instanceID = name.instance
+                    $0.device.deviceID = name.device
+                }.device
+                print(reply.hasDevice ? reply.device.line : "\(OneLine.of(name.device))\tnot connected")
+                for channel in reply.channels { print(channel.line) }
+            }
+        }
+    }
+
+    struct Disconnect: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ends a device's connection; the device comes back after some seconds.")
+        @OptionGroup var name: Name
+
+        func run() async throws {
+            let name = name
+            try await ControlClient.with { client in
+                let reply = try await client.operate {
+                    $0.disconnect.instanceID = name.instance
+                    $0.disconnect.deviceID = name.device
+                }.disconnect
+                guard reply.connected else { throw ValidationError("\(OneLine.of(name.device)) is not connected") }
+                print("disconnect \(OneLine.of(name.device)): its gateway was told")
+            }
+        }
+    }
+
+    /// Which device a command is about.
+    struct Name: ParsableArguments {
+        @Option(help: "The instance.")
+        var instance: String
+        @Option(help: "The device id.")
+        var device: String
+    }
+
     struct Release: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Forgets the secret of a device id.",
             discussion: "The next device that connects with the id gets it: make sure that it is the right one.")
 
-        @Option(help: "The instance.")
-        var instance: String
-        @Option(help: "The device id.")
-        var device: String
+        @OptionGroup var name: Name
 
         func run() async throws {
-            let (instance, device) = (instance, device)
+            let (instance, device) = (name.instance, name.device)
             try await ControlClient.with { client in
                 try await client.change("release \(device)") {
                     $0.releaseDevice.instanceID = instance
@@ -73,6 +117,24 @@ extension Mss_Bus_V1_DeviceRow {
         if owner { words.append("owner") }
         if validVerdict { words.append("session valid") }
         words.append(foreground ? "foreground" : "background")
-        return "\(deviceID)\t\(words.joined(separator: ", "))\t\(system) \(appVersion)\tat \(gatewayID)"
+        return
+            "\(OneLine.of(deviceID))\t\(OneLine.of(words.joined(separator: ", ")))\t\(system) \(OneLine.of(appVersion))"
+            + "\tat \(gatewayID)\tsince \(WallTime(milliseconds: sinceMs).text)"
+    }
+}
+
+extension Mss_Bus_V1_DeviceChannel {
+    /// One line of a device's channels.
+    fileprivate var line: String {
+        let word =
+            switch kind {
+            case .user: "user"
+            case .device: "device"
+            case .globalUser: "global, users"
+            case .globalDevice: "global, devices"
+            case .UNRECOGNIZED: "another kind"
+            }
+        let standing = syncPoint >= head ? "caught up" : "behind"
+        return "\(bizType)\t\(word)\tsync point \(syncPoint)\thead \(head)\t\(standing)"
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
+import BusMessages
 import Foundation
+import SwiftProtobuf
 import SyncModel
 
 /// `mssctl explain`: why a push did, or did not, arrive.
@@ -15,6 +17,8 @@ struct ExplainCommand: AsyncParsableCommand {
     var device: String?
     @Flag(help: "Print the API's answer as it is.")
     var json = false
+    @Flag(help: "Print the payload too, while it lives; needs a broker.")
+    var payload = false
 
     /// What is read of the answer.
     private struct Trace: Decodable {
@@ -64,6 +68,24 @@ struct ExplainCommand: AsyncParsableCommand {
         for receiver in trace.receivers {
             let connection = receiver.connected ? "connected" : "not connected"
             print("\(receiver.deviceId)\t\(connection)\t\(receiver.state)\t\(receiver.detail)")
+        }
+        if payload { try await showPayload(of: trace.oplogId) }
+    }
+
+    /// Backends cannot ask for it: the API does not have it.
+    private func showPayload(of oplogID: Int64) async throws {
+        let request = Mss_Bus_V1_TraceRequest.with {
+            $0.oplog.instanceID = name.instance
+            $0.oplog.bizType = name.bizType
+            $0.oplog.linkToken = name.to ?? ""
+            $0.oplog.oplogID = oplogID
+            $0.withPayload = true
+        }
+        try await ControlClient.with { client in
+            let oplog = try await client.operate { $0.trace = request }.trace.oplog
+            let text =
+                oplog.binary ? oplog.payload.base64EncodedString() : String(decoding: oplog.payload, as: UTF8.self)
+            print(oplog.payload.isEmpty ? "payload: gone" : "payload: \(OneLine.of(text))")
         }
     }
 }

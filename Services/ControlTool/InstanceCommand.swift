@@ -8,7 +8,9 @@ import SyncModel
 struct InstanceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "instance", abstract: "Lists and changes instances.", discussion: ToolSettings.amqpHint,
-        subcommands: [List.self, Create.self, Set.self, Enable.self, Disable.self, MetaConfig.self])
+        subcommands: [
+            List.self, Show.self, Create.self, Set.self, Enable.self, Disable.self, TestValidator.self, MetaConfig.self,
+        ])
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "One line for each instance.")
@@ -67,10 +69,7 @@ struct InstanceCommand: AsyncParsableCommand {
             let instance = Instance(entry)
             let message = try instance.soundBus
             try await ControlClient.with { client in
-                guard try await client.snapshot().instances.allSatisfy({ $0.id != instance.id }) else {
-                    throw ValidationError("instance \(instance.id) exists")
-                }
-                try await client.change("create \(instance.id)") { $0.putInstance = message }
+                try await client.change("create \(instance.id)") { $0.createInstance = message }
             }
         }
     }
@@ -160,9 +159,7 @@ struct InstanceCommand: AsyncParsableCommand {
             let (id, server, port, key) = (id, server, port, key)
             let secret = try keySecretFile.map { try SecretFile.text(of: $0) }
             try await ControlClient.with { client in
-                guard let instance = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
-                    throw ValidationError("there is no instance \(id); see mssctl instance list")
-                }
+                let instance = try await client.instance(id)
                 if let key, !instance.keys(for: .device).contains(where: { $0.id == key }) {
                     throw ValidationError("\(key) is no device key of \(id)")
                 }
@@ -186,14 +183,12 @@ struct InstanceCommand: AsyncParsableCommand {
         _ id: String, _ what: String, _ edit: @Sendable (inout Instance) -> Void
     ) async throws {
         try await ControlClient.with { client in
-            guard let existing = try await client.snapshot().instances.first(where: { $0.id.text == id }) else {
-                throw ValidationError("there is no instance \(id); see mssctl instance list")
-            }
+            let existing = try await client.instance(id)
             var instance = existing
             edit(&instance)
             let message = try instance.soundBus
             let decidesCallers = instance.requiresSignature && !existing.requiresSignature
-            try await client.change(what, decidesCallers: decidesCallers) { $0.putInstance = message }
+            try await client.change(what, decidesCallers: decidesCallers) { $0.modifyInstance = message }
         }
     }
 }

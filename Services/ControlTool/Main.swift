@@ -10,7 +10,7 @@ struct ControlTool: AsyncParsableCommand {
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
             PushCommand.self, PushGlobalCommand.self, RecallCommand.self, RevokeCommand.self, ExplainCommand.self,
             DevicesCommand.self,
-            DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
+            RecordsCommand.self, DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
             BrokerDefinitionsCommand.self,
         ])
 

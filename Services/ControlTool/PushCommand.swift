@@ -1,10 +1,14 @@
 import ArgumentParser
+import BusMessages
+import Crypto
 import Foundation
+import SwiftProtobuf
 
 /// `mssctl push`: one push through the HTTP API, as a backend would send it.
 struct PushCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "push", abstract: "Pushes one payload to a user or device through the HTTP API.")
+        commandName: "push", abstract: "Pushes one payload to a user or device through the HTTP API.",
+        discussion: PushContent.recordHint)
 
     @OptionGroup var api: APIClient
     @OptionGroup var content: PushContent
@@ -17,7 +21,8 @@ struct PushCommand: AsyncParsableCommand {
 /// `mssctl push-global`: one push to everybody.
 struct PushGlobalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "push-global", abstract: "Pushes one payload to everybody through the HTTP API.")
+        commandName: "push-global", abstract: "Pushes one payload to everybody through the HTTP API.",
+        discussion: PushContent.recordHint)
 
     @OptionGroup var api: APIClient
     @OptionGroup var content: PushContent
@@ -27,6 +32,11 @@ struct PushGlobalCommand: AsyncParsableCommand {
 
 /// What is pushed, and to which part of the target.
 struct PushContent: ParsableArguments {
+    static let recordHint = """
+        Where a broker is set, the push is recorded before it is made, with who makes it (mssctl records); without one \
+        the tool pushes as a backend does, and nothing is recorded. \(ToolSettings.amqpHint)
+        """
+
     @Option(help: "The instance.")
     var instance: String
     @Option(help: "The Sync ID.")
@@ -47,7 +57,9 @@ struct PushContent: ParsableArguments {
     var payload: String
 
     func push(_ scope: String, to target: String?, through api: APIClient) async throws {
-        var members = ["bizType": bizType, "payload": payload, "thirdMsgId": id ?? UUID().uuidString]
+        let id = id ?? UUID().uuidString
+        if try !dryRun && ToolSettings.nameBroker() { try await record(id, to: target) }
+        var members = ["bizType": bizType, "payload": payload, "thirdMsgId": id]
         members["linkToken"] = target
         members["osType"] = os
         members["appMinVersion"] = minVersion
@@ -55,5 +67,25 @@ struct PushContent: ParsableArguments {
         members["validTimeEnd"] = validUntil
         let query = [("instanceId", instance), ("dryRun", dryRun ? "true" : nil)]
         try APIClient.show(try await api.call("sync/\(scope)", query, body: members))
+    }
+
+    /// What is not recorded is not pushed. The record says what was asked for, whatever the API answers then.
+    private func record(_ id: String, to target: String?) async throws {
+        let push = Mss_Bus_V1_RecordPush.with {
+            $0.oplog.instanceID = instance
+            $0.oplog.bizType = bizType
+            $0.oplog.linkToken = target ?? ""
+            $0.oplog.thirdMessageID = id
+            $0.payloadDigest = Data(SHA256.hash(data: Data(payload.utf8)))
+            switch os?.lowercased() {
+            case "ios": $0.operatingSystem = .ios
+            case "android": $0.operatingSystem = .android
+            default: break
+            }
+            $0.minimumVersion = minVersion ?? ""
+            $0.maximumVersion = maxVersion ?? ""
+            $0.validUntilMs = validUntil.flatMap { Int64($0) } ?? 0
+        }
+        try await ControlClient.with { client in _ = try await client.operate { $0.recordPush = push } }
     }
 }

@@ -1,19 +1,42 @@
 import ArgumentParser
+import BusMessages
+import SwiftProtobuf
 
 /// `mssctl recall`: takes a push back from all who have not stored it.
 struct RecallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "recall", abstract: "Takes a push back: who has not stored it never gets it.",
-        discussion: "Apps that have it already get a tombstone, in order.")
+        discussion: """
+            Apps that have it already get a tombstone, in order. Where a broker is set and no --api is named, the oplog \
+            writers are asked, and record who did; otherwise the API, as by a backend.
+            """)
 
     @OptionGroup var api: APIClient
     @OptionGroup var name: OplogArguments
 
     func run() async throws {
         guard let id = name.id else { throw ValidationError("--id is missing: the unique data id of the push") }
+        if try api.goesToWriters { return try await recall(id) }
         var members = ["bizType": name.bizType, "thirdMsgId": id]
         members["linkToken"] = name.to
         try APIClient.show(try await api.call("sync/recall", [("instanceId", name.instance)], body: members))
+    }
+
+    private func recall(_ id: String) async throws {
+        let oplog = Mss_Bus_V1_OplogName.with {
+            $0.instanceID = name.instance
+            $0.bizType = name.bizType
+            $0.linkToken = name.to ?? ""
+            $0.thirdMessageID = id
+        }
+        try await ControlClient.with { client in
+            let reply = try await client.operate { $0.recall = oplog }.recall
+            guard reply.oplogID > 0 else {
+                return try OperatorAnswer(success: false, msg: "ARGS_IS_NULL", detail: "There is no such oplog.").show()
+            }
+            guard !reply.uncertain else { return try OperatorAnswer.uncertain.show() }
+            try OperatorAnswer(success: true, msg: "SUCCESS", oplogId: reply.oplogID).show()
+        }
     }
 }
 

@@ -1,5 +1,9 @@
 import ArgumentParser
+import BusMessages
+import Credentials
 import Foundation
+import SwiftProtobuf
+import SyncModel
 
 /// `mssctl revoke`: ends sessions of a user, as a tenant's backend can.
 struct RevokeCommand: AsyncParsableCommand {
@@ -7,7 +11,8 @@ struct RevokeCommand: AsyncParsableCommand {
         commandName: "revoke", abstract: "Ends sessions of a user: nothing checked goes out on them any more.",
         discussion: """
             Afterwards a device gets checked data only on a new connect or bind, if the tenant, asked anew, calls its
-            session valid.
+            session valid. Where a broker is set and no --api is named, the oplog writers are asked, and record who did;
+            otherwise the API, as by a backend.
             """)
 
     @OptionGroup var api: APIClient
@@ -20,8 +25,24 @@ struct RevokeCommand: AsyncParsableCommand {
 
     func run() async throws {
         var members = ["userId": user]
-        members["sessionId"] = try sessionFile.map(Self.session)
+        let session = try sessionFile.map(Self.session)
+        if try api.goesToWriters { return try await revoke(session) }
+        members["sessionId"] = session
         try APIClient.show(try await api.call("session/revoke", [("instanceId", instance)], body: members))
+    }
+
+    private func revoke(_ session: String?) async throws {
+        let sessions = Mss_Bus_V1_RevokeSessions.with {
+            $0.instanceID = instance
+            $0.userID = user
+            if let session { $0.sessionDigest = Data(SessionDigest.of(session)) }
+        }
+        try await ControlClient.with { client in
+            _ = try await client.instance(sessions.instanceID)
+            let reply = try await client.operate { $0.revokeSessions = sessions }.revoke
+            let answer = OperatorAnswer(success: true, msg: "SUCCESS")
+            try (reply.uncertain ? OperatorAnswer.uncertain : answer).show()
+        }
     }
 
     /// A session is a secret, so it does not stand among the arguments, which everybody on the machine can read.

@@ -16,6 +16,23 @@ enum ToolSettings {
     /// Reads only the keys asked for: environment and file may hold settings of any process. What the environment
     /// does not say comes from the file that MSS_CONFIG_FILE names, or from the local stack's.
     static func read(_ keys: [AnySettingKey]) throws -> Settings {
+        let environment = try texts()
+        let keys = keys + [ProcessSettings.environment.erased]
+        let names = Set(keys.map(\.name))
+        let settings = try Settings(
+            keys,
+            environment: environment.filter { name, _ in
+                names.contains(name) || (name.hasSuffix("_FILE") && names.contains(String(name.dropLast(5))))
+            })
+        try StartRules.check(settings)
+        return settings
+    }
+
+    /// Whether they name a broker: then the tool works for a person, whose doings are recorded (spec C9); without one
+    /// it can only call the API, as any backend.
+    static func nameBroker() throws -> Bool { try texts().keys.contains { $0.hasPrefix("MSS_AMQP_") } }
+
+    private static func texts() throws -> [String: String] {
         var environment = ProcessInfo.processInfo.environment
         let named = environment["MSS_CONFIG_FILE"]
         let isAddressed = environment.keys.contains { name in
@@ -29,15 +46,7 @@ enum ToolSettings {
                 throw ValidationError("\(file) is not a readable JSON object of texts")
             }
         }
-        let keys = keys + [ProcessSettings.environment.erased]
-        let names = Set(keys.map(\.name))
-        let settings = try Settings(
-            keys,
-            environment: environment.filter { name, _ in
-                names.contains(name) || (name.hasSuffix("_FILE") && names.contains(String(name.dropLast(5))))
-            })
-        try StartRules.check(settings)
-        return settings
+        return environment
     }
 
     /// Logs to standard error, warnings and above: standard output is the command's own.

@@ -4,7 +4,7 @@
 /// exchange and with it to every queue there is. The oplog writer, which has all data anyway, answers so. Who else
 /// answers does it through an exchange of its own (SEC10).
 package enum AnswerExchange: String, Sendable, CaseIterable {
-    /// From session validators to gateways and consoles.
+    /// From session validators to gateways, consoles and the tool.
     case verdicts = "mss.verdicts"
     /// From gateways to oplog writers: what they took of a notice.
     case taken = "mss.taken"

@@ -9,7 +9,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .gateway: [.session, .fetch, .ack, .snapshot, .validate, .admission]
         case .validator: [.snapshot]
         case .console: [.append, .snapshot, .control, .operation, .validate]
-        case .tool: [.snapshot, .control, .operation]
+        case .tool: [.snapshot, .control, .operation, .validate]
         case .writer, .statistics: []
         }
     }
@@ -44,7 +44,8 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .writer: [AnswerExchange.taken.rawValue]
         case .console:
             [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
-        case .statistics, .tool: []
+        case .tool: [AnswerExchange.verdicts.rawValue]
+        case .statistics: []
         }
     }
 

@@ -47,13 +47,10 @@ final class Stack: Sendable {
     /// The tenants that are not as they should be, and where they lead to.
     var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.settings.forbiddenPort) }
 
-    /// The broker, for a test that asks the validator as a gateway does.
-    var broker: AMQPConfiguration {
-        get throws {
-            AMQPConfiguration(
-                host: "127.0.0.1", port: plan.settings.rabbitPort, user: "gateway",
-                password: try plan.password(of: "gateway"))
-        }
+    /// The broker, as a tier's user: for a test that asks in its place.
+    func broker(as tier: String) throws -> AMQPConfiguration {
+        AMQPConfiguration(
+            host: "127.0.0.1", port: plan.settings.rabbitPort, user: tier, password: try plan.password(of: tier))
     }
 
     /// What the tenant says of a session from now on.

@@ -42,7 +42,7 @@ final class ValidationCaller: Sendable {
     }
 
     private init(_ stack: Stack) throws {
-        var configuration = try stack.broker
+        var configuration = try stack.broker(as: "gateway")
         configuration.packedBodyBytes = 0
         let shared = Shared()
         state = shared

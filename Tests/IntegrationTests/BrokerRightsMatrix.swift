@@ -12,7 +12,7 @@ enum BrokerRightsMatrix {
         "mss.to.snapshot": ["ingest", "gateway", "validator", "console", "tool"],
         "mss.to.admission": ["ingest", "gateway"],
         "mss.to.operation": ["ingest", "console", "tool"],
-        "mss.to.validate": ["gateway", "console"],
+        "mss.to.validate": ["gateway", "console", "tool"],
         "mss.to.facts": ["writer", "gateway"],
         "mss.to.facts.dead": [],
         "mss.verdicts": ["validator"],
@@ -39,7 +39,7 @@ enum BrokerRightsMatrix {
         "mss.notices.x": ["gateway"],
         "mss.control.changes.x": ["ingest", "gateway", "validator", "console"],
         "mss.reports.x": ["console"],
-        "mss.verdicts.x": ["gateway", "console"],
+        "mss.verdicts.x": ["gateway", "console", "tool"],
         "mss.taken.x": ["writer"],
     ]
 
@@ -59,7 +59,7 @@ enum BrokerRightsMatrix {
         "mss.to.validate": ["validator"],
         "mss.to.facts": [],
         "mss.to.facts.dead": [],
-        "mss.verdicts": ["gateway", "console"],
+        "mss.verdicts": ["gateway", "console", "tool"],
         "mss.taken": ["writer"],
         "mss.notices": ["gateway"],
         "mss.gateways": ["gateway"],

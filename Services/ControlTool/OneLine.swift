@@ -1,0 +1,15 @@
+/// Texts of others in lines of the tool: nothing in them moves the cursor, ends the line or turns it around.
+enum OneLine {
+    /// The text with every control, format and separator character as `\u{…}`.
+    static func of(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                line += "\\u{\(String(scalar.value, radix: 16))}"
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+}

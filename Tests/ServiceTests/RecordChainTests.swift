@@ -1,0 +1,125 @@
+import Credentials
+import SyncModel
+import Testing
+
+@testable import ControlTool
+@testable import ServiceKit
+
+@Suite("SEC15: the chain of operation records")
+struct RecordChainTests {
+    /// A chain as the store makes it.
+    private static func chain(_ count: Int64) -> [OperationRecord] {
+        var (records, previous) = ([OperationRecord](), RecordChain.origin)
+        for number in 1...count {
+            var record = OperationRecord(
+                number: number, recordedAtMicroseconds: 1_700_000_000_123_456,
+                actor: number == 1 ? "console:alice" : "mssctl:root", actionCode: number == 1 ? 1 : 5,
+                instanceID: InstanceID("demo_app"), subject: "ORDERS",
+                before: number == 1 ? nil : #"{"online": true}"#,
+                after: #"{"online": \#(number == 1 ? "true" : "false")}"#, previousHash: previous, hash: [])
+            record.hash = RecordChain.hash(of: record)
+            previous = record.hash
+            records.append(record)
+        }
+        return records
+    }
+
+    private static func fault(
+        in records: [OperationRecord], from first: Int64 = 1, head: RecordHead? = nil
+    ) -> RecordChainVerifier.Fault? {
+        var verifier = RecordChainVerifier(from: first)
+        for record in records { if let fault = verifier.take(record) { return fault } }
+        return head.flatMap { verifier.end(at: $0) }
+    }
+
+    @Test("the hashes are those on record: the same as other programs make of the same bytes")
+    func vectors() {
+        let hashes = Self.chain(2).map { HexText.of($0.hash) }
+        #expect(
+            hashes == [
+                "a2f86a7194e65ecf6285daf8db09ccc62e0a9381bb3355c981d54f19d266fb86",
+                "a3aabcca2b95b0d153e8ea908d8ae3c7e174ac181fb1baf09a68d00d8959b2bd",
+            ])
+    }
+
+    @Test("a chain that nobody touched is whole, from its beginning and from any number on")
+    func whole() {
+        let records = Self.chain(5)
+        let head = RecordHead(number: 5, hash: records[4].hash)
+        #expect(Self.fault(in: records, head: head) == nil)
+        #expect(Self.fault(in: Array(records[2...]), from: 3, head: head) == nil)
+        #expect(Self.fault(in: [], head: RecordHead(number: 0, hash: RecordChain.origin)) == nil)
+    }
+
+    @Test("whatever is changed in a record is found")
+    func altered() {
+        let changes: [(inout OperationRecord) -> Void] = [
+            { $0.actor += "x" }, { $0.subject += "x" }, { $0.before = nil }, { $0.after = "{}" },
+            { $0.recordedAtMicroseconds += 1 }, { $0.actionCode += 1 }, { $0.instanceID = InstanceID("other") },
+            { $0.hash[31] ^= 1 },
+        ]
+        for change in changes {
+            var records = Self.chain(5)
+            change(&records[2])
+            #expect(Self.fault(in: records) == .altered(number: 3))
+        }
+    }
+
+    @Test("a changed record whose hash was made anew no longer fits the next one")
+    func rehashed() {
+        var records = Self.chain(5)
+        records[2].actor = "console:mallory"
+        records[2].hash = RecordChain.hash(of: records[2])
+        #expect(Self.fault(in: records) == .unlinked(number: 4))
+    }
+
+    @Test("what is moved between two fields is not the same record")
+    func fieldsDoNotRunTogether() {
+        var record = Self.chain(1)[0]
+        let hash = RecordChain.hash(of: record)
+        (record.actor, record.subject) = ("console:aliceO", "RDERS")
+        #expect(RecordChain.hash(of: record) != hash)
+    }
+
+    @Test("records that are missing, at the end too, doubled or in another order are found")
+    func moved() {
+        let records = Self.chain(5)
+        let head = RecordHead(number: 5, hash: records[4].hash)
+        #expect(Self.fault(in: records.filter { $0.number != 3 }) == .missing(number: 3))
+        #expect(Self.fault(in: Array(records[..<4]), head: head) == .missing(number: 5))
+        #expect(Self.fault(in: [], head: head) == .missing(number: 1))
+        #expect(Self.fault(in: [records[0], records[0]]) == .missing(number: 2))
+        #expect(Self.fault(in: [records[0], records[2], records[1]]) == .missing(number: 2))
+        let shorter = RecordHead(number: 4, hash: records[3].hash)
+        #expect(Self.fault(in: records, head: shorter) == .wrongEnd(number: 5))
+        #expect(Self.fault(in: records, head: RecordHead(number: 5, hash: [1])) == .wrongEnd(number: 5))
+    }
+
+    @Test("C9: an export's line is JSON, whatever is in an instance's id, and has the hashed texts as they are")
+    func line() {
+        var record = Self.chain(1)[0]
+        record.actor = #"mssctl:a\nb"#
+        record.instanceID = InstanceID("x\"\n")
+        #expect(
+            record.jsonLine
+                == #"{"number":1,"recordedAt":"2023-11-14T22:13:20.123Z","recordedAtMicroseconds":1700000000123456,"#
+                + #""actor":"mssctl:a\nb","action":"create-configuration","instanceId":"x\"\n","subject":"ORDERS","#
+                + #""before":null,"after":{"online": true},"previousHash":"\#(String(repeating: "0", count: 64))","#
+                + #""hash":"\#(HexText.of(record.hash))"}"#)
+    }
+
+    @Test("C9: a record at the terminal shows what a change changed; nothing in it moves the cursor")
+    func page() {
+        var record = Self.chain(2)[1]
+        record.subject = "\u{9b}2J\u{202e}"
+        #expect(record.page.contains("online: false   (before: true)"))
+        #expect(record.line.hasSuffix(#"\u{9b}2J\u{202e}"#))
+    }
+
+    @Test("C9: moments of filters are days or seconds in UTC")
+    func times() throws {
+        #expect(try RecordsCommand.Filter.time("2023-11-14").milliseconds == 1_699_920_000_000)
+        #expect(try RecordsCommand.Filter.time("2023-11-14T22:13:20Z").milliseconds == 1_700_000_000_000)
+        #expect(throws: (any Error).self) { try RecordsCommand.Filter.time("yesterday") }
+    }
+}
