@@ -174,7 +174,7 @@ let tests: [Target] = [
     .testTarget(
         name: "ServiceTests",
         dependencies: [
-            "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "ControlTool",
+            "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
             "BackendCalls", "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf,
             coreMetrics, crypto,

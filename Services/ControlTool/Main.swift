@@ -9,9 +9,8 @@ struct ControlTool: AsyncParsableCommand {
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
             PushCommand.self, PushGlobalCommand.self, RecallCommand.self, RevokeCommand.self, ExplainCommand.self,
-            DevicesCommand.self,
-            RecordsCommand.self, DeadLettersCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self,
-            BrokerDefinitionsCommand.self,
+            DevicesCommand.self, RecordsCommand.self, DeadLettersCommand.self, ConsoleCommand.self, ListenCommand.self,
+            LoadCommand.self, ConformanceCommand.self, BrokerDefinitionsCommand.self,
         ])
 
     /// It has passwords and secrets in memory too (reliability SEC16).

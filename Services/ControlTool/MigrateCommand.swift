@@ -16,14 +16,8 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let settings = try ToolSettings.read(PostgresSettings.keys)
-        let password = settings[PostgresSettings.password]
-        let configuration = PostgresConfiguration(
-            host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
-            database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
-            password: password.isEmpty ? nil : password,
-            security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: "mssctl",
-            statementTimeout: .seconds(60), lockTimeout: .seconds(30))
-        let connection = PostgresConnection(configuration: configuration, logger: ToolSettings.logger())
+        let connection = PostgresConnection(
+            configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
         if dryRun {
             let pending = try MigrationRunner.pending(connection)
             print(pending.isEmpty ? "nothing to apply" : pending.map(\.name).joined(separator: "\n"))
@@ -33,5 +27,18 @@ struct MigrateCommand: AsyncParsableCommand {
                 applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
         }
         connection.close()
+    }
+}
+
+extension PostgresConfiguration {
+    /// The database as the tool's settings name it; a migration may take its time.
+    init(tool settings: Settings) {
+        let password = settings[PostgresSettings.password]
+        self.init(
+            host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
+            database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
+            password: password.isEmpty ? nil : password,
+            security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: "mssctl",
+            statementTimeout: .seconds(60), lockTimeout: .seconds(30))
     }
 }

@@ -79,6 +79,17 @@ package final class ControlDirectory: Service, Sendable {
         state.withLock { $0.configurations[ConfigurationKey(instanceID: instanceID, bizType: bizType)] }
     }
 
+    /// Every instance, in the order of their ids.
+    package var instances: [Instance] {
+        state.withLock { Array($0.instances.values) }.sorted { $0.id.text < $1.id.text }
+    }
+
+    /// Every configuration of an instance, in the order of their Sync IDs.
+    package func configurations(of instanceID: InstanceID) -> [SyncConfiguration] {
+        state.withLock { $0.configurations.values.filter { $0.instanceID == instanceID } }
+            .sorted { $0.bizType.text < $1.bizType.text }
+    }
+
     /// Keeps the copy current until shutdown.
     package func run() async throws {
         await withTaskCancellationOrGracefulShutdownHandler {

@@ -31,6 +31,7 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
     case signIn = 54
     case failedSignIn = 55
     case signOut = 56
+    case inviteUser = 57
     case startRollout = 60
     case widenRollout = 61
     case pauseRollout = 62
@@ -67,6 +68,7 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
         case .signIn: "sign-in"
         case .failedSignIn: "failed-sign-in"
         case .signOut: "sign-out"
+        case .inviteUser: "invite-user"
         case .startRollout: "start-rollout"
         case .widenRollout: "widen-rollout"
         case .pauseRollout: "pause-rollout"

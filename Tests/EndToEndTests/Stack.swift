@@ -36,6 +36,9 @@ final class Stack: Sendable {
         self.processes = processes
     }
 
+    /// Where people reach the console.
+    var consolePort: Int { plan.settings.consolePort }
+
     /// The process of this name.
     func process(_ name: String) throws -> Supervised {
         try requireValue(processes.first { $0.name == name }, "no process \(name)")

@@ -2,7 +2,7 @@
 # Installs what drives a browser in tests, in a folder of its own, and prints its Python.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-deploy/scripts/packages.sh chromium nodejs python3-venv >&2
+deploy/scripts/packages.sh chromium fonts-wqy-microhei nodejs python3-venv >&2
 venv=.local/browser
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -c "import playwright, websockets" 2> /dev/null ||

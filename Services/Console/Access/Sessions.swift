@@ -1,0 +1,25 @@
+import Logging
+import SyncModel
+import SyncStore
+
+/// Who is signed in: sessions are in the database, so that a sign-out at one console holds at all of them.
+struct Sessions: Sendable {
+    let database: Database
+
+    /// Who shows a token; nil: nobody, or no longer.
+    func visitor(_ shown: (token: SessionToken, proof: Visitor.Proof)?) async throws(ConsoleFault) -> Visitor? {
+        guard let shown else { return nil }
+        let digest = shown.token.digest
+        guard let session = try await database.run(ConsoleSessionStore.session(digest)) else { return nil }
+        if session.isStale { try await database.run(ConsoleSessionStore.touch(digest)) }
+        return Visitor(
+            account: session.account, token: shown.token, proof: shown.proof, isConfirmed: session.isConfirmed)
+    }
+
+    /// Begins a session with a token of its own: one that was there before the sign-in is worth nothing.
+    func begin(_ account: String, from source: String) async throws(ConsoleFault) -> SessionToken {
+        let token = SessionToken()
+        try await database.run(ConsoleSessionStore.begin(token.digest, of: account, from: source))
+        return token
+    }
+}

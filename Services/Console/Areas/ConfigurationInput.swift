@@ -1,0 +1,91 @@
+import SyncModel
+
+/// A configuration as a form or program gives it; what is absent is as the page preselects it (spec C3).
+struct ConfigurationInput: Decodable, Sendable {
+    var bizType: String?
+    var description: String?
+    var scope: String?
+    var target: String?
+    var multiDevice: Bool?
+    var persistent: Bool?
+    /// `all` or `threshold`.
+    var repush: String?
+    var threshold: Int?
+    var checkSession: Bool?
+    var verdictLifetimeSeconds: Int?
+    var immediate: Bool?
+    /// Of the configuration that the form was made from.
+    var revision: Int?
+
+    /// For the API's description.
+    static let inputs = [
+        RouteInput("bizType", required: true, "Sync ID: 1 to 30 letters, digits, '-', '_' or '.'; cannot be changed."),
+        RouteInput("description", required: true, "What it is for."),
+        RouteInput("scope", "appointed (standard) or global; cannot be changed."),
+        RouteInput("target", "user (standard) or device; cannot be changed."),
+        RouteInput("multiDevice", .flag, "Every device of the user receives; only for users as the target."),
+        RouteInput("persistent", .flag, "Stored for those who are offline; always so for global data."),
+        RouteInput("repush", "all, or threshold (standard)."),
+        RouteInput("threshold", .whole, "Newest oplogs of a backlog, 1 to 1000; standard 100."),
+        RouteInput("checkSession", .flag, "User consistency: only to sessions that the tenant calls valid."),
+        RouteInput("verdictLifetimeSeconds", .whole, "How old a verdict may be; absent: as the instance says."),
+        RouteInput("immediate", .flag, "Global data goes to connected devices at once."),
+        RouteInput("revision", .whole, "To change one: the revision that was read; refused as STALE when it has changed."),
+    ]
+
+    /// The configuration that it describes.
+    ///
+    /// - Parameter old: the one to be changed; its Sync ID, scope and target stay (spec C4).
+    /// - Throws: `wrong`, with the member.
+    func configuration(of instanceID: InstanceID, old: SyncConfiguration?) throws(ConsoleFault) -> SyncConfiguration {
+        let name = old?.bizType.text ?? (bizType ?? "").trimmed
+        guard !name.isEmpty else { throw .wrong("bizType", "fault.missing") }
+        let text = (description ?? old?.description ?? "").trimmed
+        guard !text.isEmpty else { throw .wrong("description", "fault.missing") }
+        guard text.utf16.count <= 200 else { throw .wrong("description", "fault.longerThan", "200") }
+        let kind: ChannelKind
+        if let old { kind = old.kind } else { kind = try self.kind }
+        var configuration = SyncConfiguration(
+            instanceID: instanceID, bizType: BizType(name), description: text, kind: kind,
+            isMultiDevice: kind == .globalUser || (kind == .user && (multiDevice ?? true)),
+            isPersistent: kind.isGlobal || (persistent ?? true), repush: try mode,
+            checksSession: kind.needsUser && (checkSession ?? false), isOnline: old?.isOnline ?? true,
+            isImmediate: kind.isGlobal && (immediate ?? false), revision: revision ?? old?.revision ?? 0)
+        if !configuration.isPersistent { configuration.repush = .all }
+        if configuration.checksSession, let seconds = verdictLifetimeSeconds {
+            guard (0...Int(Limits.longestVerdictLifetime.components.seconds)).contains(seconds) else {
+                throw .wrong("verdictLifetimeSeconds", "fault.range", "0 – \(Limits.longestVerdictLifetime.components.seconds)")
+            }
+            configuration.verdictLifetime = .seconds(Int64(seconds))
+        }
+        // The rest of the rules are the model's; a fault that is left is the Sync ID's.
+        if let fault = configuration.fault { throw .refused(fault, field: "bizType") }
+        return configuration
+    }
+
+    private var kind: ChannelKind {
+        get throws(ConsoleFault) {
+            switch (scope ?? "appointed", target ?? "user") {
+            case ("appointed", "user"): .user
+            case ("appointed", "device"): .device
+            case ("global", "user"): .globalUser
+            case ("global", "device"): .globalDevice
+            case ("appointed", _), ("global", _): throw .wrong("target", "fault.choice", "user, device")
+            default: throw .wrong("scope", "fault.choice", "appointed, global")
+            }
+        }
+    }
+
+    private var mode: RepushMode {
+        get throws(ConsoleFault) {
+            switch repush ?? "threshold" {
+            case "all": return .all
+            case "threshold":
+                let newest = threshold ?? Limits.defaultThreshold
+                guard (1...1_000).contains(newest) else { throw .wrong("threshold", "fault.range", "1 – 1000") }
+                return .threshold(newest)
+            default: throw .wrong("repush", "fault.choice", "all, threshold")
+            }
+        }
+    }
+}

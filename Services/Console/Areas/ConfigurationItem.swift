@@ -1,0 +1,61 @@
+import SyncModel
+
+/// A configuration as the API and the pages show it (spec C2, C3).
+struct ConfigurationItem: Encodable, Sendable {
+    let bizType: String
+    let description: String
+    let scope: String
+    let target: String
+    let multiDevice: Bool
+    let persistent: Bool
+    /// `all`, or the threshold as a number.
+    let repush: String
+    let checkSession: Bool
+    /// Seconds; absent: as the instance says.
+    let verdictLifetimeSeconds: Int64?
+    let immediate: Bool
+    let online: Bool
+    let revision: Int
+
+    // For pages alone.
+    let isGlobal: Bool
+    let isUser: Bool
+    let isThreshold: Bool
+    let threshold: Int
+    let scopeWord: String
+    let targetWord: String
+    let page: String
+    let operatePage: String
+    let api: String
+
+    private enum CodingKeys: String, CodingKey {
+        case bizType, description, scope, target, multiDevice, persistent, repush, checkSession
+        case verdictLifetimeSeconds, immediate, online, revision
+    }
+
+    init(_ configuration: SyncConfiguration, _ words: Words) {
+        let instanceID = configuration.instanceID
+        bizType = configuration.bizType.text
+        description = configuration.description
+        isGlobal = configuration.kind.isGlobal
+        isUser = configuration.kind.needsUser
+        scope = isGlobal ? "global" : "appointed"
+        target = isUser ? "user" : "device"
+        scopeWord = words.text("scope.\(scope)")
+        targetWord = words.text("target.\(target)")
+        multiDevice = configuration.isMultiDevice
+        persistent = configuration.isPersistent
+        checkSession = configuration.checksSession
+        verdictLifetimeSeconds = configuration.verdictLifetime?.components.seconds
+        immediate = configuration.isImmediate
+        online = configuration.isOnline
+        revision = configuration.revision
+        switch configuration.repush {
+        case .all: (repush, isThreshold, threshold) = ("all", false, Limits.defaultThreshold)
+        case .threshold(let newest): (repush, isThreshold, threshold) = ("\(newest)", true, newest)
+        }
+        page = Paths.page(instanceID, "configurations", bizType)
+        operatePage = Paths.page(instanceID, "configurations", bizType, "operate")
+        api = "/api/v1" + page
+    }
+}

@@ -1,0 +1,98 @@
+import SyncModel
+
+/// Settings of an instance as a form or program gives them; what is absent stays, or is the standard of a new one.
+struct InstanceInput: Decodable, Sendable {
+    var instanceId: String?
+    var name: String?
+    var requiresSignature: Bool?
+    var bindsDevices: Bool?
+    var validatorUrl: String?
+    var validatorMode: String?
+    var gatewayAppId: String?
+    var gatewayWorkspaceId: String?
+    var gatewayWrapsBody: Bool?
+    var verdictLifetimeSeconds: Int?
+    var retentionDays: Int?
+    var sessionLength: Int?
+    /// 0: no limit.
+    var requestsPerSecond: Int?
+    /// 0: no limit.
+    var pushesPerDay: Int?
+    var revision: Int?
+
+    /// For the API's description.
+    static let inputs = [
+        RouteInput("name", "For people."),
+        RouteInput("requiresSignature", .flag, "Backend calls and device connects must be signed."),
+        RouteInput("bindsDevices", .flag, "A device id belongs to the secret that it was first registered with."),
+        RouteInput("validatorUrl", "Where the tenant answers session checks; empty: no check can succeed."),
+        RouteInput("validatorMode", "http (standard), or mgs: through an mPaaS mobile gateway."),
+        RouteInput("gatewayAppId", "With mgs."), RouteInput("gatewayWorkspaceId", "With mgs."),
+        RouteInput("gatewayWrapsBody", .flag, "With mgs: the question stands under _requestBody."),
+        RouteInput("verdictLifetimeSeconds", .whole, "How long a valid verdict stands; standard 600."),
+        RouteInput("retentionDays", .whole, "How long data is kept at the most, 1 to 30; standard 30."),
+        RouteInput("sessionLength", .whole, "Characters of a session id at the most, 100 to 4096."),
+        RouteInput("requestsPerSecond", .whole, "Calls without a key; 0: no limit."),
+        RouteInput("pushesPerDay", .whole, "Pushes without a key; 0: no limit."),
+        RouteInput("revision", .whole, "To change one: the revision that was read."),
+    ]
+
+    /// The instance that it describes.
+    ///
+    /// - Throws: `wrong` or `refused`, with the member.
+    func instance(_ old: Instance?) throws(ConsoleFault) -> Instance {
+        let id = old?.id.text ?? (instanceId ?? "").trimmed
+        guard !id.isEmpty else { throw .wrong("instanceId", "fault.missing") }
+        var instance =
+            old
+            ?? Instance(
+                id: InstanceID(id), name: id, isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
+        if let name = name?.trimmed, !(name.isEmpty && old == nil) { instance.name = name }
+        guard (1...100).contains(instance.name.utf16.count) else { throw .wrong("name", "fault.longerThan", "100") }
+        if let requiresSignature { instance.requiresSignature = requiresSignature }
+        if let bindsDevices { instance.bindsDevices = bindsDevices }
+        if let url = validatorUrl?.trimmed {
+            guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
+                throw .wrong("validatorUrl", "fault.url")
+            }
+            instance.validatorURL = url
+        }
+        instance.validatorForm = try form(instance.validatorForm)
+        if let seconds = verdictLifetimeSeconds {
+            let most = Int(Limits.longestVerdictLifetime.components.seconds)
+            guard (0...most).contains(seconds) else {
+                throw .wrong("verdictLifetimeSeconds", "fault.range", "0 – \(most)")
+            }
+            instance.verdictLifetime = .seconds(seconds)
+        }
+        if let days = retentionDays {
+            guard (1...30).contains(days) else { throw .wrong("retentionDays", "fault.range", "1 – 30") }
+            instance.retention = .seconds(days * 86_400)
+        }
+        if let sessionLength { instance.sessionUnits = sessionLength }
+        if let requestsPerSecond {
+            instance.limits.requestsPerSecond = requestsPerSecond == 0 ? nil : requestsPerSecond
+        }
+        if let pushesPerDay { instance.limits.pushesPerDay = pushesPerDay == 0 ? nil : pushesPerDay }
+        if let revision { instance.revision = revision }
+        if let fault = instance.fault { throw .refused(fault) }
+        return instance
+    }
+
+    private func form(_ old: ValidatorForm) throws(ConsoleFault) -> ValidatorForm {
+        var gateway = ValidatorForm.MobileGateway(appID: "", workspaceID: "")
+        if case .mobileGateway(let its) = old { gateway = its }
+        switch validatorMode {
+        case nil: return old
+        case "http": return .http
+        case "mgs":
+            gateway.appID = gatewayAppId?.trimmed ?? gateway.appID
+            gateway.workspaceID = gatewayWorkspaceId?.trimmed ?? gateway.workspaceID
+            gateway.wrapsBody = gatewayWrapsBody ?? gateway.wrapsBody
+            guard !gateway.appID.isEmpty else { throw .wrong("gatewayAppId", "fault.missing") }
+            guard !gateway.workspaceID.isEmpty else { throw .wrong("gatewayWorkspaceId", "fault.missing") }
+            return .mobileGateway(gateway)
+        default: throw .wrong("validatorMode", "fault.choice", "http, mgs")
+        }
+    }
+}

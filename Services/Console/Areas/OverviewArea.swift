@@ -1,0 +1,199 @@
+import AMQP
+import BusMessages
+import Foundation
+import ServiceKit
+import SyncModel
+import SyncStore
+import Synchronization
+
+/// The overview of an instance, live (spec C1).
+struct OverviewArea: Sendable {
+    /// Live pages at one time.
+    private static let streamsMaximum = 128
+    private static let interval = Duration.seconds(3)
+
+    let database: Database
+    let desk: ControlDesk
+    let board: ProcessReportBoard
+    let health: HealthState
+    private let streams = StreamCount()
+
+    init(database: Database, desk: ControlDesk, board: ProcessReportBoard, health: HealthState) {
+        self.database = database
+        self.desk = desk
+        self.board = board
+        self.health = health
+    }
+
+    /// A range that can be chosen.
+    struct Choice: Sendable {
+        let name: String
+        let address: String
+        let isChosen: Bool
+    }
+
+    /// The page around what is live.
+    struct Page: Sendable {
+        let ranges: [Choice]
+        let live: OverviewFigures
+        let events: String
+        let data: String
+    }
+
+    var routes: [Route] {
+        let path = "/instances/{instance}/overview"
+        let viewer = Access.instance(.viewer)
+        let queries = [RouteInput("range", "hour (standard), day, week or month.")]
+        return [
+            Route(method: .get, pattern: RoutePattern(path), access: viewer, summary: "The overview.") {
+                exchange throws(ConsoleFault) in
+                let page = Page(
+                    ranges: ranges(exchange), live: try await figures(exchange),
+                    events: "/api/v1\(Paths.page(exchange.instanceID, "overview", "events"))"
+                        + Paths.query([("range", range(exchange).rawValue)]),
+                    data: Paths.page(exchange.instanceID, "data"))
+                return .page(
+                    PageContent(
+                        template: "overview", title: "tab.overview", tab: .overview, instanceID: exchange.instanceID,
+                        content: page))
+            },
+            Route(
+                method: .get, pattern: RoutePattern("/api/v1" + path), access: viewer,
+                summary: "Connected devices, pushes, arrivals and times of an instance; processes and queues.",
+                queries: queries
+            ) { exchange throws(ConsoleFault) in .json(try await figures(exchange)) },
+            Route(
+                method: .get, pattern: RoutePattern("/api/v1\(path)/events"), access: viewer,
+                summary: "The overview's live part as server-sent events, for the page.", queries: queries
+            ) { exchange throws(ConsoleFault) in
+                _ = try desk.instance(exchange.instanceID)
+                guard let place = streams.take(atMost: Self.streamsMaximum) else { throw .busy }
+                return ConsoleAnswer(
+                    body: .stream(type: "text/event-stream", AsyncStream { await event(exchange, place) }))
+            },
+        ]
+    }
+
+    private func range(_ exchange: Exchange) -> OverviewRange {
+        exchange.query["range"].flatMap(OverviewRange.init) ?? .hour
+    }
+
+    private func ranges(_ exchange: Exchange) -> [Choice] {
+        OverviewRange.allCases.map { range in
+            Choice(
+                name: exchange.words.text("range.\(range.rawValue)"),
+                address: Paths.page(exchange.instanceID, "overview", query: [("range", range.rawValue)]),
+                isChosen: range == self.range(exchange))
+        }
+    }
+
+    /// The next event; nil ends the stream, and the browser comes again.
+    private func event(_ exchange: Exchange, _ place: StreamCount.Place) async -> String? {
+        if place.isFirst {
+            try? await Task.sleep(for: .milliseconds(200))
+        } else {
+            try? await Task.sleep(for: Self.interval)
+        }
+        guard !Task.isCancelled, !health.isDraining else { return nil }
+        guard let figures = try? await figures(exchange) else { return ": \n\n" }
+        let html = PageRenderer.part("overview-live", figures, exchange.words)
+        let data = (try? JSONEncoder().encode(html)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
+        return "event: figures\ndata: \(data)\n\n"
+    }
+
+    // MARK: Figures
+
+    private func figures(_ exchange: Exchange) async throws(ConsoleFault) -> OverviewFigures {
+        let instance = try desk.instance(exchange.instanceID)
+        let range = range(exchange)
+        let now = WallTime.now
+        let (from, to) = range.steps(at: now)
+        let minutes = try await database.run(
+            FigureStore.minutes(of: instance.id, from: from, to: to, step: range.step))
+        let connected = try await database.run(
+            FigureStore.connected(of: instance.id, from: from, to: to, step: range.step))
+        let monthAgo = WallTime(milliseconds: now.milliseconds - 29 * 86_400_000)
+        let days = try await database.run(FigureStore.days(of: instance.id, from: monthAgo, to: now))
+        let dead = try await database.run(FigureStore.deadLetters(of: instance.id))
+        let foldedUntil = try await database.run(FigureStore.foldedUntil)
+        var times = ArrivalTimes()
+        for minute in minutes { times += minute.arrivals }
+        let steps = Self.steps(minutes, connected, from: from, to: to, step: range.step)
+        let lag = foldedUntil.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) }
+        let reports = board.reports
+        let words = exchange.words
+        return OverviewFigures(
+            connected: connected.last?.devices ?? 0, pushes: minutes.reduce(0) { $0 + $1.pushes },
+            arrivals: times.total, p50: times.milliseconds(at: 0.5), p99: times.milliseconds(at: 0.99),
+            backlog: days.reduce(0) { $0 + $1.pushes - $1.arrivals }, deadLetters: dead,
+            verdictFailures: Self.verdictFailures(reports), lagSeconds: lag, steps: steps,
+            processes: reports.map(Self.process), queues: await queues(),
+            p50Text: OverviewFigures.text(milliseconds: times.milliseconds(at: 0.5)),
+            p99Text: OverviewFigures.text(milliseconds: times.milliseconds(at: 0.99)),
+            lagText: OverviewFigures.text(milliseconds: lag.map { $0 * 1_000 }), isLate: (lag ?? 0) > 10,
+            hasDeadLetters: dead > 0,
+            charts: Self.charts(steps, from: from.milliseconds, to: to.milliseconds, range, words),
+            updatedAt: now.milliseconds, updatedText: now.text)
+    }
+
+    /// One for each step, also where nothing happened.
+    private static func steps(
+        _ minutes: [FigureStore.Step], _ connected: [FigureStore.Connected], from: WallTime, to: WallTime,
+        step: Duration
+    ) -> [OverviewFigures.Step] {
+        let figures = Dictionary(minutes.map { ($0.begin, $0) }) { first, _ in first }
+        let devices = Dictionary(connected.map { ($0.begin, $0.devices) }) { first, _ in first }
+        return stride(from: from.milliseconds, to: to.milliseconds, by: Int(step.wholeMilliseconds)).map { at in
+            let one = figures[WallTime(milliseconds: at)]
+            return OverviewFigures.Step(
+                at: at, pushes: one?.pushes ?? 0, arrivals: one?.arrivals.total ?? 0,
+                connected: devices[WallTime(milliseconds: at)] ?? 0, p50: one?.arrivals.milliseconds(at: 0.5),
+                p99: one?.arrivals.milliseconds(at: 0.99))
+        }
+    }
+
+    private static func charts(
+        _ steps: [OverviewFigures.Step], from: Int64, to: Int64, _ range: OverviewRange, _ words: Words
+    ) -> [OverviewFigures.Chart] {
+        let perMinute = 60_000 / Double(range.step.wholeMilliseconds)
+        func chart(
+            _ word: String, _ first: String, _ second: String?, _ lines: [(OverviewFigures.Step) -> Double?]
+        ) -> OverviewFigures.Chart {
+            let title = words.text(word)
+            let svg = LineChart.svg(
+                lines.map { value in
+                    LineChart.Line(points: steps.compactMap { step in value(step).map { (step.at, $0) } })
+                }, from: from, to: to, title: title)
+            return OverviewFigures.Chart(
+                title: title, svg: svg, first: words.text(first), second: second.map { words.text($0) })
+        }
+        return [
+            chart(
+                "chart.pushes", "chart.accepted", "chart.arrived",
+                [{ Double($0.pushes) * perMinute }, { Double($0.arrivals) * perMinute }]),
+            chart("chart.times", "chart.median", "chart.p99", [{ $0.p50 }, { $0.p99 }]),
+            chart("chart.connected", "chart.devices", nil, [{ Double($0.connected) }]),
+        ]
+    }
+
+    private static func process(_ report: ProcessReport) -> OverviewFigures.Process {
+        let missing = report.conditions.filter { !$0.value }.map(\.key).sorted()
+        return OverviewFigures.Process(
+            service: report.service, version: report.version, ready: report.isReady,
+            startedAt: report.startedAt.milliseconds, missing: missing, startedText: report.startedAt.text,
+            missingText: missing.joined(separator: ", "))
+    }
+
+    private static func verdictFailures(_ reports: [ProcessReport]) -> Int64 {
+        reports.reduce(0) { $0 + Int64($1.figures["mss_validator_failures_total"] ?? 0) }
+    }
+
+    private func queues() async -> [OverviewFigures.Queue] {
+        let depths: [String: AMQPQueueDepth] = (try? await desk.bus.queueDepths()) ?? [:]
+        return depths.sorted { $0.key < $1.key }.map {
+            OverviewFigures.Queue(
+                name: $0.key, waiting: $0.value.messages, consumers: $0.value.consumers,
+                isUnserved: $0.value.consumers == 0)
+        }
+    }
+}

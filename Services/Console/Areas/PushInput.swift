@@ -1,0 +1,74 @@
+import Foundation
+import SyncModel
+
+/// A push as the console's form or a program gives it (spec C6).
+struct PushInput: Decodable, Sendable {
+    let bizType: String
+    /// A user or device id; not looked at for global data.
+    var linkToken: String?
+    var thirdMsgId: String?
+    var payload: String?
+    /// Base64, instead of `payload`.
+    var binaryPayload: String?
+    var iOS: Bool?
+    var android: Bool?
+    var appMinVersion: String?
+    var appMaxVersion: String?
+    /// 1 to 30; absent: as long as the instance keeps it.
+    var validDays: Int?
+    /// Only say what it would meet now.
+    var dryRun: Bool?
+
+    /// For the API's description.
+    static let inputs = [
+        RouteInput("bizType", required: true, "The Sync ID."),
+        RouteInput("linkToken", "The user or device; not for global data."),
+        RouteInput("thirdMsgId", "The data's unique id; required when the configuration is persistent."),
+        RouteInput("payload", "The content, up to 4,096 characters."),
+        RouteInput("binaryPayload", "Instead of payload: Base64."),
+        RouteInput("iOS", .flag, "Goes to iOS; both or neither: to every system."),
+        RouteInput("android", .flag, "Goes to Android."),
+        RouteInput("appMinVersion", "Such as 10.2.1."), RouteInput("appMaxVersion", "Such as 11."),
+        RouteInput("validDays", .whole, "1 to 30; absent: as long as the instance keeps it."),
+        RouteInput("dryRun", .flag, "Only say what it would meet now; nothing is stored."),
+    ]
+
+    /// What the API's call takes.
+    struct Call: Encodable {
+        let bizType: String
+        let linkToken: String?
+        let thirdMsgId: String
+        let payload: String?
+        let binaryPayload: String?
+        let osType: String?
+        let appMinVersion: String?
+        let appMaxVersion: String?
+        let validTimeEnd: Int64?
+    }
+
+    /// The call that makes this push.
+    ///
+    /// - Throws: `wrong`: both systems are off, the days will not do, or the id is missing.
+    func call(of configuration: SyncConfiguration, at now: WallTime) throws(ConsoleFault) -> Call {
+        let (toIOS, toAndroid) = (iOS ?? true, android ?? true)
+        let both = toIOS == toAndroid
+        guard toIOS || toAndroid || (iOS == nil && android == nil) else { throw .wrong("iOS", "fault.noSystem") }
+        let days = validDays ?? 30
+        guard (1...30).contains(days) else { throw .wrong("validDays", "fault.range", "1 – 30") }
+        let id = (thirdMsgId ?? "").trimmed
+        guard !id.isEmpty || !configuration.isPersistent else { throw .wrong("thirdMsgId", "fault.missing") }
+        guard payload?.isEmpty == false || binaryPayload?.isEmpty == false else {
+            throw .wrong("payload", "fault.missing")
+        }
+        return Call(
+            bizType: bizType, linkToken: configuration.kind.isGlobal ? nil : (linkToken ?? "").trimmed,
+            thirdMsgId: id.isEmpty ? "console-" + UUID().uuidString.lowercased() : id, payload: payload,
+            binaryPayload: binaryPayload, osType: both ? nil : toIOS ? "iOS" : "Android",
+            appMinVersion: given(appMinVersion), appMaxVersion: given(appMaxVersion),
+            validTimeEnd: validDays.map { now.milliseconds + Int64($0) * 86_400_000 })
+    }
+
+    private func given(_ text: String?) -> String? {
+        text.flatMap { $0.trimmed.isEmpty ? nil : $0.trimmed }
+    }
+}

@@ -1,0 +1,44 @@
+import Credentials
+import Foundation
+import SyncModel
+
+/// An operation record as the API and the pages show it (spec C9).
+struct RecordItem: Encodable, Sendable {
+    let number: Int64
+    /// Milliseconds since 1970.
+    let at: Int64
+    let actor: String
+    let action: String
+    let instanceId: String
+    let subject: String
+    let before: String?
+    let after: String?
+    let previousHash: String
+    let hash: String
+
+    // For pages alone.
+    let atText: String
+    let actionWord: String
+    let page: String
+
+    private enum CodingKeys: String, CodingKey {
+        case number, at, actor, action, instanceId, subject, before, after, previousHash, hash
+    }
+
+    /// - Parameter page: where its details are.
+    init(_ record: OperationRecord, page: String, _ words: Words) {
+        number = record.number
+        at = record.recordedAt.milliseconds
+        atText = record.recordedAt.text
+        actor = record.actor
+        action = record.actionWord
+        actionWord = words.text("action.\(record.actionWord)")
+        instanceId = record.instanceID.text
+        subject = record.subject
+        before = record.before
+        after = record.after
+        previousHash = HexText.of(record.previousHash)
+        hash = HexText.of(record.hash)
+        self.page = page
+    }
+}

@@ -1,0 +1,89 @@
+import PostgreSQL
+import ServerTLS
+import ServiceKit
+
+/// The settings of the console beside the common ones and the database's.
+enum ConsoleSettings {
+    /// Where people reach it.
+    static let host = SettingKey<String>.text(
+        "MSS_CONSOLE_HOST", "an address of this host to listen on", example: "0.0.0.0", default: "127.0.0.1")
+    static let port = SettingKey<Int>.port("MSS_CONSOLE_PORT", default: 7_090)
+    /// With certificate and key the port is HTTPS, without both plain HTTP, which browsers take on loopback alone.
+    static let certificateFile = SettingKey<String>.text(
+        "MSS_CONSOLE_CERTIFICATE_FILE", "a PEM file with the certificate chain, for HTTPS", example: "server.pem",
+        default: "")
+    static let privateKeyFile = SettingKey<String>.text(
+        "MSS_CONSOLE_PRIVATE_KEY_FILE", "a PEM file with the private key, for HTTPS", example: "server.key",
+        default: "")
+    /// Whether something in front, such as a balancer, ends the people's TLS: then plain HTTP may leave this machine.
+    static let tlsInFront = SettingKey<String>.choice("MSS_CONSOLE_TLS_IN_FRONT", of: ["on", "off"], default: "off")
+    /// Second factors rest under it; without it there are none.
+    static let sealingKey = SettingKey<String>.secret(
+        "MSS_CONSOLE_SEALING_KEY", "Base64 of 32 random bytes, the same for every console", default: "")
+    /// Where devices reach a gateway from outside, for `meta.config`.
+    static let deviceHost = SettingKey<String>.text(
+        "MSS_CONSOLE_DEVICE_HOST", "the gateways' name or address, as devices reach them", example: "sync.example.com",
+        default: "127.0.0.1")
+    static let devicePort = SettingKey<Int>.port("MSS_CONSOLE_DEVICE_PORT", default: 7_443)
+    /// Where a gateway serves its own page, which is a device in the browser.
+    static let devicePage = SettingKey<String>.text(
+        "MSS_CONSOLE_DEVICE_PAGE", "the URL of a gateway's demo page", example: "https://127.0.0.1:7443/", default: "")
+
+    /// For the process's list.
+    static let keys =
+        PostgresSettings.keys + [
+            host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, tlsInFront.erased,
+            sealingKey.erased, deviceHost.erased, devicePort.erased, devicePage.erased,
+        ]
+
+    /// The files of the port's TLS; nil for plain HTTP.
+    static func files(_ settings: Settings) -> CertificateFiles? {
+        let files = CertificateFiles(
+            certificateFile: settings[certificateFile], privateKeyFile: settings[privateKeyFile],
+            clientAuthorityFile: "")
+        return files.certificateFile.isEmpty && files.privateKeyFile.isEmpty ? nil : files
+    }
+
+    /// Where devices reach a gateway.
+    static func devices(_ settings: Settings) -> DeviceAddress {
+        DeviceAddress(
+            host: settings[deviceHost], port: settings[devicePort],
+            page: settings[devicePage].isEmpty ? nil : settings[devicePage])
+    }
+
+    /// What is wrong beyond each setting's form.
+    static func problems(_ settings: Settings) -> [String] {
+        var problems: [String] = []
+        if !settings[sealingKey].isEmpty, SecondFactorSeal(text: settings[sealingKey]) == nil {
+            problems.append("MSS_CONSOLE_SEALING_KEY: it is not Base64 of 32 bytes; make one: openssl rand -base64 32")
+        }
+        guard let files = files(settings) else {
+            let mayBePlain = StartRules.isLoopback(settings[host]) || settings[tlsInFront] == "on"
+            if !mayBePlain {
+                problems.append(
+                    "MSS_CONSOLE_HOST: plain HTTP on \(settings[host]) would show passwords to the network; set "
+                        + "MSS_CONSOLE_CERTIFICATE_FILE and MSS_CONSOLE_PRIVATE_KEY_FILE, "
+                        + "or MSS_CONSOLE_TLS_IN_FRONT=on where a balancer in front ends TLS")
+            }
+            return problems
+        }
+        do throws(ServerTLSError) {
+            try files.check()
+        } catch {
+            problems.append("MSS_CONSOLE_CERTIFICATE_FILE, MSS_CONSOLE_PRIVATE_KEY_FILE: \(error)")
+        }
+        return problems
+    }
+}
+
+extension PostgresConfiguration {
+    /// The database as the settings name it.
+    init(_ settings: Settings, applicationName: String) {
+        let password = settings[PostgresSettings.password]
+        self.init(
+            host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
+            database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
+            password: password.isEmpty ? nil : password,
+            security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: applicationName)
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import ServiceKit
+
+/// The JSON API described as OpenAPI 3.1, made from the routes themselves, so that it names all of them (spec C11).
+enum APIDescription {
+    /// The document's text.
+    static func document(of routes: [Route]) -> [UInt8] {
+        var paths: [String: [String: Any]] = [:]
+        for route in routes where route.isAPI {
+            paths[route.pattern.text, default: [:]][route.method.rawValue.lowercased()] = operation(route)
+        }
+        let document: [String: Any] = [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Mobile Sync Service console", "version": ServiceMain.version,
+                "description": introduction,
+            ],
+            "servers": [["url": "/"]],
+            "security": [["session": [String]()]],
+            "paths": paths,
+            "components": [
+                "securitySchemes": ["session": ["type": "http", "scheme": "bearer"]],
+                "schemas": ["Problem": problem],
+            ],
+        ]
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+        return (try? JSONSerialization.data(withJSONObject: document, options: options)).map { Array($0) } ?? []
+    }
+
+    private static let introduction = """
+        Everything that the console's pages do. Sign in with POST /api/v1/session and send the token as \
+        Authorization: Bearer. What is hard to undo asks for the password again (PASSWORD_NEEDED): give it to POST \
+        /api/v1/session/confirm, it holds for five minutes. Times are milliseconds since 1970. Every refusal has a code, \
+        a sentence that says what to do, the member that it is about where there is one, and the request's id.
+        """
+
+    private static func operation(_ route: Route) -> [String: Any] {
+        var parameters: [[String: Any]] = route.pattern.names.map {
+            ["name": $0, "in": "path", "required": true, "schema": ["type": "string"]]
+        }
+        parameters += route.queries.map {
+            [
+                "name": $0.name, "in": "query", "required": $0.isRequired, "description": $0.words,
+                "schema": ["type": $0.form.rawValue],
+            ]
+        }
+        let refusal: [String: Any] = [
+            "description": "Refused.",
+            "content": ["application/json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
+        ]
+        var operation: [String: Any] = [
+            "summary": route.summary,
+            "description": "For \(route.access.words).\(route.needsPassword ? " Asks for the password." : "")",
+            "operationId": name(of: route), "parameters": parameters,
+            "responses": ["2XX": ["description": "Done."], "4XX": refusal, "5XX": refusal],
+        ]
+        if !route.inputs.isEmpty { operation["requestBody"] = body(route.inputs) }
+        if route.access == .open { operation["security"] = [[String: Any]]() }
+        return operation
+    }
+
+    private static func body(_ inputs: [RouteInput]) -> [String: Any] {
+        var properties: [String: Any] = [:]
+        for input in inputs { properties[input.name] = ["type": input.form.rawValue, "description": input.words] }
+        return [
+            "required": true,
+            "content": [
+                "application/json": [
+                    "schema": [
+                        "type": "object", "properties": properties,
+                        "required": inputs.filter(\.isRequired).map(\.name),
+                    ]
+                ]
+            ],
+        ]
+    }
+
+    /// Unique: method and path in letters.
+    private static func name(of route: Route) -> String {
+        let words = route.pattern.text.dropFirst("/api/v1/".count).split { !$0.isLetter }
+        return route.method.rawValue.lowercased() + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    }
+
+    private static var problem: [String: Any] {
+        [
+            "type": "object", "required": ["code", "detail", "requestId"],
+            "properties": [
+                "code": ["type": "string"], "detail": ["type": "string"], "field": ["type": "string"],
+                "requestId": ["type": "string"],
+            ],
+        ]
+    }
+}

@@ -1,0 +1,40 @@
+import BackendCalls
+import ServiceKit
+import SyncModel
+
+/// Everything that the console answers.
+enum Routes {
+    /// Pushes at one time: people make them.
+    private static let pushesMaximum = 64
+
+    static func all(
+        _ context: ServiceContext, _ control: ControlConnection, _ database: Database, _ board: ProcessReportBoard
+    ) -> [Route] {
+        let settings = context.settings
+        let desk = ControlDesk(bus: control.bus, directory: control.directory)
+        let records = RecordDesk(database: database)
+        let signIn = SignIn(
+            database: database, records: records,
+            seal: SecondFactorSeal(text: settings[ConsoleSettings.sealingKey]))
+        let devices = ConsoleSettings.devices(settings)
+        let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "console")
+        let intake = PushIntake(
+            directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
+            inFlightMaximum: pushesMaximum, now: { WallTime.now })
+        let routes =
+            SessionArea(
+                database: database, sessions: Sessions(database: database), signIn: signIn, records: records
+            ).routes
+            + AccountArea(database: database, desk: desk, records: records).routes
+            + InstanceArea(desk: desk, devices: devices).routes
+            + OverviewArea(database: database, desk: desk, board: board, health: context.health).routes
+            + ConfigurationArea(desk: desk).routes
+            + PushArea(desk: desk, intake: intake).routes
+            + DataArea(database: database, desk: desk).routes
+            + TraceArea(desk: desk, operations: operations).routes
+            + DeadLetterArea(desk: desk).routes
+            + DeviceArea(desk: desk, devices: devices).routes
+            + RecordArea(database: database, desk: desk).routes
+        return routes + APIArea(routes: routes).own
+    }
+}

@@ -1,0 +1,36 @@
+import Mustache
+
+/// The templates of the pages, embedded in the binary.
+enum Templates {
+    /// Templates by name; a name is the file's without its ending.
+    static let texts: [String: [UInt8]] = [
+        "layout": PackageResources.layout_mustache,
+        "sign-in": PackageResources.sign_in_mustache,
+        "choose-password": PackageResources.choose_password_mustache,
+        "problem": PackageResources.problem_mustache,
+        "overview": PackageResources.overview_mustache,
+        "overview-live": PackageResources.overview_live_mustache,
+        "overview-figures": PackageResources.overview_figures_mustache,
+        "configurations": PackageResources.configurations_mustache,
+        "configuration": PackageResources.configuration_mustache,
+        "configuration-fields": PackageResources.configuration_fields_mustache,
+        "operate": PackageResources.operate_mustache,
+        "data": PackageResources.data_mustache,
+        "trace": PackageResources.trace_mustache,
+        "devices": PackageResources.devices_mustache,
+        "device": PackageResources.device_mustache,
+        "dead-letters": PackageResources.dead_letters_mustache,
+        "service": PackageResources.service_mustache,
+        "instances": PackageResources.instances_mustache,
+        "records": PackageResources.records_mustache,
+        "record": PackageResources.record_mustache,
+        "accounts": PackageResources.accounts_mustache,
+        "account": PackageResources.account_mustache,
+        "me": PackageResources.me_mustache,
+        "api": PackageResources.api_mustache,
+    ]
+
+    /// Those that could not be read are missing: a test asks for each.
+    static let library = MustacheLibrary(
+        templates: texts.compactMapValues { try? MustacheTemplate(string: String(decoding: $0, as: UTF8.self)) })
+}

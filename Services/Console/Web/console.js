@@ -1,0 +1,390 @@
+// The console's script: forms go to the JSON API, and what it answers is shown where it belongs.
+// Every form with data-action is sent as JSON; everything else is a plain link or a plain search.
+"use strict";
+
+const words = document.body.dataset;
+const notice = document.getElementById("notice");
+
+/** Shows a sentence above the page, which screen readers read out. */
+function say(text, kind = "info") {
+  notice.textContent = text;
+  notice.className = kind;
+}
+
+// What a page wants to be said after the way to the next one.
+const kept = sessionStorage.getItem("mss-notice");
+if (kept) {
+  sessionStorage.removeItem("mss-notice");
+  say(kept, "good");
+}
+
+// ---- theme and language ---------------------------------------------------------------------------------------------
+
+const theme = localStorage.getItem("mss-theme");
+if (theme) document.documentElement.dataset.theme = theme;
+
+document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
+  const isDark = document.documentElement.dataset.theme
+    ? document.documentElement.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  const next = isDark ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  localStorage.setItem("mss-theme", next);
+});
+
+document.querySelector("[data-language]")?.addEventListener("click", async (event) => {
+  const language = event.target.dataset.language;
+  document.cookie = `mss-language=${language}; path=/; max-age=31536000; samesite=strict`;
+  if (formToken()) await call("PUT", "/api/v1/me/language", { language }).catch(() => {});
+  location.reload();
+});
+
+// ---- times in the reader's zone -------------------------------------------------------------------------------------
+
+const clock = new Intl.DateTimeFormat(document.documentElement.lang || undefined, {
+  year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  hour12: false, timeZoneName: "short",
+});
+
+/** Writes every moment of a part of the page in the reader's own time, with its zone. */
+function localTimes(part) {
+  for (const time of part.querySelectorAll("time[data-local]")) {
+    const moment = new Date(Number(time.dataset.local));
+    time.dateTime = moment.toISOString();
+    time.title = moment.toISOString();
+    time.textContent = clock.format(moment);
+  }
+}
+localTimes(document);
+
+// Local date and time inputs are sent as milliseconds since 1970.
+for (const input of document.querySelectorAll("input[data-moment]")) {
+  const hidden = input.form.elements[input.dataset.moment];
+  if (hidden.value) {
+    const moment = new Date(Number(hidden.value));
+    input.value = new Date(moment - moment.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  }
+  input.addEventListener("change", () => { hidden.value = input.value ? String(new Date(input.value).getTime()) : ""; });
+}
+// What is empty need not stand in the address.
+for (const form of document.querySelectorAll("form[method=get]")) {
+  form.addEventListener("formdata", (event) => {
+    for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+  });
+}
+
+// ---- calls ----------------------------------------------------------------------------------------------------------
+
+const formToken = () => document.querySelector('meta[name="form-token"]')?.content;
+
+/** One call of the API; throws what it refused as {status, code, detail, field}. */
+async function call(method, path, body) {
+  const headers = { Accept: "application/json" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (formToken()) headers["X-MSS-Form-Token"] = formToken();
+  let response;
+  try {
+    response = await fetch(path, {
+      method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin",
+    });
+  } catch {
+    throw { status: 0, detail: words.offline };
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw { status: response.status, detail: words.failed, ...answer };
+  return answer;
+}
+
+/** Shows a dialog and returns whether it was confirmed. */
+function confirmed(dialog) {
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+function ask(title, text, yes) {
+  const dialog = document.getElementById("ask");
+  document.getElementById("ask-title").textContent = title;
+  document.getElementById("ask-text").textContent = text;
+  if (yes) document.getElementById("ask-yes").textContent = yes;
+  return confirmed(dialog);
+}
+
+/** Asks for the password until it is right; false: the person gave up. */
+async function passwordGiven() {
+  const input = document.getElementById("password-again");
+  const fault = document.getElementById("password-fault");
+  fault.textContent = "";
+  for (;;) {
+    input.value = "";
+    if (!(await confirmed(document.getElementById("password")))) return false;
+    try {
+      await call("POST", "/api/v1/session/confirm", { password: input.value });
+      return true;
+    } catch (problem) {
+      if (problem.field !== "password") throw problem;
+      fault.textContent = problem.detail;
+    }
+  }
+}
+
+/** A call that asks for the password when the console wants it. */
+async function callWithPassword(method, path, body) {
+  try {
+    return await call(method, path, body);
+  } catch (problem) {
+    if (problem.code !== "PASSWORD_NEEDED" || !(await passwordGiven())) throw problem;
+    return await call(method, path, body);
+  }
+}
+
+// ---- forms ----------------------------------------------------------------------------------------------------------
+
+/** The value of a form's field by name, as conditions see it. */
+function valueOf(form, name) {
+  const field = form.elements[name];
+  if (!field) return "";
+  if (field instanceof RadioNodeList) return field.value;
+  return field.type === "checkbox" ? (field.checked ? "true" : "") : field.value;
+}
+
+/** `a=1 b|c=2`: every part must hold; of those with | one. A bare name holds when it is ticked. */
+function holds(form, condition) {
+  return condition.split(" ").every((part) =>
+    part.split("|").some((one) => {
+      const [name, value] = one.split("=");
+      return value === undefined ? valueOf(form, name) !== "" : valueOf(form, name) === value;
+    }));
+}
+
+/** Fields appear and vanish with the choices; those that are not shown are not sent. */
+function showFields(form) {
+  for (const part of form.querySelectorAll("[data-when]")) {
+    const isShown = holds(form, part.dataset.when);
+    part.hidden = !isShown;
+    const fields = part.matches("fieldset") ? [part] : part.querySelectorAll("input, select, textarea");
+    for (const field of fields) field.disabled = !isShown;
+  }
+}
+
+/** The form's values as the API takes them. */
+function members(form) {
+  const body = {};
+  for (const field of form.elements) {
+    if (!field.name || field.matches(":disabled") || field.type === "submit") continue;
+    if (field.type === "radio") {
+      if (field.checked) body[field.name] = field.value;
+    } else if (field.type === "checkbox") {
+      body[field.name] = field.checked;
+    } else if (field.dataset.type === "int") {
+      if (field.value !== "") body[field.name] = Number(field.value);
+      else if (field.dataset.empty) body[field.name] = Number(field.dataset.empty);
+    } else if (field.dataset.type === "flag") {
+      body[field.name] = field.value === "true";
+    } else if (field.dataset.type === "present") {
+      if (field.value !== "") body[field.name] = field.value;
+    } else {
+      body[field.name] = field.value;
+    }
+  }
+  const roles = rolesOf(form);
+  if (roles) {
+    delete body.instance;
+    delete body.role;
+    body.roles = roles;
+  }
+  return body;
+}
+
+/** An account's roles by instance, of a form that has them. */
+function rolesOf(form) {
+  const instance = form.querySelector("[data-role-instance]");
+  if (!instance) return undefined;
+  const roles = {};
+  for (const select of form.querySelectorAll("[data-role-of]")) roles[select.dataset.roleOf] = select.value;
+  if (instance.value !== "-") roles[instance.value] = form.querySelector("[data-role]").value;
+  return roles;
+}
+
+function clearFaults(form) {
+  for (const fault of form.querySelectorAll(".fault")) fault.remove();
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+  say("");
+}
+
+/** Says what is wrong beside the field that it is about, or above the page. */
+function showFault(form, problem) {
+  const field = problem.field && [...form.elements].find((one) => one.name === problem.field && !one.disabled);
+  if (!field) return say(problem.detail, "bad");
+  const fault = document.createElement("span");
+  fault.className = "fault";
+  fault.id = `fault-${problem.field}`;
+  fault.setAttribute("role", "alert");
+  fault.textContent = problem.detail;
+  (field.closest("label, fieldset") || field).append(fault);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", fault.id);
+  field.focus();
+}
+
+/** Fills the elements of a part with the members of an answer. */
+function showAnswer(part, answer) {
+  for (const element of part.querySelectorAll("[data-member]")) {
+    let text = answer[element.dataset.member] ?? "";
+    if ("absolute" in element.dataset) text = location.origin + text;
+    if (element.matches("input")) element.value = text;
+    else element.textContent = text;
+  }
+  part.hidden = false;
+}
+
+async function send(form) {
+  clearFaults(form);
+  for (const field of form.querySelectorAll("[data-same-as]")) {
+    field.setCustomValidity(field.value === form.elements[field.dataset.sameAs].value ? "" : field.dataset.fault);
+  }
+  if (!form.reportValidity()) return;
+  if (form.dataset.confirm && !(await ask(form.dataset.confirmTitle, form.dataset.confirm))) return;
+  const button = form.querySelector("button[type=submit]");
+  const hasBody = form.dataset.method !== "DELETE";
+  button.disabled = true;
+  form.setAttribute("aria-busy", "true");
+  try {
+    const answer = await callWithPassword(
+      form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined);
+    form.dispatchEvent(new CustomEvent("answered", { detail: answer, bubbles: true }));
+    if (form.dataset.show) return showAnswer(document.querySelector(form.dataset.show), answer);
+    if (form.dataset.stays) return;
+    if (!("entering" in form.dataset)) sessionStorage.setItem("mss-notice", words.done);
+    if (form.dataset.next && form.dataset.next !== location.pathname) location.assign(form.dataset.next);
+    else location.reload();
+  } catch (problem) {
+    if (problem.status === 401 && problem.code === "SIGNED_OUT") document.getElementById("lost").showModal();
+    else if (problem.code === "STALE") showStale(problem);
+    else if (problem.code !== "PASSWORD_NEEDED") showFault(form, problem);
+  } finally {
+    button.disabled = false;
+    form.removeAttribute("aria-busy");
+  }
+}
+
+/** Somebody else was first: what was typed stays, and the new state is one click away. */
+function showStale(problem) {
+  say(`${problem.detail} `, "bad");
+  const link = document.createElement("a");
+  link.href = location.href;
+  link.textContent = words.reload;
+  notice.append(link);
+}
+
+for (const form of document.querySelectorAll("form[data-action]")) {
+  form.noValidate = true;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(form);
+  });
+  form.addEventListener("input", () => showFields(form));
+  form.addEventListener("change", () => showFields(form));
+  for (const field of form.querySelectorAll("[data-same-as]")) {
+    field.addEventListener("input", () => field.setCustomValidity(""));
+  }
+  showFields(form);
+}
+
+// An invitation stands behind the address's #, which is not sent to anybody.
+for (const field of document.querySelectorAll("[data-from-hash]")) {
+  if (location.hash.length > 1) {
+    field.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const name = event.target.dataset?.copy;
+  if (!name) return;
+  const part = event.target.closest("section, div").querySelector(`[data-member="${name}"]`);
+  navigator.clipboard.writeText(part.textContent).then(() => say(words.copied, "good"), () => {});
+});
+
+// Menus close when something else is clicked, or with Escape.
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+// ---- live figures ---------------------------------------------------------------------------------------------------
+
+const live = document.querySelector("[data-live]");
+if (live) {
+  const source = new EventSource(live.dataset.live);
+  source.addEventListener("figures", (event) => {
+    // Made by this console's own templates, which escape what they show.
+    live.innerHTML = JSON.parse(event.data);
+    localTimes(live);
+    live.classList.remove("stale");
+  });
+  source.addEventListener("error", () => live.classList.add("stale"));
+  addEventListener("pagehide", () => source.close());
+}
+
+// ---- operate: first a look at whom it reaches, then the push --------------------------------------------------------
+
+const push = document.querySelector("form[data-push]");
+if (push) {
+  const [dry, real] = [push.querySelector("[data-dry-run]"), push.querySelector("[data-real]")];
+  const preview = document.getElementById("preview");
+  let isReal = false;
+  let reached = 0;
+  real.addEventListener("click", () => { isReal = true; });
+  dry.addEventListener("click", () => { isReal = false; });
+  // What was looked at is what goes out: a change asks for another look.
+  push.addEventListener("input", () => {
+    real.hidden = true;
+    preview.hidden = true;
+  });
+  const action = push.dataset;
+  push.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    clearFaults(push);
+    if (!push.reportValidity()) return;
+    const title = action.confirmTitle;
+    if (isReal && action.ask && !(await ask(title, action.ask.replace("%", reached)))) return;
+    dry.disabled = real.disabled = true;
+    try {
+      const answer = await callWithPassword("POST", action.push, { ...members(push), dryRun: !isReal });
+      const part = isReal ? document.getElementById("sent") : preview;
+      showAnswer(part, answer);
+      if (isReal) {
+        part.querySelector("[data-trace]").href = answer.trace;
+        preview.hidden = real.hidden = true;
+      } else {
+        reached = answer.reached;
+        part.querySelector("[data-states]").replaceChildren(...answer.states.map((state) => {
+          const item = document.createElement("li");
+          item.textContent = `${state.devices} × ${state.detail}`;
+          return item;
+        }));
+        real.hidden = false;
+        real.focus();
+      }
+    } catch (problem) {
+      if (problem.code === "SIGNED_OUT") document.getElementById("lost").showModal();
+      else if (problem.code !== "PASSWORD_NEEDED") showFault(push, problem);
+    } finally {
+      dry.disabled = real.disabled = false;
+    }
+  });
+}

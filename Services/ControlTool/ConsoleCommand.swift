@@ -1,0 +1,40 @@
+import ArgumentParser
+import Credentials
+import Crypto
+import Logging
+import PostgreSQL
+import ServiceKit
+import SyncStore
+
+/// `mssctl console`: the first administrator's way in, and back in for one who is locked out (reliability SEC14).
+struct ConsoleCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "console", abstract: "Who may use the console.", subcommands: [Invite.self])
+
+    struct Invite: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prints the address at which an administrator of the service chooses name and password.",
+            discussion: """
+                The address is good once, for a day; earlier ones are void. Whoever has it owns the service. Reads \
+                MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT; the user is \
+                the one that migrates.
+                """)
+
+        @Option(help: "The console's address.")
+        var console = "http://127.0.0.1:7090"
+        @Flag(help: "Only when no administrator can sign in yet; prints nothing otherwise.")
+        var first = false
+
+        func run() async throws {
+            let settings = try ToolSettings.read(PostgresSettings.keys)
+            let connection = PostgresConnection(
+                configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
+            defer { connection.close() }
+            if first, try connection.run(AccountStore.hasAdministrator, within: .seconds(5)) { return }
+            let token = RandomBytes.make(32)
+            let digest = Array(SHA256.hash(data: token))
+            try connection.run(AccountStore.inviteAdministrator(digest: digest), within: .seconds(5))
+            print("\(console)/setup#\(HexText.of(token))")
+        }
+    }
+}

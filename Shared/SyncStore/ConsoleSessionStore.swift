@@ -1,0 +1,67 @@
+import PostgreSQL
+package import SyncModel
+
+/// Who is signed in at the consoles; one that is ended is ended for all of them (reliability SEC13).
+package enum ConsoleSessionStore {
+    /// A session that is good now.
+    package struct Session: Sendable {
+        package let account: ConsoleAccount
+        /// Its password was given within the last five minutes.
+        package let isConfirmed: Bool
+        /// Its last sign of life is older than a minute: note a new one.
+        package let isStale: Bool
+    }
+
+    /// Without a sign of life it ends after 30 minutes, in any case after 12 hours.
+    private static let isGood = """
+        s.seen_at > clock_timestamp() - interval '30 minutes' AND s.created_at > clock_timestamp() - interval '12 hours'
+        """
+
+    /// Begins a session; what has ended is removed.
+    package static func begin(_ digest: [UInt8], of account: String, from source: String) -> Query<Void> {
+        let sql = """
+            WITH gone AS (DELETE FROM console_session s WHERE NOT (\(isGood)))
+            INSERT INTO console_session (token_digest, account_name, source) VALUES ($1, $2, $3)
+            """
+        return Query(PostgresStatement(sql, [.bytes(digest), .text(account), .text(source)])) { _ in }
+    }
+
+    /// The session of a token; nil: none, or no longer.
+    package static func session(_ digest: [UInt8]) -> Query<Session?> {
+        let sql = """
+            SELECT a.account_name, a.language, a.is_enabled, a.password_hash IS NOT NULL, a.sealed_totp IS NOT NULL,
+                a.revision, coalesce(string_agg(g.role::text || g.instance_id, E'\\x01'), ''),
+                s.confirmed_at > clock_timestamp() - interval '5 minutes',
+                s.seen_at < clock_timestamp() - interval '1 minute'
+            FROM console_session s JOIN console_account a USING (account_name)
+            LEFT JOIN console_grant g USING (account_name)
+            WHERE s.token_digest = $1 AND \(isGood) AND a.is_enabled
+            GROUP BY a.account_name, s.token_digest
+            """
+        return Query(PostgresStatement(sql, [.bytes(digest)])) { rows in
+            rows.first.map { row in
+                Session(account: AccountStore.account(row), isConfirmed: row.bool(7), isStale: row.bool(8))
+            }
+        }
+    }
+
+    /// A sign of life.
+    package static func touch(_ digest: [UInt8]) -> Query<Void> {
+        set("seen_at", digest)
+    }
+
+    /// The password was given again.
+    package static func confirm(_ digest: [UInt8]) -> Query<Void> {
+        set("confirmed_at", digest)
+    }
+
+    private static func set(_ column: String, _ digest: [UInt8]) -> Query<Void> {
+        let sql = "UPDATE console_session SET \(column) = clock_timestamp() WHERE token_digest = $1"
+        return Query(PostgresStatement(sql, [.bytes(digest)])) { _ in }
+    }
+
+    /// Signs out.
+    package static func end(_ digest: [UInt8]) -> Query<Void> {
+        Query(PostgresStatement("DELETE FROM console_session WHERE token_digest = $1", [.bytes(digest)])) { _ in }
+    }
+}

@@ -1,0 +1,913 @@
+"""The console in a real browser, row by row of the specification (C1 to C13), with the mistakes that people make.
+
+    python3 console_test.py --console http://127.0.0.1:7090 --invitation http://…/setup#… --api http://127.0.0.1:7080
+        --gateway https://127.0.0.1:7443 --pictures FOLDER
+
+The invitation is one of `mssctl console invite`. The service must have the demo instance (deploy/demo/demo_app.json).
+Pictures of every page, light and dark, in English and Chinese, and at a phone's width, are left in the folder. Needs
+`pip install playwright` and a Chromium, whose path is `--chromium`.
+"""
+
+import argparse
+import base64
+import hashlib
+import hmac
+import json
+import pathlib
+import re
+import struct
+import sys
+import time
+import traceback
+import urllib.request
+
+from playwright.sync_api import expect, sync_playwright
+
+PASSWORD = "correct horse battery"
+INSTANCE = "space_browser"
+DEMO = "demo_app"
+
+
+def time_code(secret):
+    """The code of an authenticator app (RFC 6238)."""
+    key = base64.b32decode(secret + "=" * (-len(secret) % 8))
+    mac = hmac.new(key, struct.pack(">Q", int(time.time()) // 30), hashlib.sha1).digest()
+    offset = mac[-1] & 15
+    return f"{(struct.unpack('>I', mac[offset:offset + 4])[0] & 0x7FFFFFFF) % 1_000_000:06}"
+
+
+class Suite:
+    """The steps in their order; each goes on from what those before it left."""
+
+    def __init__(self, options, browser):
+        self.options, self.browser = options, browser
+        self.base = options.console.rstrip("/")
+        self.hosts, self.complaints = set(), []
+        self.context = self.new_context()
+        self.page = self.context.new_page()
+
+    def new_context(self, **more):
+        context = self.browser.new_context(
+            locale="en-GB", viewport={"width": 1280, "height": 900}, ignore_https_errors=True, **more)
+        context.set_default_timeout(10_000)
+        context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+        context.on("console", lambda message: self.note(message))
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        return context
+
+    def note(self, message):
+        # What the server refuses on purpose is logged by the browser as well.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    # ---- ways around ------------------------------------------------------------------------------------------------
+
+    def go(self, path, page=None):
+        response = (page or self.page).goto(self.base + path)
+        assert response.status < 400, f"{path}: {response.status}"
+
+    def at(self, instance, tab):
+        self.go(f"/instances/{instance}/{tab}")
+
+    def sign_in(self, name, password=PASSWORD, code="", page=None):
+        page = page or self.page
+        page.goto(self.base + "/sign-in")
+        page.get_by_label("Account", exact=True).fill(name)
+        page.locator("[name=password]").fill(password)
+        page.get_by_label(re.compile("^Code")).fill(code)
+        page.get_by_role("button", name="Sign in").click()
+
+    def yes(self, page=None):
+        dialog = (page or self.page).locator("#ask")
+        expect(dialog).to_be_visible()
+        dialog.get_by_role("button", name="Yes").click()
+
+    def give_password(self, password=PASSWORD, page=None):
+        page = page or self.page
+        expect(page.locator("#password")).to_be_visible()
+        page.locator("#password-again").fill(password)
+        page.locator("#password").get_by_role("button", name="Continue").click()
+
+    def fault(self, text, page=None):
+        expect((page or self.page).locator(".fault, #notice.bad").filter(has_text=text).first).to_be_visible()
+
+    def done(self, page=None):
+        expect((page or self.page).locator("#notice")).to_contain_text("Done")
+
+    def row(self, text, page=None):
+        return (page or self.page).locator("tbody tr").filter(has_text=text)
+
+    def call(self, path, body):
+        request = urllib.request.Request(
+            self.options.api + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    # ---- who comes in -----------------------------------------------------------------------------------------------
+
+    def step_01_first_administrator(self):
+        """SEC14: the invitation makes the first administrator; it is good once, and a short password is not."""
+        page = self.page
+        page.goto(self.options.invitation)
+        expect(page.get_by_label("Invitation")).not_to_have_value("")
+        assert "#" not in page.url, "the token does not stay in the address"
+        page.get_by_label("Account", exact=True).fill("root")
+        fields = page.locator("input[type=password]")
+        fields.nth(0).fill("short")
+        fields.nth(1).fill("short")
+        page.get_by_role("button", name="Continue").click()
+        assert page.url.endswith("/setup")
+        fields.nth(0).fill(PASSWORD)
+        fields.nth(1).fill("another one, longer")
+        page.get_by_role("button", name="Continue").click()
+        assert page.url.endswith("/setup")
+        fields.nth(1).fill(PASSWORD)
+        page.get_by_role("button", name="Continue").click()
+        expect(page).to_have_url(self.base + "/sign-in")
+        page.goto("about:blank")
+        page.goto(self.options.invitation)
+        page.get_by_label("Account", exact=True).fill("again")
+        fields.nth(0).fill(PASSWORD)
+        fields.nth(1).fill(PASSWORD)
+        page.get_by_role("button", name="Continue").click()
+        self.fault("This invitation is not good")
+
+    def step_02_sign_in(self):
+        """C1: sign-in; a wrong password is told, nothing is shown without it, and the page that was wanted comes."""
+        page = self.page
+        self.go(f"/instances/{DEMO}/records")
+        assert "/sign-in?next=" in page.url
+        page.get_by_label("Account", exact=True).fill("root")
+        page.locator("[name=password]").fill("wrong, quite wrong")
+        page.get_by_role("button", name="Sign in").click()
+        self.fault("are not right")
+        page.locator("[name=password]").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page).to_have_url(f"{self.base}/instances/{DEMO}/records")
+        cookie = next(one for one in self.context.cookies() if one["name"] == "__Host-mss-session")
+        assert cookie["httpOnly"] and cookie["secure"] and cookie["sameSite"] == "Strict", cookie
+
+    # ---- instances --------------------------------------------------------------------------------------------------
+
+    def step_03_instances(self):
+        """C13: create, list, disable and enable an instance; a taken id is told beside its field."""
+        page = self.page
+        self.go("/instances")
+        page.get_by_label(re.compile("^Instance id")).fill(DEMO)
+        page.get_by_role("button", name="Create").click()
+        self.fault("exists already")
+        page.get_by_label(re.compile("^Instance id")).fill(INSTANCE)
+        page.locator("input[name=name]").fill("Browser tests")
+        page.get_by_role("button", name="Create").click()
+        self.done()
+        row = self.row(INSTANCE)
+        expect(row).to_contain_text("Enabled")
+        row.get_by_role("button", name="Disable").click()
+        page.locator("#ask").get_by_role("button", name="Cancel").click()
+        expect(row).to_contain_text("Enabled")
+        row.get_by_role("button", name="Disable").click()
+        self.yes()
+        self.done()
+        expect(self.row(INSTANCE)).to_contain_text("Disabled")
+        self.row(INSTANCE).get_by_role("button", name="Enable").click()
+        self.done()
+        expect(self.row(INSTANCE)).to_contain_text("Enabled")
+
+    def step_04_tabs(self):
+        """C1: the instance is chosen from the bar; every tab opens; the overview is live."""
+        page = self.page
+        self.go("/")
+        page.locator("nav.instance summary").click()
+        page.locator("nav.instance").get_by_role("link", name=INSTANCE).click()
+        expect(page.locator("nav.instance summary")).to_contain_text(INSTANCE)
+        for tab in ["Configuration management", "Data query", "Devices", "Service management", "Operation records",
+                    "Overview"]:
+            page.locator("nav.tabs").get_by_role("link", name=tab).click()
+            expect(page.locator("nav.tabs [aria-current=page]")).to_have_text(tab)
+            expect(page.locator("h1")).to_have_text(tab)
+        expect(page.locator(".tile")).to_have_count(8)
+        expect(page.locator(".chart svg")).to_have_count(3)
+        shown = page.locator("[data-live] > p time")
+        before = shown.get_attribute("data-local")
+        expect(shown).not_to_have_attribute("data-local", before, timeout=20_000)
+        for process in ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-console", "mss-statistics",
+                        "mss-session-validator"]:
+            expect(page.locator("[data-live]")).to_contain_text(process)
+
+    # ---- configurations ---------------------------------------------------------------------------------------------
+
+    def step_05_add(self):
+        """C3: fields come and go with the choices, what is preselected, each wrong field is told, the new one is online."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        page.get_by_role("link", name="Add").click()
+        choice = lambda name: page.get_by_label(name, exact=True)
+        field = lambda name: page.locator(f"[name={name}]")
+        for name in ["Appointed", "User", "Threshold"]:
+            expect(choice(name)).to_be_checked()
+        expect(field("multiDevice")).to_be_checked()
+        expect(field("persistent")).to_be_checked()
+        expect(field("checkSession")).not_to_be_checked()
+        expect(field("threshold")).to_have_value("100")
+        expect(field("immediate")).to_be_hidden()
+        expect(field("verdictLifetimeSeconds")).to_be_hidden()
+        choice("Device").check()
+        expect(field("multiDevice")).to_be_hidden()
+        expect(field("checkSession")).to_be_hidden()
+        choice("User").check()
+        field("checkSession").check()
+        expect(field("verdictLifetimeSeconds")).to_be_visible()
+        choice("All").check()
+        expect(field("threshold")).to_be_hidden()
+        field("persistent").uncheck()
+        expect(choice("All")).to_be_hidden()
+        choice("Global").check()
+        expect(field("persistent")).to_be_hidden()
+        expect(field("multiDevice")).to_be_hidden()
+        expect(page.get_by_text("always so for global data").first).to_be_visible()
+        expect(field("immediate")).to_be_visible()
+        choice("Appointed").check()
+        field("persistent").check()
+        choice("Threshold").check()
+        field("checkSession").uncheck()
+        # The browser sees what is empty or out of range, the console the rest.
+        save = page.get_by_role("button", name="Save")
+        save.click()
+        assert page.url.endswith("/new-configuration")
+        field("bizType").fill("ORDER-NOTE")
+        field("description").fill("  ")
+        save.click()
+        self.fault("This is needed")
+        field("description").fill("Notes on orders")
+        field("threshold").fill("1001")
+        save.click()
+        assert page.url.endswith("/new-configuration")
+        field("threshold").fill("50")
+        save.click()
+        self.done()
+        row = self.row("ORDER-NOTE")
+        expect(row).to_contain_text("Online")
+        expect(row).to_contain_text("Notes on orders")
+        page.get_by_role("link", name="Add").click()
+        field("bizType").fill("ORDER-NOTE")
+        field("description").fill("once more")
+        save.click()
+        self.fault("exists already")
+        field("bizType").fill("NEWS")
+        choice("Global").check()
+        save.click()
+        self.done()
+        page.get_by_role("link", name="Add").click()
+        field("bizType").fill("FLEETING")
+        field("description").fill("Not stored")
+        field("persistent").uncheck()
+        save.click()
+        self.done()
+
+    def step_06_list(self):
+        """C2: search by ID, filter by online, what each row offers, and words where there is none."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        page.get_by_label("Sync ID").fill("order")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        row = self.row("ORDER-NOTE")
+        expect(row.get_by_role("link", name="Operate")).to_be_visible()
+        expect(row.get_by_role("button", name="Offline")).to_be_visible()
+        expect(row.get_by_role("button", name="Delete")).to_have_count(0)
+        page.get_by_label("Sync ID").fill("")
+        page.get_by_label("Online").select_option("no")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".empty")).to_have_text("No configuration here.")
+        page.get_by_label("Online").select_option("yes")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator("tbody tr")).to_have_count(3)
+
+    def step_07_modify(self):
+        """C4: details by clicking the ID, Modify and Save there; Sync ID and target cannot be changed."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        page.get_by_role("link", name="ORDER-NOTE").click()
+        expect(page.locator("dl").first).to_contain_text("Notes on orders")
+        page.get_by_role("link", name="Modify").click()
+        expect(page.locator("[name=bizType]")).to_be_disabled()
+        expect(page.get_by_label("Device", exact=True)).to_be_disabled()
+        page.locator("[name=description]").fill("Notes on every order")
+        page.locator("[name=threshold]").fill("20")
+        page.get_by_role("button", name="Save").click()
+        self.done()
+        expect(self.row("ORDER-NOTE")).to_contain_text("Notes on every order")
+
+    def step_08_two_operators(self):
+        """Two operators edit the same configuration: the second is told, nothing of his is saved or lost."""
+        page, other = self.page, self.context.new_page()
+        for one in (page, other):
+            self.go(f"/instances/{INSTANCE}/configurations/ORDER-NOTE?edit=1", one)
+        other.locator("[name=description]").fill("By the other")
+        other.get_by_role("button", name="Save").click()
+        self.done(other)
+        page.locator("[name=description]").fill("By me")
+        page.get_by_role("button", name="Save").click()
+        self.fault("Somebody else has changed this meanwhile")
+        expect(page.locator("[name=description]")).to_have_value("By me")
+        page.get_by_role("link", name="Load the current state").click()
+        expect(page.locator("[name=description]")).to_have_value("By the other")
+        other.close()
+        # The same with settings of an instance.
+        other = self.context.new_page()
+        for one in (page, other):
+            self.go(f"/instances/{INSTANCE}/service", one)
+        other.locator("[name=retentionDays]").fill("20")
+        other.locator("form:has([name=retentionDays])").get_by_role("button", name="Save").click()
+        self.done(other)
+        page.locator("[name=validatorUrl]").fill("https://tenant.example/validate")
+        page.locator("form:has([name=validatorUrl])").get_by_role("button", name="Save").click()
+        self.fault("Somebody else has changed this meanwhile")
+        other.close()
+
+    def step_09_online_delete(self):
+        """C5, C10: offline and online with a confirmation; only what is offline can be deleted."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        row = self.row("FLEETING")
+        row.get_by_role("button", name="Offline").click()
+        page.locator("#ask").get_by_role("button", name="Cancel").click()
+        expect(row.locator(".badge")).to_have_text("Online")
+        row.get_by_role("button", name="Offline").click()
+        self.yes()
+        self.done()
+        expect(self.row("FLEETING").locator(".badge")).to_have_text("Offline")
+        expect(self.row("FLEETING").get_by_role("link", name="Operate")).to_have_count(0)
+        # A page that still shows it as offline, after somebody has put it online.
+        other = self.context.new_page()
+        self.go(f"/instances/{INSTANCE}/configurations", other)
+        self.row("FLEETING", other).get_by_role("button", name="Online").click()
+        self.yes(other)
+        self.done(other)
+        other.close()
+        self.row("FLEETING").get_by_role("button", name="Delete").click()
+        self.yes()
+        self.fault("only a configuration that is offline can be deleted")
+        page.reload()
+        self.row("FLEETING").get_by_role("button", name="Offline").click()
+        self.yes()
+        self.done()
+        self.row("FLEETING").get_by_role("button", name="Delete").click()
+        self.yes()
+        self.done()
+        expect(self.row("FLEETING")).to_have_count(0)
+
+    # ---- pushes and devices -----------------------------------------------------------------------------------------
+
+    def step_10_browser_device(self):
+        """C1: a device in the browser from the console; it stands among the devices with what is known of it."""
+        page = self.page
+        self.at(DEMO, "devices")
+        link = page.get_by_role("link", name="Open a device in the browser")
+        expect(link).to_have_attribute("href", re.compile("instance=demo_app"))
+        # The device's page is the gateway's, with a certificate of its own.
+        self.device_context = self.new_context()
+        self.device = self.device_context.new_page()
+        self.device.goto(f"{self.options.gateway}/?instance={DEMO}&user=console-u1&session=s1")
+        self.device.get_by_role("button", name="Connect", exact=True).click()
+        expect(self.device.get_by_text("Connected", exact=True)).to_be_visible()
+        def listed():
+            page.reload()
+            return self.row("console-u1").count() == 1
+        self.eventually("the device is listed", listed)
+        row = self.row("console-u1")
+        expect(row).to_contain_text("gateway-")
+        expect(row.locator("time")).to_have_attribute("datetime", re.compile("^20"))
+
+    def eventually(self, what, condition, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not in time: {what}"
+            self.page.wait_for_timeout(200)
+
+    def step_11_operate(self):
+        """C6: a preview names who gets it and why others would not; then the push; each wrong field is told."""
+        page = self.page
+        self.at(DEMO, "configurations")
+        self.row("UCHAT").get_by_role("link", name="Operate").click()
+        for name in ["iOS", "android"]:
+            expect(page.locator(f"[name={name}]")).to_be_checked()
+        expect(page.locator("[name=validDays]")).to_have_value("30")
+        preview = page.get_by_role("button", name="Preview")
+        page.locator("[name=linkToken]").fill("console-u1")
+        page.locator("[name=payload]").fill("hello from the console <b>&amp;</b>")
+        page.locator("[name=thirdMsgId]").fill("browser-1")
+        page.locator("[name=appMinVersion]").fill("x.y")
+        preview.click()
+        self.fault("no version of numbers and dots")
+        page.locator("[name=appMinVersion]").fill("")
+        page.locator("[name=iOS]").uncheck()
+        page.locator("[name=android]").uncheck()
+        preview.click()
+        self.fault("Tick at least one system")
+        page.locator("[name=iOS]").check()
+        page.locator("[name=android]").check()
+        preview.click()
+        expect(page.locator("#preview")).to_contain_text("handed towards its devices")
+        expect(page.locator("#preview b[data-member=reached]")).to_have_text("1")
+        page.get_by_role("button", name="Send now").click()
+        expect(page.locator("#sent")).to_contain_text("SUCCESS")
+        expect(self.device.locator("body")).to_contain_text("hello from the console <b>&amp;</b>")
+        # The same id once more, and somebody who was never there.
+        page.locator("[name=payload]").fill("once more")
+        preview.click()
+        expect(page.locator("#preview")).to_contain_text("was used before")
+        page.locator("[name=linkToken]").fill("console-nobody")
+        page.locator("[name=thirdMsgId]").fill("browser-2")
+        preview.click()
+        expect(page.locator("#preview")).to_contain_text("nobody gets it now")
+        page.get_by_role("button", name="Send now").click()
+        expect(page.locator("#sent")).to_contain_text("NOT_ONLINE")
+
+    def step_12_global(self):
+        """C6: a global push names how many get it now, and takes the password."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        self.row("NEWS").get_by_role("link", name="Operate").click()
+        expect(page.locator("[name=linkToken]")).to_have_count(0)
+        page.locator("[name=payload]").fill("to everybody")
+        page.locator("[name=thirdMsgId]").fill("browser-global")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#preview")).to_be_visible()
+        page.get_by_role("button", name="Send now").click()
+        expect(page.locator("#ask-text")).to_contain_text(re.compile(r"\d+ get it now"))
+        self.yes()
+        # The sign-in was some time ago, or not: then the password is not asked for again.
+        if page.locator("#password").is_visible():
+            self.give_password("not it, certainly")
+            expect(page.locator("#password-fault")).to_have_text("That is not the password.")
+            self.give_password()
+        expect(page.locator("#sent")).to_contain_text("SUCCESS")
+
+    def step_13_data_query(self):
+        """C7: by user: connected, figures and list; arrived or not; by device; "No data" for who had none."""
+        page = self.page
+        def counted():
+            self.go(f"/instances/{DEMO}/data?by=user&id=console-u1")
+            return page.locator("#arrivals").inner_text() == "1"
+        self.eventually("the push is in the figures as arrived", counted, 40)
+        expect(page.locator("#pushes")).to_have_text("1")
+        expect(page.locator("section.card h2").first).to_contain_text("Connected")
+        expect(self.row("UCHAT").locator("time")).to_have_count(2)
+        expect(self.row("UCHAT")).to_contain_text("Yes")
+        device = page.locator("section.card a").first.inner_text()
+        page.get_by_label("Query by").select_option("device")
+        page.locator("[name=id]").fill(device)
+        page.get_by_role("button", name="Query").click()
+        expect(page.locator("section.card h2").first).to_contain_text("Connected")
+        page.locator("[name=id]").fill("nobody-at-all")
+        page.get_by_label("Query by").select_option("user")
+        page.get_by_role("button", name="Query").click()
+        expect(page.locator(".empty")).to_have_text("No data")
+
+    def step_14_why_not(self):
+        """Three clicks from the start page to why a user did not get a push: look, why not, read."""
+        page = self.page
+        def noted():
+            self.at(DEMO, "overview")
+            page.get_by_label("Why did a user not get a push?").fill("console-nobody")
+            page.get_by_role("button", name="Look").click()
+            return self.row("UCHAT").count() == 1
+        self.eventually("the push is listed", noted, 40)
+        expect(self.row("UCHAT")).to_contain_text("No")
+        page.get_by_role("link", name="Why not?").click()
+        expect(page.locator(".reason")).to_contain_text("has ever connected")
+        # And of the one that arrived: the whole way.
+        self.go(f"/instances/{DEMO}/data?by=user&id=console-u1")
+        page.get_by_role("link", name="Trace it").click()
+        expect(page.locator(".reason.good")).to_contain_text("The app has confirmed it")
+        expect(page.locator(".timeline li")).to_have_count(3)
+
+    def step_15_recall(self):
+        """H7: what is recalled says so in its trace."""
+        page = self.page
+        self.go(f"/instances/{DEMO}/trace?bizType=UCHAT&linkToken=console-nobody&thirdMsgId=browser-2")
+        page.get_by_role("button", name="Recall").click()
+        self.yes()
+        self.done()
+        expect(page.locator(".reason")).to_contain_text("was recalled")
+
+    def step_16_device(self):
+        """C1: one device: its connection and sync points; disconnected, it comes back."""
+        page = self.page
+        self.go(f"/instances/{DEMO}/devices?user=console-u1")
+        since = self.row("console-u1").locator("time").get_attribute("data-local")
+        self.row("console-u1").locator("a").first.click()
+        expect(self.row("UCHAT")).to_contain_text("Up to date")
+        page.get_by_role("button", name="Disconnect").click()
+        self.yes()
+        self.done()
+        def back():
+            self.go(f"/instances/{DEMO}/devices?user=console-u1")
+            row = self.row("console-u1")
+            return row.count() == 1 and row.locator("time").get_attribute("data-local") != since
+        self.eventually("the device is back", back, 40)
+        page.get_by_label("User id").fill("nobody-at-all")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".empty")).to_have_text("No connected device here.")
+        self.go(f"/instances/{DEMO}/dead-letters")
+        expect(page.locator("h1")).to_have_text("Dead letters")
+
+    # ---- service management -----------------------------------------------------------------------------------------
+
+    def step_17_signature(self):
+        """C8: signature verification on and off, each with a confirmation, and in force."""
+        page = self.page
+        self.at(INSTANCE, "service")
+        card = page.locator("section.card").first
+        expect(card.locator(".badge")).to_have_text("Off")
+        page.locator("#signature-switch").click()
+        self.yes()
+        self.done()
+        expect(card.locator(".badge")).to_have_text("On")
+        page.locator("#signature-switch").click()
+        self.yes()
+        self.done()
+        expect(card.locator(".badge")).to_have_text("Off")
+
+    def step_18_keys(self):
+        """C8: a key is shown once, two of a purpose at the most, and revoked with the password."""
+        page = self.page
+        self.at(INSTANCE, "service")
+        for number in range(3):
+            page.get_by_text("New key", exact=True).click()
+            page.locator("form:has([name=purpose])").get_by_role("button", name="Create").click()
+            if page.locator("#password").is_visible():
+                self.give_password()
+            if number == 2:
+                self.fault("Refused")
+                break
+            shown = page.locator("#new-key")
+            expect(shown).to_be_visible()
+            secret = shown.locator("[data-member=secret]").inner_text()
+            assert len(base64.b64decode(secret)) == 32, secret
+            key = shown.locator("[data-member=id]").inner_text()
+            shown.get_by_role("link", name="I have noted it").click()
+            expect(self.row(key)).to_contain_text("Backend calls")
+            assert secret not in page.content(), "shown once"
+        self.at(INSTANCE, "service")
+        self.row(key).get_by_role("button", name="Revoke").click()
+        self.yes()
+        if page.locator("#password").is_visible():
+            self.give_password()
+        self.done()
+        expect(self.row(key)).to_have_count(0)
+
+    def step_19_validator(self):
+        """C8: the session check's settings, a wrong address, and "test it" against the tenant."""
+        page = self.page
+        self.at(INSTANCE, "service")
+        form = page.locator("form:has([name=validatorUrl])")
+        form.locator("[name=validatorUrl]").fill("ftp://tenant.example/")
+        form.get_by_role("button", name="Save").click()
+        self.fault("begins with https:// or http://")
+        form.locator("[name=validatorUrl]").fill("https://tenant.example/validate")
+        form.locator("[name=validatorMode]").select_option("mgs")
+        expect(form.locator("[name=gatewayAppId]")).to_be_visible()
+        form.locator("[name=gatewayAppId]").fill("app")
+        form.locator("[name=gatewayWorkspaceId]").fill("space")
+        form.get_by_role("button", name="Save").click()
+        self.done()
+        expect(page.locator("[name=gatewayAppId]")).to_have_value("app")
+        self.at(DEMO, "service")
+        page.get_by_text("Test it", exact=True).click()
+        check = page.locator("form:has([name=sessionId])")
+        check.locator("[name=userId]").fill("u1")
+        check.locator("[name=sessionId]").fill("s1")
+        check.get_by_role("button", name="Ask now").click()
+        expect(page.locator("#verdict")).to_contain_text("Valid")
+
+    def step_20_meta_config(self):
+        """C12: a ready meta.config of the chosen instance."""
+        page = self.page
+        self.at(INSTANCE, "service")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download", exact=True).click()
+        config = json.loads(pathlib.Path(download.value.path()).read_text())
+        assert config["instanceId"] == INSTANCE and config["workspaceId"] == "space" and config["syncport"], config
+
+    def step_21_accounts(self):
+        """C8: an account is invited, may do what its role allows and no more, and is removed."""
+        page = self.page
+        self.go("/accounts")
+        page.locator("[name=name]").fill("v iewer")
+        page.get_by_role("button", name="Invite").click()
+        assert page.locator("#invitation").is_hidden()
+        page.locator("[name=name]").fill("viewer")
+        page.locator("[data-role-instance]").select_option(INSTANCE)
+        page.get_by_role("button", name="Invite").click()
+        if page.locator("#password").is_visible():
+            self.give_password()
+        address = page.locator("#invitation [data-member=invitation]")
+        expect(address).to_contain_text("/choose-password#")
+        context = self.new_context()
+        viewer = context.new_page()
+        viewer.goto(address.inner_text())
+        viewer.locator("input[type=password]").nth(0).fill(PASSWORD)
+        viewer.locator("input[type=password]").nth(1).fill(PASSWORD)
+        viewer.get_by_role("button", name="Continue").click()
+        expect(viewer).to_have_url(self.base + "/sign-in")
+        self.sign_in("viewer", page=viewer)
+        expect(viewer.locator("nav.tabs")).to_be_visible()
+        self.go(f"/instances/{INSTANCE}/configurations", viewer)
+        expect(viewer.get_by_role("link", name="Add")).to_have_count(0)
+        expect(self.row("ORDER-NOTE", viewer).get_by_role("button")).to_have_count(0)
+        assert viewer.goto(f"{self.base}/instances/{DEMO}/data").status == 403
+        expect(viewer.locator(".lead")).to_contain_text("may not do this")
+        assert viewer.goto(self.base + "/accounts").status == 403
+        # The role is raised, and counts at once.
+        self.go("/accounts/viewer")
+        page.locator(f"[data-role-of={INSTANCE}]").select_option("operator")
+        page.get_by_role("button", name="Save").click()
+        if page.locator("#password").is_visible():
+            self.give_password()
+        self.done()
+        self.go(f"/instances/{INSTANCE}/configurations", viewer)
+        expect(viewer.get_by_role("link", name="Add")).to_have_count(1)
+        # One's own rights stay.
+        self.go("/accounts/root")
+        page.locator("[data-role-of='']").select_option("viewer")
+        page.get_by_role("button", name="Save").click()
+        self.fault("cannot take your own rights away")
+        self.go("/accounts/viewer")
+        page.get_by_role("button", name="Remove the account").click()
+        self.yes()
+        self.done()
+        viewer.goto(f"{self.base}/instances/{INSTANCE}/configurations")
+        assert "/sign-in" in viewer.url, "whoever is removed is signed out"
+        context.close()
+
+    def step_22_second_factor(self):
+        """SEC14: with a second factor a sign-in takes a code, each code once."""
+        page = self.page
+        self.go("/me")
+        card = page.locator("section.card").nth(2)
+        card.get_by_role("button", name="Switch on").click()
+        if page.locator("#password").is_visible():
+            self.give_password()
+        secret = page.locator("[data-member=text]").inner_text()
+        page.locator("form:has([name=secret]) [name=code]").fill("000000")
+        page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
+        self.fault("is not of this secret")
+        page.locator("form:has([name=secret]) [name=code]").fill(time_code(secret))
+        page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
+        self.done()
+        context = self.new_context()
+        other = context.new_page()
+        self.sign_in("root", page=other)
+        self.fault("give the code", other)
+        code = time_code(secret)
+        self.sign_in("root", code=code, page=other)
+        expect(other.locator("nav.instance")).to_be_visible()
+        second = context.new_page()
+        context.clear_cookies()
+        self.sign_in("root", code=code, page=second)
+        self.fault("are not right", second)
+        context.close()
+        self.go("/me")
+        page.get_by_role("button", name="Switch off").click()
+        self.yes()
+        self.done()
+
+    # ---- records, API, mistakes -------------------------------------------------------------------------------------
+
+    def step_23_records(self):
+        """C9: what people did, with filters and details; what changed is marked, what was pushed is shown."""
+        page = self.page
+        self.at(INSTANCE, "records")
+        expect(page.locator("main")).to_contain_text("The last 7 days")
+        first = page.locator("tbody time").first
+        assert re.search(r"\d\d:\d\d:\d\d", first.inner_text()), first.inner_text()
+        page.get_by_label("Action").select_option("modify-configuration")
+        page.get_by_role("button", name="Search").click()
+        expect(self.row("ORDER-NOTE")).to_have_count(2)
+        expect(self.row("console:root")).to_have_count(2)
+        self.row("ORDER-NOTE").nth(1).get_by_role("link", name="Details").click()
+        expect(page.locator(".changed")).to_have_count(2)
+        expect(page.locator(".changed").first).to_have_text("Notes on every order")
+        expect(page.locator(".was").first).to_have_text("Notes on orders")
+        for action in ["create-configuration", "delete-configuration", "publish", "disable", "create-sync",
+                       "enable-signature", "disable-signature", "create-instance", "create-key", "revoke-key"]:
+            self.go(f"/instances/{INSTANCE}/records?action={action}")
+            expect(page.locator("tbody tr").first).to_be_visible()
+        self.go(f"/instances/{DEMO}/records?action=create-sync")
+        self.row("UCHAT").last.get_by_role("link", name="Details").click()
+        expect(page.locator("main")).to_contain_text("browser-1")
+        expect(page.locator("pre")).to_have_text("hello from the console <b>&amp;</b>")
+        page.get_by_role("link", name="Trace it").click()
+        expect(page.locator(".reason.good")).to_be_visible()
+        self.at(INSTANCE, "records")
+        page.get_by_label("Operator").fill("console:nobody")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".empty")).to_have_text("No records here.")
+        page.get_by_role("link", name="Clear").click()
+        expect(page.locator("tbody tr").first).to_be_visible()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export").click()
+        lines = [json.loads(line) for line in pathlib.Path(download.value.path()).read_text().splitlines()]
+        assert [one["number"] for one in lines] == sorted(one["number"] for one in lines) and len(lines) > 10
+        self.go("/records?action=create-user")
+        expect(self.row("viewer")).to_be_visible()
+
+    def step_24_api(self):
+        """C11: everything is in the described API; a program signs in and gets the same."""
+        page = self.page
+        self.go("/api")
+        assert page.locator("details.card").count() > 50
+        document = page.evaluate("fetch('/openapi.json').then((answer) => answer.json())")
+        (self.pictures / "openapi.json").write_text(json.dumps(document, indent=1))
+        def call(method, path, body=None, token=None):
+            headers = {"Content-Type": "application/json"}
+            if token:
+                headers["Authorization"] = f"Bearer {token}"
+            request = urllib.request.Request(
+                self.base + path, json.dumps(body).encode() if body else None, headers, method=method)
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    return answer.status, json.load(answer)
+            except urllib.error.HTTPError as refusal:
+                return refusal.code, json.load(refusal)
+        status, session = call("POST", "/api/v1/session", {"name": "root", "password": PASSWORD})
+        assert status == 200, session
+        token = session["token"]
+        status, found = call("GET", f"/api/v1/instances/{INSTANCE}/configurations", token=token)
+        assert status == 200 and [one["bizType"] for one in found["configurations"]] == ["NEWS", "ORDER-NOTE"], found
+        status, refusal = call("POST", f"/api/v1/instances/{INSTANCE}/configurations", {"bizType": "X"}, token)
+        assert status == 422 and refusal["field"] == "description" and refusal["requestId"], refusal
+        assert call("GET", "/api/v1/instances")[0] == 401
+        assert call("DELETE", "/api/v1/session", token=token)[0] == 200
+        assert call("GET", "/api/v1/instances", token=token)[0] == 401
+
+    def step_25_lost_session(self):
+        """A session that has ended while a form was open: the person is told, and what was typed stays."""
+        page = self.page
+        self.go(f"/instances/{INSTANCE}/configurations/ORDER-NOTE?edit=1")
+        page.locator("[name=description]").fill("typed before the session ended")
+        other = self.context.new_page()
+        self.go("/", other)
+        other.locator("details.right summary").click()
+        other.get_by_role("button", name="Sign out").click()
+        expect(other).to_have_url(self.base + "/sign-in")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#lost")).to_contain_text("what you have typed stays here")
+        page.locator("#lost").get_by_role("button", name="Stay here").click()
+        expect(page.locator("[name=description]")).to_have_value("typed before the session ended")
+        self.sign_in("root", page=other)
+        expect(other.locator("nav.instance")).to_be_visible()
+        other.close()
+        # The old page's form token is of the old session: it is told to load again, and still has the text.
+        page.get_by_role("button", name="Save").click()
+        self.fault("load it again")
+        expect(page.locator("[name=description]")).to_have_value("typed before the session ended")
+        page.reload()
+        page.locator("[name=description]").fill("after the new sign-in")
+        page.get_by_role("button", name="Save").click()
+        self.done()
+
+    def step_26_mistyped(self):
+        """Addresses that lead nowhere say so, in words, with a way back."""
+        page = self.page
+        for path, status in [("/nowhere", 404), (f"/instances/{INSTANCE}/configurations/GONE", 404),
+                             ("/instances/none_at_all/overview", 404), (f"/instances/{INSTANCE}/records/0", 404),
+                             (f"/instances/{DEMO}/trace?bizType=UCHAT&linkToken=x&thirdMsgId=none", 404)]:
+            assert page.goto(self.base + path).status == status, path
+            expect(page.get_by_role("link", name="To the start page")).to_be_visible()
+
+    # ---- how it looks -----------------------------------------------------------------------------------------------
+
+    def pages(self):
+        at = f"/instances/{DEMO}"
+        return {
+            "overview": at + "/overview?range=hour", "configurations": at + "/configurations",
+            "configuration": at + "/configurations/UCHAT", "modify": at + "/configurations/UCHAT?edit=1",
+            "new": at + "/new-configuration", "operate": at + "/configurations/UCHAT/operate",
+            "data": at + "/data?by=user&id=console-u1",
+            "trace": at + "/trace?bizType=UCHAT&linkToken=console-u1&thirdMsgId=browser-1",
+            "devices": at + "/devices", "service": at + "/service",
+            "records": f"/instances/{INSTANCE}/records", "instances": "/instances", "accounts": "/accounts",
+            "account": "/accounts/root", "me": "/me", "dead-letters": at + "/dead-letters", "api": "/api",
+        }
+
+    LOOKS = {
+        "light-en": ({}, "en", "light"), "dark-en": ({"color_scheme": "dark"}, "en", "dark"),
+        "light-zh": ({}, "zh", "light"),
+        "phone-zh-dark": ({"color_scheme": "dark", "viewport": {"width": 390, "height": 844}}, "zh", "dark"),
+        "phone-en": ({"viewport": {"width": 390, "height": 844}}, "en", "light"),
+    }
+
+    def step_27_looks(self):
+        """C1: every page in light and dark, English and Chinese, and at a phone's width; labelled, and not too wide."""
+        for look, (settings, language, _) in self.LOOKS.items():
+            context = self.browser.new_context(
+                storage_state=self.context.storage_state(), ignore_https_errors=True, locale="en-GB",
+                **{"viewport": {"width": 1280, "height": 900}, **settings})
+            page = context.new_page()
+            self.go("/me", page)
+            self.page.request  # the session is the same: the language is set through the page
+            page.evaluate(
+                """async (language) => { await fetch('/api/v1/me/language', {method: 'PUT', headers: {
+                'Content-Type': 'application/json',
+                'X-MSS-Form-Token': document.querySelector('meta[name=form-token]').content},
+                body: JSON.stringify({language})}) }""", language)
+            for name, path in self.pages().items():
+                self.go(path, page)
+                assert page.locator("html").get_attribute("lang") == language
+                if language == "zh" and name in ("configurations", "data"):
+                    expect(page.locator("h1")).to_have_text({"configurations": "配置管理", "data": "数据查询"}[name])
+                self.check_accessible(page, f"{name} {look}")
+                page.screenshot(path=self.pictures / f"{name}-{look}.png", full_page=True)
+            context.close()
+        page = self.page
+        self.go("/me")
+        page.get_by_label("语言").select_option("en")
+        page.locator("section.card").first.get_by_role("button").click()
+        expect(page.locator("h2").first).to_have_text("Language")
+
+    def check_accessible(self, page, where):
+        found = page.evaluate("""() => {
+          const named = (e) => e.labels?.length || e.getAttribute('aria-label') || e.getAttribute('title')
+            || e.textContent.trim() || e.getAttribute('placeholder');
+          const shown = (e) => e.checkVisibility();
+          return {
+            unlabelled: [...document.querySelectorAll('input:not([type=hidden]), select, textarea')]
+              .filter((e) => shown(e) && !(e.labels?.length || e.getAttribute('aria-label'))).map((e) => e.outerHTML),
+            unnamed: [...document.querySelectorAll('button, a[href], summary')]
+              .filter((e) => shown(e) && !named(e)).map((e) => e.outerHTML),
+            headings: document.querySelectorAll('h1').length,
+            wide: document.documentElement.scrollWidth - innerWidth,
+            raw: /\\{\\{|undefined|\\[object|NaN/.test(document.body.innerText),
+          };
+        }""")
+        assert not found["unlabelled"] and not found["unnamed"] and found["headings"] == 1, (where, found)
+        assert found["wide"] <= 0, f"{where} is {found['wide']} too wide"
+        assert not found["raw"], f"{where} shows what is no word"
+
+    def step_28_keyboard(self):
+        """Everything can be done without a mouse: past the bar, into a dialog and out of it."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()
+        button = self.row("NEWS").get_by_role("button", name="Offline")
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#ask")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#ask")).to_be_hidden()
+        expect(self.row("NEWS").locator(".badge")).to_have_text("Online")
+        page.locator("nav.instance summary").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("nav.instance .sheet")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("nav.instance .sheet")).to_be_hidden()
+
+    def step_29_alone(self):
+        """No page asks another host for anything, and no policy of the browser's was broken."""
+        ours = {self.base.split("/")[2], self.options.gateway.split("/")[2]}
+        assert self.hosts <= ours, self.hosts - ours
+        assert not self.complaints, self.complaints
+
+    def run(self):
+        self.pictures = pathlib.Path(self.options.pictures)
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        steps = sorted(name for name in dir(self) if name.startswith("step_"))
+        failed = 0
+        for name in steps:
+            step = getattr(self, name)
+            start = time.monotonic()
+            try:
+                step()
+                print(f"ok   {name}: {step.__doc__} ({time.monotonic() - start:.1f} s)", flush=True)
+            except Exception:
+                failed += 1
+                picture = self.pictures / f"failed-{name}.png"
+                self.page.screenshot(path=picture, full_page=True)
+                print(f"FAIL {name}: {step.__doc__}\n{traceback.format_exc()}\n  at {self.page.url}", flush=True)
+                if name < "step_04":
+                    break
+        print(f"{len(steps) - failed} passed, {failed} failed")
+        return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ["console", "invitation", "api", "gateway", "pictures"]:
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    options = parser.parse_args()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
+        failed = Suite(options, browser).run()
+        browser.close()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+import Foundation
+import Hummingbird
+import SyncModel
+import Testing
+
+@testable import Console
+
+@Suite("Console: the gate in front of every route") struct ConsoleGateTests {
+    private static let here = InstanceID("here")
+    private static let token = SessionToken()
+
+    private static func visitor(
+        _ grants: [InstanceID: ConsoleRole], _ proof: Visitor.Proof = .cookie, isConfirmed: Bool = false
+    ) -> Visitor {
+        Visitor(
+            account: ConsoleAccount(name: "a", grants: grants), token: token, proof: proof, isConfirmed: isConfirmed)
+    }
+
+    /// Everybody who may come, and what he is at the instance `here` and for the service.
+    private static let people: [(who: String, visitor: Visitor?, here: ConsoleRole?, service: ConsoleRole?)] = {
+        var people: [(String, Visitor?, ConsoleRole?, ConsoleRole?)] = [("nobody", nil, nil, nil)]
+        for role in ConsoleRole.allCases {
+            people.append(("\(role) here", visitor([here: role]), role, nil))
+            people.append(("\(role) elsewhere", visitor([InstanceID("there"): role]), nil, nil))
+            people.append(("\(role) of the service", visitor([ConsoleAccount.everyInstance: role]), role, role))
+        }
+        return people
+    }()
+
+    private static func facts(_ headers: [String: String] = [:]) -> RequestFacts {
+        var head = HTTPRequest(method: .post, scheme: "http", authority: "console:7090", path: "/x")
+        for (name, value) in headers { if let name = HTTPFields.Element.Name(name) { head.headerFields[name] = value } }
+        return RequestFacts(head)
+    }
+
+    private static let ours = facts([
+        "X-MSS-Form-Token": token.formToken, "Sec-Fetch-Site": "same-origin", "Origin": "http://console:7090",
+    ])
+
+    private func refusal(
+        _ route: Route, _ facts: RequestFacts, _ visitor: Visitor?, instance: InstanceID? = here
+    ) -> ConsoleFault? {
+        do throws(ConsoleFault) {
+            try Gate.check(route, facts, visitor, instance: instance)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("SEC14: role × route: each route lets in exactly those whose role is enough, at the instance of its path")
+    func matrix() {
+        let routes = ConsoleRoutes.all
+        #expect(routes.count > 60)
+        for route in routes {
+            let hasInstance = route.pattern.names.contains("instance")
+            for person in Self.people {
+                let instance = hasInstance ? Self.here : nil
+                let mayEnter =
+                    switch route.access {
+                    case .open: true
+                    case .signedIn: person.visitor != nil
+                    case .instance(let role): hasInstance && (person.here.map { $0 >= role } ?? false)
+                    case .service(let role): person.service.map { $0 >= role } ?? false
+                    }
+                let visitor = person.visitor.map {
+                    Visitor(account: $0.account, token: $0.token, proof: $0.proof, isConfirmed: true)
+                }
+                let refusal = refusal(route, Self.ours, visitor, instance: instance)
+                let expected: ConsoleFault? = mayEnter ? nil : person.visitor == nil ? .signedOut : .notAllowed
+                #expect(refusal == expected, "\(person.who) at \(route.method) \(route.pattern.text)")
+            }
+        }
+    }
+
+    @Test("SEC14: what may change a thing is never open or for viewers, but for one's own session and account")
+    func changes() {
+        let own = ["/api/v1/session", "/api/v1/session/confirm", "/api/v1/invitations"]
+        for route in ConsoleRoutes.all where route.method != .get {
+            let path = route.pattern.text
+            if own.contains(path) || path.hasPrefix("/api/v1/me/") { continue }
+            switch route.access {
+            case .open, .signedIn: Issue.record("\(path) is for everybody")
+            case .instance(let role), .service(let role): #expect(role > .viewer, "\(path)")
+            }
+        }
+    }
+
+    @Test("SEC14: keys, accounts and second factors ask for the password, and nothing without it")
+    func passwords() {
+        for route in ConsoleRoutes.all where route.needsPassword {
+            let all: [InstanceID: ConsoleRole] = [ConsoleAccount.everyInstance: .administrator]
+            #expect(refusal(route, Self.ours, Self.visitor(all)) == .passwordNeeded, "\(route.pattern.text)")
+            #expect(refusal(route, Self.ours, Self.visitor(all, isConfirmed: true)) == nil)
+        }
+        let asking = Set(ConsoleRoutes.all.filter(\.needsPassword).map { "\($0.method.rawValue) \($0.pattern.text)" })
+        let instance = "/api/v1/instances/{instance}"
+        #expect(
+            asking.isSuperset(of: [
+                "POST \(instance)/keys", "DELETE \(instance)/keys/{key}", "POST /api/v1/accounts",
+                "PUT /api/v1/accounts/{name}", "DELETE /api/v1/accounts/{name}", "PUT /api/v1/me/second-factor",
+                "DELETE /api/v1/me/second-factor", "POST /api/v1/accounts/{name}/invitation",
+            ]))
+    }
+
+    @Test("SEC13: a change with a browser's cookie takes the form token, and comes from no page of another site")
+    func origins() throws {
+        let route = try #require(ConsoleRoutes.all.first { $0.method == .post && $0.access == .service(.administrator) })
+        let person = Self.visitor([ConsoleAccount.everyInstance: .administrator], isConfirmed: true)
+        let token = Self.token.formToken
+        let bad: [[String: String]] = [
+            [:], ["X-MSS-Form-Token": "0"], ["X-MSS-Form-Token": SessionToken().formToken],
+            ["X-MSS-Form-Token": token, "Sec-Fetch-Site": "cross-site"],
+            ["X-MSS-Form-Token": token, "Sec-Fetch-Site": "same-site"],
+            ["X-MSS-Form-Token": token, "Origin": "http://console:7091"],
+            ["X-MSS-Form-Token": token, "Origin": "null"],
+        ]
+        for headers in bad { #expect(refusal(route, Self.facts(headers), person) == .otherOrigin, "\(headers)") }
+        #expect(refusal(route, Self.ours, person) == nil)
+        // Even a sign-in: who is signed in by somebody else's page works in that one's name.
+        let signIn = try #require(ConsoleRoutes.all.first { $0.pattern.text == "/api/v1/session" && $0.access == .open })
+        #expect(refusal(signIn, Self.facts(["Sec-Fetch-Site": "cross-site"]), nil) == .otherOrigin)
+        #expect(refusal(signIn, Self.facts(), nil) == nil, "a program")
+        // A program's header is one that no page can make a browser send.
+        let program = Self.visitor([ConsoleAccount.everyInstance: .administrator], .bearer, isConfirmed: true)
+        #expect(refusal(route, Self.facts(), program) == nil)
+    }
+
+    @Test("SEC13: a session is found in header or cookie, and only where it can be one")
+    func sessions() {
+        func session(_ headers: [String: String]) -> (token: SessionToken, proof: Visitor.Proof)? {
+            Self.facts(headers).session
+        }
+        let text = Self.token.text
+        #expect(session(["Authorization": "Bearer \(text)"])?.proof == .bearer)
+        #expect(session(["Cookie": "a=b; \(SessionCookie.name)=\(text)"])?.proof == .cookie)
+        #expect(session(["Cookie": "mss-session=\(text)"]) == nil)
+        #expect(session(["Cookie": "\(SessionCookie.name)=\(text.dropLast())"]) == nil)
+        #expect(session(["Authorization": "Bearer x", "Cookie": "\(SessionCookie.name)=\(text)"]) == nil)
+        #expect(SessionCookie.set(Self.token).1.hasSuffix("; Path=/; Secure; HttpOnly; SameSite=Strict"))
+        #expect(SessionCookie.name.hasPrefix("__Host-"))
+    }
+
+    @Test("a path is matched part by part, and its named parts are read without their escapes") func patterns() {
+        let pattern = RoutePattern("/instances/{instance}/configurations/{bizType}")
+        func match(_ path: String) -> [String: String]? {
+            pattern.match(path.split(separator: "/", omittingEmptySubsequences: true))
+        }
+        #expect(match("/instances/a%2Fb/configurations/C-1") == ["instance": "a/b", "bizType": "C-1"])
+        #expect(match("/instances/a/configurations") == nil)
+        #expect(match("/instances/a/configurations/b/c") == nil)
+        #expect(match("/instances/%ff/configurations/b") == nil)
+        #expect(Paths.page(InstanceID("ä/1 ?"), "x", query: [("a", "b&c"), ("d", nil), ("e", "")])
+            == "/instances/%C3%A4%2F1%20%3F/x?a=b%26c")
+    }
+
+    @Test("two routes never answer one request") func ambiguity() {
+        let routes = ConsoleRoutes.all
+        for (index, route) in routes.enumerated() {
+            for other in routes[..<index] where other.method == route.method {
+                let path = route.pattern.text.replacing("{", with: "").replacing("}", with: "")
+                let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+                #expect(other.pattern.match(parts) == nil, "\(route.pattern.text) and \(other.pattern.text)")
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import Console
+
+@Suite("Console: what forms give") struct ConsoleInputTests {
+    private func read(_ json: String, old: SyncConfiguration? = nil) throws -> SyncConfiguration {
+        try JSONDecoder().decode(ConfigurationInput.self, from: Data(json.utf8))
+            .configuration(of: InstanceID("i"), old: old)
+    }
+
+    private func field(_ json: String) -> String? {
+        do {
+            _ = try read(json)
+            return nil
+        } catch {
+            return (error as? ConsoleFault)?.field
+        }
+    }
+
+    @Test("C3: the least that is given is as the page preselects it") func preselection() throws {
+        let made = try read(#"{"bizType":" UCHAT ","description":"chat"}"#)
+        #expect(made.bizType.text == "UCHAT" && made.kind == .user && made.isMultiDevice && made.isPersistent)
+        #expect(made.repush == .threshold(100) && !made.checksSession && made.isOnline && !made.isImmediate)
+    }
+
+    @Test("C3: each wrong field is named") func faults() {
+        #expect(field(#"{"description":"d"}"#) == "bizType")
+        #expect(field(#"{"bizType":"A","description":" "}"#) == "description")
+        #expect(field(#"{"bizType":"a b","description":"d"}"#) == "bizType")
+        #expect(field(#"{"bizType":"\#(String(repeating: "A", count: 31))","description":"d"}"#) == "bizType")
+        #expect(field(#"{"bizType":"A","description":"d","scope":"all"}"#) == "scope")
+        #expect(field(#"{"bizType":"A","description":"d","target":"all"}"#) == "target")
+        #expect(field(#"{"bizType":"A","description":"d","threshold":0}"#) == "threshold")
+        #expect(field(#"{"bizType":"A","description":"d","threshold":1001}"#) == "threshold")
+        #expect(field(#"{"bizType":"A","description":"d","repush":"some"}"#) == "repush")
+        let checked = #"{"bizType":"A","description":"d","checkSession":true,"verdictLifetimeSeconds":-1}"#
+        #expect(field(checked) == "verdictLifetimeSeconds")
+        let long = String(repeating: "x", count: 201)
+        #expect(field(#"{"bizType":"A","description":"\#(long)"}"#) == "description")
+    }
+
+    @Test("C3: what does not go with a choice is not taken from it") func choices() throws {
+        let global = try read(
+            #"{"bizType":"A","description":"d","scope":"global","persistent":false,"multiDevice":false}"#)
+        #expect(global.kind == .globalUser && global.isPersistent && global.isMultiDevice)
+        let device = try read(
+            #"{"bizType":"A","description":"d","target":"device","multiDevice":true,"checkSession":true}"#)
+        #expect(device.kind == .device && !device.isMultiDevice && !device.checksSession)
+        let fleeting = try read(#"{"bizType":"A","description":"d","persistent":false,"threshold":7}"#)
+        #expect(!fleeting.isPersistent && fleeting.repush == .all)
+        let late = try read(#"{"bizType":"A","description":"d","immediate":true,"verdictLifetimeSeconds":5}"#)
+        #expect(!late.isImmediate && late.verdictLifetime == nil)
+    }
+
+    @Test("C4: of one that is changed Sync ID, scope and target stay") func changes() throws {
+        let old = try read(#"{"bizType":"A","description":"d","target":"device"}"#)
+        let new = try read(
+            #"{"bizType":"B","description":"new","scope":"global","target":"user","revision":3}"#, old: old)
+        #expect(new.bizType.text == "A" && new.kind == .device && new.description == "new" && new.revision == 3)
+    }
+
+    @Test("C6: a push's form becomes the API's call") func pushes() throws {
+        func call(_ json: String, persistent: Bool = true) throws -> PushInput.Call {
+            var configuration = try read(#"{"bizType":"A","description":"d"}"#)
+            configuration.isPersistent = persistent
+            return try JSONDecoder().decode(PushInput.self, from: Data(json.utf8))
+                .call(of: configuration, at: WallTime(milliseconds: 1_000))
+        }
+        let base = #""bizType":"A","linkToken":" u ","payload":"p","#
+        let both = try call("{\(base)\"thirdMsgId\":\"t\",\"iOS\":true,\"android\":true,\"validDays\":2}")
+        #expect(both.osType == nil && both.linkToken == "u" && both.validTimeEnd == 172_801_000)
+        #expect(try call("{\(base)\"thirdMsgId\":\"t\",\"iOS\":true,\"android\":false}").osType == "iOS")
+        #expect(try call("{\(base)\"iOS\":false,\"android\":true}", persistent: false).osType == "Android")
+        #expect(try call("{\(base)\"iOS\":true}", persistent: false).thirdMsgId.hasPrefix("console-"))
+        for (json, field) in [
+            ("{\(base)\"iOS\":true}", "thirdMsgId"), ("{\(base)\"thirdMsgId\":\"t\",\"validDays\":31}", "validDays"),
+            ("{\(base)\"thirdMsgId\":\"t\",\"iOS\":false,\"android\":false}", "iOS"),
+            (#"{"bizType":"A","linkToken":"u","thirdMsgId":"t","payload":""}"#, "payload"),
+        ] {
+            let fault = #expect(throws: ConsoleFault.self) { try call(json) }
+            #expect(fault?.field == field)
+        }
+    }
+
+    @Test("C9: a change is told in groups, what was beside what is; what is the same is not marked") func details() {
+        let before = #"{"bizType":"A","description":"old","threshold":100,"checkSession":false,"revision":1}"#
+        let after = #"{"bizType":"A","description":"new","threshold":100,"checkSession":true,"revision":2}"#
+        let groups = RecordDetail(before: before, after: after, .of(.english)).groups
+        #expect(groups.map(\.name) == ["Basic", "Persistence", "Security"])
+        let lines = groups.flatMap(\.lines)
+        #expect(lines.filter(\.isChanged).map(\.name) == ["Description", "User consistency"])
+        #expect(lines.filter(\.isChanged).map(\.was) == ["old", "false"])
+        let deleted = RecordDetail(before: before, after: nil, .of(.english)).groups.flatMap(\.lines)
+        #expect(deleted.allSatisfy { !$0.isChanged } && deleted.contains { $0.value == "old" })
+        #expect(RecordDetail(before: "no JSON", after: nil, .of(.english)).groups.isEmpty)
+    }
+
+    @Test("a chart's axis ends at a round number; times are told in few letters") func charts() {
+        #expect([0, 1, 1.5, 7, 11, 4_999, 5_001].map(LineChart.niceCeiling) == [1, 1, 2, 10, 20, 5_000, 10_000])
+        #expect([0, 950, 1_200, 3_000_000].map(LineChart.short) == ["0", "950", "1.2k", "3M"])
+        let times: [Double?] = [nil, 12.4, 3_440, 240_000, 7_200_000]
+        #expect(times.map { OverviewFigures.text(milliseconds: $0) } == ["–", "12 ms", "3.4 s", "4 min", "2.0 h"])
+        let line = LineChart.Line(points: [(at: 0, value: 1), (at: 10, value: 2)])
+        #expect(LineChart.svg([line], from: 0, to: 10, title: "x").contains("class=\"line-1\""))
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Mustache
+import SyncModel
+import Testing
+
+@testable import Console
+
+@Suite("Console: words and templates") struct ConsoleWordTests {
+    @Test("C1: every word is there in English and in Chinese") func languages() {
+        #expect(Words.file.count > 300)
+        for (key, texts) in Words.file {
+            for language in Language.allCases {
+                #expect(texts[language.rawValue]?.isEmpty == false, "\(key) in \(language)")
+            }
+            let holders = texts.values.map { $0.count { $0 == "%" } }
+            #expect(Set(holders).count == 1, "\(key): where the detail goes")
+        }
+    }
+
+    @Test("every template can be read, and every word that it uses is there") func templates() throws {
+        for (name, bytes) in Templates.texts {
+            #expect(Templates.library.getTemplate(named: name) != nil, "\(name)")
+            let text = String(decoding: bytes, as: UTF8.self)
+            for match in text.matches(of: #/\{\{[#^]?t\.([A-Za-z0-9]+)\}\}/#) {
+                #expect(Words.file[String(match.1)] != nil, "\(name) uses \(match.1)")
+            }
+            for match in text.matches(of: #/\{\{>([a-z-]+)\}\}/#) {
+                #expect(Templates.texts[String(match.1)] != nil, "\(name) includes \(match.1)")
+            }
+        }
+    }
+
+    @Test("SEC13: what templates show is escaped, but for the charts, which escape what they show themselves")
+    func escaping() throws {
+        for (name, bytes) in Templates.texts {
+            let text = String(decoding: bytes, as: UTF8.self)
+            let raw = text.matches(of: #/\{\{[{&] ?([A-Za-z.]+)/#).map { String($0.1) }
+            #expect(raw.allSatisfy { $0 == "svg" }, "\(name): \(raw)")
+            // Style and script come from their files alone, as the policy wants it.
+            #expect(!text.contains("style=") && !text.contains("<script>") && !text.contains(" on"), "\(name)")
+        }
+        let evil = "<script>\"'&</script>"
+        let svg = LineChart.svg([], from: 0, to: 1, title: evil)
+        #expect(!svg.contains("<script") && svg.contains("&lt;script>&quot;"))
+    }
+
+    @Test("every action of the records, state, result and role has its word") func closedSets() {
+        for action in OperationAction.allCases { #expect(Words.file["action.\(action.word)"] != nil, "\(action)") }
+        for state in DeliveryState.allCases { #expect(Words.file["state.\(state.code)"] != nil, "\(state)") }
+        for code in ResultCode.allCases { #expect(Words.file["result.\(code.rawValue)"] != nil, "\(code)") }
+        for role in ConsoleRole.allCases { #expect(Words.file["role.\(role.word)"] != nil, "\(role)") }
+        for tab in Tab.allCases { #expect(Words.file[tab.word] != nil, "\(tab)") }
+        for state in DeliveryState.allCases {
+            #expect(Words.of(.english).text("state.\(state.code)").contains(" "), "\(state) is a sentence")
+        }
+    }
+
+    @Test("the browser's language is followed, by its weights; others see English") func acceptance() {
+        #expect(Language(accepting: nil) == .english)
+        #expect(Language(accepting: "zh-CN,zh;q=0.9,en;q=0.8") == .chinese)
+        #expect(Language(accepting: "de, en;q=0.4, zh;q=0.5") == .chinese)
+        #expect(Language(accepting: "fr-FR") == .english)
+        #expect(Language(accepting: "en-GB,zh") == .english)
+        #expect(Language(accepting: "zh;q=0,en;q=0.1") == .english)
+    }
+}
