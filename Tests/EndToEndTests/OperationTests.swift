@@ -235,7 +235,8 @@ extension RunningSystem {
         func devices() async throws {
             let phone = TestDevice(stack, user: "list-u", device: "list-d")
             try await phone.connected(gateway: 1) {
-                let expected = "list-d\tuser list-u, owner, session valid, foreground\tiOS 1.0.0\tat gateway-1\tsince 20"
+                let expected =
+                    "list-d\tuser list-u, owner, session valid, foreground\tiOS 1.0.0\tat gateway-1\tsince 20"
                 try await eventually("the device is listed with its verdict", within: .seconds(10)) {
                     let arguments = ["devices", "--instance", Stack.instance, "--user", "list-u"]
                     return try await stack.tool(arguments).output.hasPrefix(expected)
