@@ -192,7 +192,7 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
-            "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix,
+            "SyncStore", "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix,
             nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),

@@ -76,12 +76,17 @@ struct Caller: Sendable {
     }
 
     /// Repeats with the same thirdMsgId until the push is stored (spec H5), on the next API each time.
-    func push(_ bizType: String, to target: String, id: String, payload: String, first: Int = 0) async throws -> Answer
-    {
+    ///
+    /// - Parameter target: a user or device; nil calls the global push.
+    func push(
+        _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], first: Int = 0
+    ) async throws -> Answer {
         let deadline = ContinuousClock.now + .seconds(90)
         var attempt = first
         while ContinuousClock.now < deadline {
-            if let answer = await call(bizType, to: target, id: id, payload: payload, api: attempt), answer.success {
+            if let answer = await call(bizType, to: target, id: id, payload: payload, more: more, api: attempt),
+                answer.success
+            {
                 return answer
             }
             attempt += 1

@@ -45,7 +45,7 @@ final class Stack: Sendable {
     }
 
     /// The service's database, to look into.
-    func database() -> TestDatabase { TestDatabase("mss", port: plan.settings.postgresPort) }
+    func database() -> TestDatabase { TestDatabase("mss", port: plan.settings.postgresPort, hasTiers: true) }
 
     /// The tenants that are not as they should be, and where they lead to.
     var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.settings.forbiddenPort) }

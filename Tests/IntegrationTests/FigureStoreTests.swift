@@ -87,6 +87,28 @@ struct FigureStoreTests {
         }
     }
 
+    @Test("C7: a page reads what it shows and no more, however long the list is")
+    func pageCost() async throws {
+        try await StatisticsStoreTests.with { [now] databases in
+            let database = databases[0]
+            let facts = (Int64(0)..<2_000).flatMap { number -> [Fact] in
+                [
+                    .accepted(channel: 1, oplog: number, at: now - number),
+                    .handedOut(channel: 5, oplog: number, device: 1, at: now - number),
+                ]
+            }
+            try await database.fold(Fact.batch(facts))
+            let query = FigureStore.pushes(of: Self.user("u1"), limit: 20).statement
+            for setting in ["enable_seqscan = off", "enable_hashjoin = off", "plan_cache_mode = force_generic_plan"] {
+                try await database.runAsConsole(Query(PostgresStatement("SET \(setting)")) { _ in })
+            }
+            let explain = PostgresStatement("EXPLAIN ANALYZE " + query.sql, query.parameters)
+            let plan = try await database.runAsConsole(Query(explain) { rows in rows.map { $0.text(0) } })
+            let counts = plan.flatMap { $0.matches(of: /actual time=\S+ rows=(\d+)/).compactMap { Int($0.1) } }
+            #expect(counts.count > 3 && counts.allSatisfy { $0 <= 40 }, "\(plan)")
+        }
+    }
+
     @Test("days and kinds of devices are those of the range, of one Sync ID or of all")
     func days() async throws {
         try await StatisticsStoreTests.with { databases in

@@ -1,0 +1,74 @@
+import AMQP
+import BusMessages
+import Foundation
+import Logging
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+import TestSupport
+import Testing
+
+/// Puts facts of pushes into the broker's queue, as writers and gateways tell them, for `deploy/bench/facts.sh`.
+@Suite(
+    "Facts for a bench",
+    .enabled(if: ProcessInfo.processInfo.environment["MSS_BENCH_AMQP_PORT"] != nil, "deploy/bench/facts.sh runs it"))
+struct FactBench {
+    static let port = ProcessInfo.processInfo.environment["MSS_BENCH_AMQP_PORT"].flatMap { Int($0) }
+
+    private static func fact(_ channel: Int64, at: Int64, _ set: (inout Mss_Bus_V1_Fact) -> Void) -> Mss_Bus_V1_Fact {
+        .with {
+            $0.atMs = at
+            $0.channelID = channel
+            set(&$0)
+        }
+    }
+
+    /// What is told of one push to a random user's one device.
+    private static func facts(oplog: Int64) -> [Mss_Bus_V1_Fact] {
+        let (channel, now) = (Int64.random(in: 1...100_000), Int64(Date.now.timeIntervalSince1970 * 1_000))
+        return [
+            fact(channel, at: now) { $0.accepted.oplogID = oplog },
+            fact(channel, at: now + 4) {
+                $0.handedOut.deviceID = "device-\(channel)"
+                $0.handedOut.oplogIds = [oplog]
+                $0.handedOut.operatingSystem = .android
+                $0.handedOut.appVersion = "1.\(channel % 5)"
+            },
+            fact(channel, at: now + 9) {
+                $0.confirmed.deviceID = "device-\(channel)"
+                $0.confirmed.oplogIds = [oplog]
+            },
+        ]
+    }
+
+    @Test("all of them are with the broker") func publish() async throws {
+        let pushes = Int64(ProcessInfo.processInfo.environment["MSS_BENCH_PUSHES"] ?? "") ?? 10_000
+        let bus = MessageBus(
+            configuration: AMQPConfiguration(
+                host: "127.0.0.1", port: try #require(Self.port), user: "gateway", password: "bench"),
+            consumptions: [], logger: Logger(label: "bench"))
+        let recorded = Mutex<Int>(0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await bus.run() }
+            try await eventually("a connection", within: .seconds(30)) { bus.isConnected }
+            // A writer tells what 20 ms brought, a gateway what 100 ms did: the kinds of facts come in bodies of their own.
+            for start in stride(from: 0, to: pushes, by: 200) {
+                let facts = (start..<min(start + 200, pushes)).map { Self.facts(oplog: $0) }
+                for kind in 0..<3 {
+                    let body = facts.map { $0[kind] }
+                    try bus.record(body) { if $0 { recorded.withLock { $0 += body.count } } }
+                }
+                let sent = Int(min(start + 200, pushes)) * 3
+                try await eventually("the broker keeps up", within: .seconds(30)) {
+                    recorded.withLock { $0 > sent - 6_000 }
+                }
+            }
+            try await eventually("all are recorded", within: .seconds(30)) {
+                recorded.withLock { $0 == Int(pushes) * 3 }
+            }
+            print("BENCH \(pushes * 3) facts wait at the broker")
+            group.cancelAll()
+        }
+    }
+}

@@ -1,0 +1,53 @@
+# shellcheck shell=bash
+# For the benchmarks: servers of their own in a folder that is gone afterwards. Sourced in the project's root, with
+# what `swift build -c release --product mssctl` makes.
+folder=$(mktemp -d)
+bench_pids=()
+stop_servers() {
+    for pid in "${bench_pids[@]}"; do kill -TERM "$pid" 2> /dev/null || true; done
+    for pid in "${bench_pids[@]}"; do wait "$pid" 2> /dev/null || true; done
+    rm -rf "$folder"
+}
+trap stop_servers EXIT
+# Ports that nothing uses now; RabbitMQ takes the two after its own.
+# shellcheck disable=SC2034 # not every bench needs all
+read -r postgres_port amqp_port health_port < <(python3 - <<'PYTHON'
+import random, socket
+def free(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+while True:
+    first = random.randrange(20000, 30000)
+    if all(free(first + offset) for offset in range(5)):
+        print(first, first + 1, first + 4)
+        break
+PYTHON
+)
+export MSS_ENVIRONMENT=development MSS_POSTGRES_PORT=$postgres_port MSS_AMQP_PORT=$amqp_port
+mssctl=.build/release/mssctl
+as_owner() { PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=mss PGDATABASE=mss "$@"; }
+until_ready() { # COMMAND…
+    for _ in $(seq 600); do "$@" > /dev/null 2>&1 && return; sleep 0.1; done
+    echo "not ready: $*" >&2
+    return 1
+}
+start_postgres() {
+    deploy/scripts/postgres.sh init "$folder/postgres" "$postgres_port"
+    deploy/scripts/postgres.sh run "$folder/postgres" > "$folder/postgres.log" 2>&1 &
+    bench_pids+=($!)
+    until_ready deploy/scripts/postgres.sh ready "$folder/postgres"
+    deploy/scripts/postgres.sh create-database "$folder/postgres" mss
+    MSS_POSTGRES_USER=mss "$mssctl" migrate > /dev/null
+    as_owner deploy/scripts/postgres-logins.sh
+}
+start_rabbitmq() {
+    mkdir -p "$folder/secrets"
+    for tier in ingest writer gateway validator statistics tool console relay; do
+        printf 'bench' > "$folder/secrets/amqp_$tier"
+    done
+    "$mssctl" broker-definitions --passwords "$folder/secrets" > "$folder/definitions.json"
+    deploy/scripts/rabbitmq.sh init "$folder/rabbitmq" "$amqp_port" "$folder/definitions.json"
+    deploy/scripts/rabbitmq.sh run "$folder/rabbitmq" > "$folder/rabbitmq.log" 2>&1 &
+    bench_pids+=($!)
+    until_ready deploy/scripts/rabbitmq.sh ready "$folder/rabbitmq"
+}
