@@ -192,7 +192,8 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
-            "SyncStore", "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix,
+            "SyncStore", "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1,
+            nioPosix,
             nioSSL, nioWebSocket, logging,
         ],
         path: "Tests/EndToEndTests", swiftSettings: strict),

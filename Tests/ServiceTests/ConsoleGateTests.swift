@@ -105,7 +105,8 @@ import Testing
 
     @Test("SEC13: a change with a browser's cookie takes the form token, and comes from no page of another site")
     func origins() throws {
-        let route = try #require(ConsoleRoutes.all.first { $0.method == .post && $0.access == .service(.administrator) })
+        let route = try #require(
+            ConsoleRoutes.all.first { $0.method == .post && $0.access == .service(.administrator) })
         let person = Self.visitor([ConsoleAccount.everyInstance: .administrator], isConfirmed: true)
         let token = Self.token.formToken
         let bad: [[String: String]] = [
@@ -118,7 +119,8 @@ import Testing
         for headers in bad { #expect(refusal(route, Self.facts(headers), person) == .otherOrigin, "\(headers)") }
         #expect(refusal(route, Self.ours, person) == nil)
         // Even a sign-in: who is signed in by somebody else's page works in that one's name.
-        let signIn = try #require(ConsoleRoutes.all.first { $0.pattern.text == "/api/v1/session" && $0.access == .open })
+        let signIn = try #require(
+            ConsoleRoutes.all.first { $0.pattern.text == "/api/v1/session" && $0.access == .open })
         #expect(refusal(signIn, Self.facts(["Sec-Fetch-Site": "cross-site"]), nil) == .otherOrigin)
         #expect(refusal(signIn, Self.facts(), nil) == nil, "a program")
         // A program's header is one that no page can make a browser send.
@@ -150,8 +152,9 @@ import Testing
         #expect(match("/instances/a/configurations") == nil)
         #expect(match("/instances/a/configurations/b/c") == nil)
         #expect(match("/instances/%ff/configurations/b") == nil)
-        #expect(Paths.page(InstanceID("ä/1 ?"), "x", query: [("a", "b&c"), ("d", nil), ("e", "")])
-            == "/instances/%C3%A4%2F1%20%3F/x?a=b%26c")
+        #expect(
+            Paths.page(InstanceID("ä/1 ?"), "x", query: [("a", "b&c"), ("d", nil), ("e", "")])
+                == "/instances/%C3%A4%2F1%20%3F/x?a=b%26c")
     }
 
     @Test("two routes never answer one request") func ambiguity() {

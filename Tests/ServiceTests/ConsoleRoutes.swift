@@ -3,7 +3,6 @@ import Foundation
 import Logging
 import PostgreSQL
 
-
 @testable import Console
 @testable import ServiceKit
 

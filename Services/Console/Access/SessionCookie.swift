@@ -5,7 +5,9 @@ enum SessionCookie {
     private static let attributes = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
     /// Sets it.
-    static func set(_ token: SessionToken) -> (String, String) { ("Set-Cookie", "\(name)=\(token.text); \(attributes)") }
+    static func set(_ token: SessionToken) -> (String, String) {
+        ("Set-Cookie", "\(name)=\(token.text); \(attributes)")
+    }
 
     /// Takes it back.
     static let removal = ("Set-Cookie", "\(name)=; Max-Age=0; \(attributes)")

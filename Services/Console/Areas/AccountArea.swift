@@ -70,8 +70,10 @@ struct AccountArea: Sendable {
     var routes: [Route] {
         let administrator = Access.service(.administrator)
         let inputs = [
-            RouteInput("roles", .object, required: true, "Instance id to viewer, operator or administrator; the id \"\" "
-                + "stands for every instance and the service itself."),
+            RouteInput(
+                "roles", .object, required: true,
+                "Instance id to viewer, operator or administrator; the id \"\" "
+                    + "stands for every instance and the service itself."),
             RouteInput("enabled", .flag, "Whether it may come in."),
         ]
         return [
@@ -86,7 +88,8 @@ struct AccountArea: Sendable {
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/accounts"), access: administrator, needsPassword: true,
-                summary: "Creates an account; it comes in by the invitation in the answer, which is good once, for a day.",
+                summary:
+                    "Creates an account; it comes in by the invitation in the answer, which is good once, for a day.",
                 inputs: [RouteInput("name", required: true, "1 to 64 letters, digits, '-', '_', '.' or '@'.")] + inputs
             ) { exchange throws(ConsoleFault) in try await create(exchange) },
             Route(

@@ -153,7 +153,8 @@ struct ConfigurationArea: Sendable {
         }
     }
 
-    private func item(_ exchange: Exchange, _ bizType: String, status: Int = 200) throws(ConsoleFault) -> ConsoleAnswer {
+    private func item(_ exchange: Exchange, _ bizType: String, status: Int = 200) throws(ConsoleFault) -> ConsoleAnswer
+    {
         .json(ConfigurationItem(try desk.configuration(exchange.instanceID, bizType), exchange.words), status: status)
     }
 

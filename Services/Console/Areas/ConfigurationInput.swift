@@ -30,7 +30,8 @@ struct ConfigurationInput: Decodable, Sendable {
         RouteInput("checkSession", .flag, "User consistency: only to sessions that the tenant calls valid."),
         RouteInput("verdictLifetimeSeconds", .whole, "How old a verdict may be; absent: as the instance says."),
         RouteInput("immediate", .flag, "Global data goes to connected devices at once."),
-        RouteInput("revision", .whole, "To change one: the revision that was read; refused as STALE when it has changed."),
+        RouteInput(
+            "revision", .whole, "To change one: the revision that was read; refused as STALE when it has changed."),
     ]
 
     /// The configuration that it describes.
@@ -54,7 +55,8 @@ struct ConfigurationInput: Decodable, Sendable {
         if !configuration.isPersistent { configuration.repush = .all }
         if configuration.checksSession, let seconds = verdictLifetimeSeconds {
             guard (0...Int(Limits.longestVerdictLifetime.components.seconds)).contains(seconds) else {
-                throw .wrong("verdictLifetimeSeconds", "fault.range", "0 – \(Limits.longestVerdictLifetime.components.seconds)")
+                throw .wrong(
+                    "verdictLifetimeSeconds", "fault.range", "0 – \(Limits.longestVerdictLifetime.components.seconds)")
             }
             configuration.verdictLifetime = .seconds(Int64(seconds))
         }

@@ -157,7 +157,8 @@ struct DeviceArea: Sendable {
         let rows = reply.devices.devices.prefix(Self.pageRows)
         let next = reply.devices.devices.count > rows.count ? rows.last?.deviceID : nil
         let browser = devices.page.map { page in
-            page + Paths.query([("instance", instance.id.text), ("user", user.isEmpty ? "u1" : user), ("session", "s1")])
+            page
+                + Paths.query([("instance", instance.id.text), ("user", user.isEmpty ? "u1" : user), ("session", "s1")])
         }
         return List(
             devices: rows.map { DeviceItem($0, of: instance.id, exchange.words) }, next: next, user: user,

@@ -39,7 +39,7 @@ struct InstanceArea: Sendable {
     }
 
     /// A key with its secret, shown this once.
-    struct NewKey: Encodable {
+    struct CreatedKey: Encodable {
         let id: String
         let purpose: String
         let secret: String?
@@ -154,7 +154,8 @@ struct InstanceArea: Sendable {
         [
             Route(
                 method: .post, pattern: RoutePattern(Self.one + "/keys"), access: .instance(.administrator),
-                needsPassword: true, summary: "Makes a key; its secret is in this answer alone. At most two live keys of a "
+                needsPassword: true,
+                summary: "Makes a key; its secret is in this answer alone. At most two live keys of a "
                     + "purpose: to rotate, make the second, switch to it, revoke the first.",
                 inputs: [
                     RouteInput("purpose", required: true, "backend, device or callout."),
@@ -197,7 +198,7 @@ struct InstanceArea: Sendable {
         }
         let made = try await desk.change(by: try exchange.signedIn()) { $0.createKey = request }
         return .json(
-            NewKey(
+            CreatedKey(
                 id: made.keyID, purpose: purpose.word,
                 secret: secret.isEmpty ? made.secret.base64EncodedString() : nil), status: 201)
     }

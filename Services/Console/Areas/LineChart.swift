@@ -36,6 +36,12 @@ struct LineChart: Sendable {
                 text += points.joined(separator: "L") + "L\(number(horizontal(last.at, from, to))) \(base)Z\"/>"
             }
             text += "<path class=\"line-\(index + 1)\" d=\"M\(points.joined(separator: "L"))\"/>"
+            // A line of one point is none.
+            if let only = line.points.first, line.points.count == 1 {
+                let place =
+                    "cx=\"\(number(horizontal(only.at, from, to)))\" cy=\"\(number(vertical(only.value, most)))\""
+                text += "<circle class=\"dot-\(index + 1)\" \(place) r=\"3\"/>"
+            }
         }
         return text + "</svg>"
     }

@@ -193,7 +193,8 @@ struct OverviewArea: Sendable {
         return depths.sorted { $0.key < $1.key }.map {
             OverviewFigures.Queue(
                 name: $0.key, waiting: $0.value.messages, consumers: $0.value.consumers,
-                isUnserved: $0.value.consumers == 0)
+                // Nobody takes dead facts: those that are there wait for a person.
+                isBad: $0.key == Topology.deadFactsQueue ? $0.value.messages > 0 : $0.value.consumers == 0)
         }
     }
 }

@@ -26,7 +26,7 @@ struct OverviewFigures: Encodable, Sendable {
         let waiting: Int
         let consumers: Int
         // For pages alone.
-        let isUnserved: Bool
+        let isBad: Bool
         private enum CodingKeys: String, CodingKey { case name, waiting, consumers }
     }
 

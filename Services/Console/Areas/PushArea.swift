@@ -95,7 +95,9 @@ struct PushArea: Sendable {
     private static func fault(_ answer: APIAnswer) -> ConsoleFault {
         let detail = answer.detail ?? answer.code.rawValue
         let first = detail.prefix { $0 != " " }
-        let members = ["bizType", "linkToken", "thirdMsgId", "payload", "binaryPayload", "appMinVersion", "appMaxVersion"]
+        let members = [
+            "bizType", "linkToken", "thirdMsgId", "payload", "binaryPayload", "appMinVersion", "appMaxVersion",
+        ]
         return ConsoleFault(
             status: 422, code: answer.code.rawValue, word: "result.\(answer.code.rawValue)", detail: detail,
             field: members.contains(String(first)) ? String(first) : nil)

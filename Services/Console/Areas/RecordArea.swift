@@ -178,7 +178,8 @@ struct RecordArea: Sendable {
                 command.trace.withPayload = true
             }
             if let oplog = reply?.trace.oplog, reply?.trace.channelID != 0, !oplog.payload.isEmpty {
-                content = oplog.binary
+                content =
+                    oplog.binary
                     ? oplog.payload.base64EncodedString() : String(decoding: oplog.payload, as: UTF8.self)
             }
         }

@@ -33,7 +33,9 @@ final class RecordExport: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let lines = page.records.compactMap { record in
-            (try? encoder.encode(RecordItem(record, page: "", words))).map { String(decoding: $0, as: UTF8.self) + "\n" }
+            (try? encoder.encode(RecordItem(record, page: "", words))).map {
+                String(decoding: $0, as: UTF8.self) + "\n"
+            }
         }
         return lines.joined()
     }

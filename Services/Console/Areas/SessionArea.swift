@@ -25,7 +25,7 @@ struct SessionArea: Sendable {
         let password: String
     }
 
-    private struct NewPassword: Decodable {
+    private struct PasswordChange: Decodable {
         let oldPassword: String
         let password: String
     }
@@ -206,7 +206,7 @@ struct SessionArea: Sendable {
                 ]
             ) { exchange throws(ConsoleFault) in
                 let visitor = try exchange.signedIn()
-                let given = try exchange.input(NewPassword.self)
+                let given = try exchange.input(PasswordChange.self)
                 let name = visitor.account.name
                 guard try await signIn.isPassword(given.oldPassword, of: name) else {
                     throw .wrong("oldPassword", "fault.passwordWrong")
@@ -223,7 +223,8 @@ struct SessionArea: Sendable {
         [
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/me/second-factor"), access: .signedIn,
-                needsPassword: true, summary: "A new secret for an authenticator app; it counts once a code confirms it."
+                needsPassword: true,
+                summary: "A new secret for an authenticator app; it counts once a code confirms it."
             ) { exchange throws(ConsoleFault) in
                 let name = try exchange.signedIn().account.name
                 let secret = RandomBytes.make(20)

@@ -151,7 +151,8 @@ struct TraceArea: Sendable {
                 return Paths.page(
                     instance.id, "data",
                     query: [("by", kind?.needsUser == false ? "device" : "user"), ("id", token)])
-            }, device: query["deviceId"] ?? "", here: path + Paths.query(names), recallAPI: "/api/v1"
+            }, device: query["deviceId"] ?? "", here: path + Paths.query(names),
+            recallAPI: "/api/v1"
                 + Paths.page(instance.id, "recalls"),
             mayRecall: trace.recalledAt == nil
                 && Access.instance(.operations).allows(exchange.visitor?.account, instance: instance.id))
@@ -180,7 +181,8 @@ struct TraceArea: Sendable {
         if receiver.attempts > 1 {
             timeline.append(
                 Moment(
-                    at: nil, detail: words.text("moment.attempts", "\(receiver.attempts)"), atText: nil, isBlock: false))
+                    at: nil, detail: words.text("moment.attempts", "\(receiver.attempts)"), atText: nil, isBlock: false)
+            )
         }
         if receiver.state != .delivered {
             timeline.append(

@@ -151,7 +151,8 @@ struct ConsoleResponder: HTTPResponder {
 
     private func headers(_ requestID: String, _ caching: (String, String)) -> HTTPFields {
         var headers = HTTPFields()
-        let all = SecurityHeaders.all + [caching, ("X-Request-Id", requestID)] + (isTLS ? [SecurityHeaders.strict] : [])
+        let all =
+            SecurityHeaders.all + [caching, ("X-Request-Id", requestID)] + (isTLS ? [SecurityHeaders.strict] : [])
         for (name, value) in all { if let name = HTTPFields.Element.Name(name) { headers[name] = value } }
         return headers
     }
