@@ -65,8 +65,10 @@ package struct BrokerDefinitions: Encodable {
         }
     }
 
-    /// Facts that may wait; then producers keep theirs.
+    /// Bodies of facts that may wait; then producers keep theirs.
     private static let factsMax = 1_000_000
+    /// And their bytes: an hour's facts at the highest rate, and less than a broker's disk has.
+    private static let factsBytesMax = 2 << 30
 
     private let users: [User]
     private let vhosts: [VirtualHost]
@@ -99,7 +101,8 @@ package struct BrokerDefinitions: Encodable {
             Queue(
                 name: Topology.factsQueue, vhost: virtualHost,
                 arguments: [
-                    "x-max-length": .number(Self.factsMax), "x-overflow": .text("reject-publish"),
+                    "x-max-length": .number(Self.factsMax),
+                    "x-max-length-bytes": .number(Self.factsBytesMax), "x-overflow": .text("reject-publish"),
                     "x-dead-letter-exchange": .text(Topology.exchange(to: Topology.deadFactsQueue)),
                     "x-dead-letter-routing-key": .text(""),
                 ]), Queue(name: Topology.deadFactsQueue, vhost: virtualHost, arguments: [:]),

@@ -219,7 +219,8 @@ package enum FigureStore {
     }
 
     private static func begin(of time: String) -> String {
-        "date_bin(make_interval(secs => $3), \(time), to_timestamp($1::bigint / 1000.0))"
+        // In subqueries they are worked out once, not for each row.
+        "date_bin((SELECT make_interval(secs => $3)), \(time), (SELECT to_timestamp($1::bigint / 1000.0)))"
     }
 
     private static func inMinutes(_ instanceID: InstanceID?) -> String {
