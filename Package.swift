@@ -146,7 +146,7 @@ let services: [Target] = [
             lifecycle, nioCore,
             nioHTTP1, nioSSL,
         ],
-        path: "Services/Console", resources: [.embedInCode("Web")], swiftSettings: strict),
+        path: "Services/Console", exclude: ["README.md"], resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
         name: "ControlTool",
         dependencies: [

@@ -197,7 +197,7 @@ class Suite:
     # ---- configurations ---------------------------------------------------------------------------------------------
 
     def step_05_add(self):
-        """C3: fields come and go with the choices; what is preselected; each wrong field is told; a new one is online."""
+        """C3: fields come and go with the choices; what is preselected; wrong fields are told; a new one is online."""
         page = self.page
         self.at(INSTANCE, "configurations")
         page.get_by_role("link", name="Add").click()

@@ -66,6 +66,11 @@ enum TierRightsMatrix {
         "renew_lease": ["EXECUTE"],
         "register_session": ["EXECUTE"],
         "holds_device": [],
+        // Who may use the console.
+        "console_account": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "console_grant": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "console_session": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "console_invitation": ["", "", "SELECT INSERT UPDATE DELETE"],
         // Statistics: folded and forgotten by functions alone; the writer reads what became of an oplog, the console
         // the figures.
         "statistics_target": ["", "", "SELECT"],
