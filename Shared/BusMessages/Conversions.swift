@@ -190,7 +190,7 @@ extension SyncModel.SyncConfiguration {
             if case .threshold(let newest) = repush { $0.threshold = UInt32(newest) }
             $0.checksSession = checksSession
             $0.online = isOnline
-            $0.revision = UInt32(revision)
+            $0.revision = UInt32(clamping: revision)
             $0.immediate = isImmediate
             if let verdictLifetime { $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds }
         }

@@ -43,7 +43,7 @@ package struct ConsoleAccount: Hashable, Sendable {
             default: false
             }
         }
-        guard allowed, (1...64).contains(name.utf8.count) else {
+        guard allowed, (1...64).contains(name.utf8.count), name != ".", name != ".." else {
             return "an account's name has 1 to 64 letters, digits, '-', '_', '.' or '@'"
         }
         guard (1...1_000).contains(grants.count) else { return "an account needs a role at one instance at least" }

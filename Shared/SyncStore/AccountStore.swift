@@ -92,7 +92,7 @@ package enum AccountStore {
             SELECT EXISTS (SELECT FROM changed)
             """
         let parameters: [PostgresValue] =
-            [.text(account.name)] + grants(of: account) + [.bool(account.isEnabled), .int32(Int32(account.revision))]
+            [.text(account.name)] + grants(of: account) + [.bool(account.isEnabled), .int32(Int32(clamping: account.revision))]
         return Query(PostgresStatement(sql, parameters)) { $0[0].bool(0) }
     }
 
@@ -103,7 +103,12 @@ package enum AccountStore {
 
     /// Removes an account and signs it out; false: there is none.
     package static func remove(_ name: String) -> Query<Bool> {
-        yes("DELETE FROM console_account WHERE account_name = $1 RETURNING 1", [.text(name)])
+        // An invitation must not be good for somebody else who gets the name later.
+        yes(
+            """
+            WITH gone AS (DELETE FROM console_invitation WHERE account_name = $1)
+            DELETE FROM console_account WHERE account_name = $1 RETURNING 1
+            """, [.text(name)])
     }
 
     /// The language of an account's pages.

@@ -67,8 +67,9 @@ struct PersonRecordTests {
             _ = try await database.run(DeviceSessionStore.register(session))
             try await database.execute(
                 """
-                INSERT INTO statistics_delivery (channel_id, oplog_id, device_id, attempts, dead_at, dead_user)
-                VALUES (\(pushed[0].channelID), \(pushed[0].oplogID.value), 'd', 7, now(), 'u')
+                INSERT INTO statistics_delivery (channel_id, oplog_id, device_id, attempts, dead_at,
+                    dead_user, operating_system, app_version)
+                VALUES (\(pushed[0].channelID), \(pushed[0].oplogID.value), 'd', 7, now(), 'u', 0, '')
                 """)
             try await body(database)
         }

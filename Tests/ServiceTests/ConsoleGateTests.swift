@@ -143,6 +143,17 @@ import Testing
         #expect(SessionCookie.name.hasPrefix("__Host-"))
     }
 
+    @Test("SEC13: after the sign-in a browser goes on to a path of this host alone, whatever a link said")
+    func next() {
+        func isOurs(_ path: String) -> Bool { SessionArea.isOurs(Array(path.utf8)) }
+        for path in ["/", "/instances/a/data?by=user&id=%C3%A4"] { #expect(isOurs(path), "\(path)") }
+        for path in [
+            "", "x", "//evil", "/\t/evil", "/\\evil", "/\n/evil", "//\u{301}@evil", "/\u{600}\"", "https://evil",
+        ] {
+            #expect(!isOurs(path), "\(path)")
+        }
+    }
+
     @Test("a path is matched part by part, and its named parts are read without their escapes") func patterns() {
         let pattern = RoutePattern("/instances/{instance}/configurations/{bizType}")
         func match(_ path: String) -> [String: String]? {

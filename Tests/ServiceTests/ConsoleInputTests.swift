@@ -28,6 +28,7 @@ import Testing
     @Test("C3: each wrong field is named") func faults() {
         #expect(field(#"{"description":"d"}"#) == "bizType")
         #expect(field(#"{"bizType":"A","description":" "}"#) == "description")
+        #expect(field(#"{"bizType":"..","description":"d"}"#) == "bizType")
         #expect(field(#"{"bizType":"a b","description":"d"}"#) == "bizType")
         #expect(field(#"{"bizType":"\#(String(repeating: "A", count: 31))","description":"d"}"#) == "bizType")
         #expect(field(#"{"bizType":"A","description":"d","scope":"all"}"#) == "scope")
@@ -56,9 +57,15 @@ import Testing
 
     @Test("C4: of one that is changed Sync ID, scope and target stay") func changes() throws {
         let old = try read(#"{"bizType":"A","description":"d","target":"device"}"#)
+        let checked = try read(
+            #"{"bizType":"A","description":"d","checkSession":true,"verdictLifetimeSeconds":5,"repush":"all","multiDevice":false}"#
+        )
         let new = try read(
             #"{"bizType":"B","description":"new","scope":"global","target":"user","revision":3}"#, old: old)
-        #expect(new.bizType.text == "A" && new.kind == .device && new.description == "new" && new.revision == 3)
+        #expect(new.bizType.text == "A" && new.kind == .device && new.description == "new" && new.revision == 0)
+        let part = try read(#"{"description":"only this","revision":1}"#, old: checked)
+        #expect(part.checksSession && part.repush == .all && part.verdictLifetime == .seconds(5))
+        #expect(!part.isMultiDevice && part.description == "only this")
     }
 
     @Test("C6: a push's form becomes the API's call") func pushes() throws {

@@ -39,9 +39,21 @@ import Testing
             // Style and script come from their files alone, as the policy wants it.
             #expect(!text.contains("style=") && !text.contains("<script>") && !text.contains(" on"), "\(name)")
         }
+        for special in ["<", ">", "&", "\"", "'"] {
+            for text in ["\u{600}\(special)", "\(special)\u{301}", "\u{200d}\(special)\u{fe0f}", "a\(special)b"] {
+                let shown = ProblemPage(status: 404, detail: text, requestID: "r")
+                let html = PageRenderer.part("problem", shown, Words.of(.english))
+                let inside = html.unicodeScalars.split(separator: "<").map { String($0) }
+                let line = inside.first { $0.contains("role=\"alert\"") } ?? ""
+                #expect(
+                    !line.isEmpty
+                        && !line.dropFirst(30).unicodeScalars.contains { "<>\"'".unicodeScalars.contains($0) },
+                    "\(text.unicodeScalars.map { $0.value })")
+            }
+        }
         let evil = "<script>\"'&</script>"
         let svg = LineChart.svg([], from: 0, to: 1, title: evil)
-        #expect(!svg.contains("<script") && svg.contains("&lt;script>&quot;"))
+        #expect(!svg.contains("<script") && svg.contains("&lt;script&gt;&quot;"))
     }
 
     @Test("every action of the records, state, result and role has its word") func closedSets() {

@@ -11,7 +11,8 @@ struct OperationActionTests {
             20: "create-instance", 21: "modify-instance", 22: "enable-instance", 23: "disable-instance",
             24: "enable-signature", 25: "disable-signature", 30: "create-key", 31: "revoke-key", 32: "reseal-key",
             40: "release-device", 41: "disconnect-device", 50: "create-user", 51: "modify-user", 52: "remove-user",
-            53: "change-password", 54: "sign-in", 55: "failed-sign-in", 56: "sign-out", 60: "start-rollout",
+            53: "change-password", 54: "sign-in", 55: "failed-sign-in", 56: "sign-out", 57: "invite-user",
+            60: "start-rollout",
             61: "widen-rollout", 62: "pause-rollout", 63: "resume-rollout", 64: "stop-rollout",
         ]
         let actual = OperationAction.allCases.map { ($0.rawValue, $0.word) }

@@ -7,11 +7,15 @@ struct Sessions: Sendable {
     let database: Database
 
     /// Who shows a token; nil: nobody, or no longer.
-    func visitor(_ shown: (token: SessionToken, proof: Visitor.Proof)?) async throws(ConsoleFault) -> Visitor? {
+    ///
+    /// - Parameter isSignOfLife: what a page does by itself is none: its session ends as if it were closed.
+    func visitor(
+        _ shown: (token: SessionToken, proof: Visitor.Proof)?, isSignOfLife: Bool = true
+    ) async throws(ConsoleFault) -> Visitor? {
         guard let shown else { return nil }
         let digest = shown.token.digest
         guard let session = try await database.run(ConsoleSessionStore.session(digest)) else { return nil }
-        if session.isStale { try await database.run(ConsoleSessionStore.touch(digest)) }
+        if session.isStale, isSignOfLife { try await database.run(ConsoleSessionStore.touch(digest)) }
         return Visitor(
             account: session.account, token: shown.token, proof: shown.proof, isConfirmed: session.isConfirmed)
     }

@@ -71,8 +71,11 @@ struct ConfigurationArea: Sendable {
                 summary: "Changes a configuration that still has the revision given.", inputs: ConfigurationInput.inputs
             ) { exchange throws(ConsoleFault) in
                 let input = try exchange.input(ConfigurationInput.self)
-                guard input.revision != nil else { throw .wrong("revision", "fault.missing") }
-                let old = try desk.configuration(exchange.instanceID, exchange.part("bizType"))
+                guard let revision = input.revision else { throw .wrong("revision", "fault.missing") }
+                let (id, name) = (exchange.instanceID, exchange.part("bizType"))
+                let old = try await desk.current(revision, \.revision) { () throws(ConsoleFault) in
+                    try desk.configuration(id, name)
+                }
                 let message = try input.configuration(of: exchange.instanceID, old: old).bus
                 try await desk.change(by: try exchange.signedIn()) { $0.modifyConfiguration = message }
                 return try item(exchange, exchange.part("bizType"))

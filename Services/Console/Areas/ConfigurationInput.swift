@@ -41,6 +41,8 @@ struct ConfigurationInput: Decodable, Sendable {
     func configuration(of instanceID: InstanceID, old: SyncConfiguration?) throws(ConsoleFault) -> SyncConfiguration {
         let name = old?.bizType.text ?? (bizType ?? "").trimmed
         guard !name.isEmpty else { throw .wrong("bizType", "fault.missing") }
+        // Browsers take these for steps in a path.
+        guard name != ".", name != ".." else { throw .wrong("bizType", "fault.dots") }
         let text = (description ?? old?.description ?? "").trimmed
         guard !text.isEmpty else { throw .wrong("description", "fault.missing") }
         guard text.utf16.count <= 200 else { throw .wrong("description", "fault.longerThan", "200") }
@@ -48,11 +50,14 @@ struct ConfigurationInput: Decodable, Sendable {
         if let old { kind = old.kind } else { kind = try self.kind }
         var configuration = SyncConfiguration(
             instanceID: instanceID, bizType: BizType(name), description: text, kind: kind,
-            isMultiDevice: kind == .globalUser || (kind == .user && (multiDevice ?? true)),
-            isPersistent: kind.isGlobal || (persistent ?? true), repush: try mode,
-            checksSession: kind.needsUser && (checkSession ?? false), isOnline: old?.isOnline ?? true,
-            isImmediate: kind.isGlobal && (immediate ?? false), revision: revision ?? old?.revision ?? 0)
+            isMultiDevice: kind == .globalUser || (kind == .user && (multiDevice ?? old?.isMultiDevice ?? true)),
+            isPersistent: kind.isGlobal || (persistent ?? old?.isPersistent ?? true), repush: try mode(old),
+            checksSession: kind.needsUser && (checkSession ?? old?.checksSession ?? false),
+            isOnline: old?.isOnline ?? true, isImmediate: kind.isGlobal && (immediate ?? old?.isImmediate ?? false),
+            revision: old?.revision ?? 0)
         if !configuration.isPersistent { configuration.repush = .all }
+        // A form that checks sessions and leaves the lifetime empty means the instance's.
+        if configuration.checksSession, checkSession == nil { configuration.verdictLifetime = old?.verdictLifetime }
         if configuration.checksSession, let seconds = verdictLifetimeSeconds {
             guard (0...Int(Limits.longestVerdictLifetime.components.seconds)).contains(seconds) else {
                 throw .wrong(
@@ -78,16 +83,15 @@ struct ConfigurationInput: Decodable, Sendable {
         }
     }
 
-    private var mode: RepushMode {
-        get throws(ConsoleFault) {
-            switch repush ?? "threshold" {
-            case "all": return .all
-            case "threshold":
-                let newest = threshold ?? Limits.defaultThreshold
-                guard (1...1_000).contains(newest) else { throw .wrong("threshold", "fault.range", "1 – 1000") }
-                return .threshold(newest)
-            default: throw .wrong("repush", "fault.choice", "all, threshold")
-            }
+    private func mode(_ old: SyncConfiguration?) throws(ConsoleFault) -> RepushMode {
+        if let old, repush == nil, threshold == nil { return old.repush }
+        switch repush ?? "threshold" {
+        case "all": return .all
+        case "threshold":
+            let newest = threshold ?? Limits.defaultThreshold
+            guard (1...1_000).contains(newest) else { throw .wrong("threshold", "fault.range", "1 – 1000") }
+            return .threshold(newest)
+        default: throw .wrong("repush", "fault.choice", "all, threshold")
         }
     }
 }

@@ -112,9 +112,10 @@ struct DeviceArea: Sendable {
                 summary: "Forgets the secret of a device id: the next device that connects with the id gets it.",
                 inputs: [RouteInput("deviceId", required: true, "The id.")]
             ) { exchange throws(ConsoleFault) in
+                let id = try input(exchange)
                 let device = Mss_Bus_V1_ReleaseDevice.with {
                     $0.instanceID = exchange.instanceID.text
-                    $0.deviceID = (try? input(exchange)) ?? ""
+                    $0.deviceID = id
                 }
                 try await desk.change(by: try exchange.signedIn()) { $0.releaseDevice = device }
                 return .done

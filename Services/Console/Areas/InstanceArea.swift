@@ -125,8 +125,12 @@ struct InstanceArea: Sendable {
                 inputs: InstanceInput.inputs
             ) { exchange throws(ConsoleFault) in
                 let input = try exchange.input(InstanceInput.self)
-                guard input.revision != nil else { throw .wrong("revision", "fault.missing") }
-                let message = try input.instance(try desk.instance(exchange.instanceID)).bus
+                guard let revision = input.revision else { throw .wrong("revision", "fault.missing") }
+                let id = exchange.instanceID
+                let old = try await desk.current(revision, \.revision) { () throws(ConsoleFault) in
+                    try desk.instance(id)
+                }
+                let message = try input.instance(old).bus
                 try await desk.change(by: try exchange.signedIn()) { $0.modifyInstance = message }
                 return try item(exchange)
             },

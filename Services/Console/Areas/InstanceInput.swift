@@ -74,7 +74,6 @@ struct InstanceInput: Decodable, Sendable {
             instance.limits.requestsPerSecond = requestsPerSecond == 0 ? nil : requestsPerSecond
         }
         if let pushesPerDay { instance.limits.pushesPerDay = pushesPerDay == 0 ? nil : pushesPerDay }
-        if let revision { instance.revision = revision }
         if let fault = instance.fault { throw .refused(fault) }
         return instance
     }

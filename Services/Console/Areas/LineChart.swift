@@ -78,6 +78,6 @@ struct LineChart: Sendable {
     private static func number(_ value: Double) -> String { String(format: "%.1f", value) }
 
     private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+        ScalarEscaping().escapeText(text)
     }
 }

@@ -15,10 +15,14 @@ struct OverviewArea: Sendable {
     let database: Database
     let desk: ControlDesk
     let board: ProcessReportBoard
+    let sessions: Sessions
     let health: HealthState
     private let streams = StreamCount()
 
-    init(database: Database, desk: ControlDesk, board: ProcessReportBoard, health: HealthState) {
+    init(
+        database: Database, desk: ControlDesk, board: ProcessReportBoard, sessions: Sessions, health: HealthState
+    ) {
+        self.sessions = sessions
         self.database = database
         self.desk = desk
         self.board = board
@@ -95,6 +99,11 @@ struct OverviewArea: Sendable {
             try? await Task.sleep(for: Self.interval)
         }
         guard !Task.isCancelled, !health.isDraining else { return nil }
+        // Whoever has signed out, or lost the role, is told no more.
+        guard let visitor = exchange.visitor,
+            let now = try? await sessions.visitor((visitor.token, visitor.proof), isSignOfLife: false),
+            Access.instance(.viewer).allows(now.account, instance: exchange.instanceID)
+        else { return nil }
         guard let figures = try? await figures(exchange) else { return ": \n\n" }
         let html = PageRenderer.part("overview-live", figures, exchange.words)
         let data = (try? JSONEncoder().encode(html)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""

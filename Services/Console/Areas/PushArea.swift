@@ -86,6 +86,9 @@ struct PushArea: Sendable {
         // What would be refused is not recorded as made.
         let preview = try await answer(isDryRun: true)
         if isDryRun { return .json(self.answer(preview, call, exchange, isDryRun: true)) }
+        guard preview.code != .duplicatedBizID else {
+            return .json(self.answer(preview, call, exchange, isDryRun: false))
+        }
         try await record(call, input, exchange, visitor)
         let made = try await answer(isDryRun: false)
         return .json(self.answer(made, call, exchange, isDryRun: false), status: 201)

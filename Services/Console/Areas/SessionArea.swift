@@ -76,7 +76,7 @@ struct SessionArea: Sendable {
                 exchange throws(ConsoleFault) in
                 // Only a path of this console: never a page of somebody else's.
                 let next = exchange.query["next"] ?? "/"
-                let isOurs = next.hasPrefix("/") && !next.hasPrefix("//") && !next.contains("\\")
+                let isOurs = Self.isOurs(Array(next.utf8))
                 return .page(
                     PageContent(
                         template: "sign-in", title: "title.signIn", content: SignInPage(next: isOurs ? next : "/")))
@@ -124,6 +124,13 @@ struct SessionArea: Sendable {
                 return .done
             },
         ]
+    }
+
+    /// Whether it is a path of this host, byte by byte: browsers pass over tabs and line ends, take `\\` for `/`, and
+    /// two slashes at the beginning name another host.
+    static func isOurs(_ path: [UInt8]) -> Bool {
+        path.first == UInt8(ascii: "/") && path.dropFirst().first != UInt8(ascii: "/")
+            && path.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }
     }
 
     // MARK: Invitations

@@ -80,6 +80,24 @@ struct ControlDesk: Sendable {
 
     // MARK: What there is
 
+    /// The thing in the state that somebody saw who wants to change it: what he leaves out is taken from there.
+    ///
+    /// - Parameters:
+    ///   - revision: that he saw. This console's copy may be a moment behind another's.
+    ///   - find: looks into the copy.
+    /// - Throws: `stale` when the thing has another revision.
+    func current<Thing>(
+        _ revision: Int, _ ofThing: (Thing) -> Int, _ find: () throws(ConsoleFault) -> Thing
+    ) async throws(ConsoleFault) -> Thing {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            let thing = try find()
+            if ofThing(thing) == revision { return thing }
+            guard ofThing(thing) < revision, .now < deadline else { throw .stale }
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     /// An instance.
     func instance(_ id: InstanceID) throws(ConsoleFault) -> Instance {
         guard directory.isLoaded else { throw .starting }

@@ -102,7 +102,7 @@ struct ConsoleResponder: HTTPResponder {
             return answer
         }
         if fault == .signedOut {
-            let next = exchange.path == "/" ? nil : exchange.path
+            let next = facts.target == "/" ? nil : facts.target
             var answer = ConsoleAnswer.redirect(to: "/sign-in\(Paths.query([("next", next)]))")
             answer.headers += headers
             return answer

@@ -4,6 +4,8 @@ import Hummingbird
 /// What the head of a request says that decides whether it is taken at all; pure.
 struct RequestFacts: Sendable {
     let method: String
+    /// Path and query as they were sent.
+    let target: String
     /// Without query.
     let path: String
     let query: [String: String]
@@ -17,7 +19,7 @@ struct RequestFacts: Sendable {
 
     init(_ head: HTTPRequest) {
         method = head.method.rawValue
-        let target = head.path ?? "/"
+        target = head.path ?? "/"
         path = String(target.prefix { $0 != "?" })
         query = Self.values(of: target.dropFirst(path.count + 1))
         func field(_ name: String) -> String? { HTTPFields.Element.Name(name).flatMap { head.headerFields[$0] } }

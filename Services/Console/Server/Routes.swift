@@ -27,7 +27,10 @@ enum Routes {
             ).routes
             + AccountArea(database: database, desk: desk, records: records).routes
             + InstanceArea(desk: desk, devices: devices).routes
-            + OverviewArea(database: database, desk: desk, board: board, health: context.health).routes
+            + OverviewArea(
+                database: database, desk: desk, board: board, sessions: Sessions(database: database),
+                health: context.health
+            ).routes
             + ConfigurationArea(desk: desk).routes
             + PushArea(desk: desk, intake: intake).routes
             + DataArea(database: database, desk: desk).routes

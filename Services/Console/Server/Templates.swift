@@ -31,6 +31,11 @@ enum Templates {
     ]
 
     /// Those that could not be read are missing: a test asks for each.
-    static let library = MustacheLibrary(
-        templates: texts.compactMapValues { try? MustacheTemplate(string: String(decoding: $0, as: UTF8.self)) })
+    static let library: MustacheLibrary = {
+        ScalarEscaping.register()
+        return MustacheLibrary(
+            templates: texts.compactMapValues {
+                try? MustacheTemplate(string: ScalarEscaping.pragma + String(decoding: $0, as: UTF8.self))
+            })
+    }()
 }

@@ -5,10 +5,11 @@
 const words = document.body.dataset;
 const notice = document.getElementById("notice");
 
-/** Shows a sentence above the page, which screen readers read out. */
+/** Shows a sentence above the page, which screen readers read out, and brings it into sight. */
 function say(text, kind = "info") {
   notice.textContent = text;
   notice.className = kind;
+  if (text) notice.scrollIntoView({ block: "nearest" });
 }
 
 // What a page wants to be said after the way to the next one.
@@ -41,10 +42,16 @@ document.querySelector("[data-language]")?.addEventListener("click", async (even
 
 // ---- times in the reader's zone -------------------------------------------------------------------------------------
 
-const clock = new Intl.DateTimeFormat(document.documentElement.lang || undefined, {
+const clock = new Intl.DateTimeFormat("en-GB", {
   year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
-  hour12: false, timeZoneName: "short",
+  hourCycle: "h23", timeZoneName: "short",
 });
+
+/** The same form in every language: 2026-11-21 23:24:14 GMT+8. */
+function localTime(moment) {
+  const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]));
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
+}
 
 /** Writes every moment of a part of the page in the reader's own time, with its zone. */
 function localTimes(part) {
@@ -52,7 +59,7 @@ function localTimes(part) {
     const moment = new Date(Number(time.dataset.local));
     time.dateTime = moment.toISOString();
     time.title = moment.toISOString();
-    time.textContent = clock.format(moment);
+    time.textContent = localTime(moment);
   }
 }
 localTimes(document);
@@ -108,7 +115,7 @@ function ask(title, text, yes) {
   const dialog = document.getElementById("ask");
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-text").textContent = text;
-  if (yes) document.getElementById("ask-yes").textContent = yes;
+  document.getElementById("ask-yes").textContent = yes || words.yes;
   return confirmed(dialog);
 }
 
@@ -130,13 +137,24 @@ async function passwordGiven() {
   }
 }
 
-/** A call that asks for the password when the console wants it. */
+/** Takes the form token of the session that there is now, after a new sign-in elsewhere; false: there is none. */
+async function tokenRenewed() {
+  const page = await fetch("/me", { credentials: "same-origin" }).then((answer) => answer.text()).catch(() => "");
+  const token = new DOMParser().parseFromString(page, "text/html").querySelector('meta[name="form-token"]')?.content;
+  if (!token || token === formToken()) return false;
+  document.querySelector('meta[name="form-token"]').content = token;
+  return true;
+}
+
+/** A call that asks for the password when the console wants it, and goes on after a new sign-in in another tab. */
 async function callWithPassword(method, path, body) {
   try {
     return await call(method, path, body);
   } catch (problem) {
-    if (problem.code !== "PASSWORD_NEEDED" || !(await passwordGiven())) throw problem;
-    return await call(method, path, body);
+    const mayRepeat = problem.code === "PASSWORD_NEEDED" ? await passwordGiven()
+      : problem.code === "OTHER_ORIGIN" && (await tokenRenewed());
+    if (!mayRepeat) throw problem;
+    return callWithPassword(method, path, body);
   }
 }
 
@@ -219,7 +237,8 @@ function clearFaults(form) {
 
 /** Says what is wrong beside the field that it is about, or above the page. */
 function showFault(form, problem) {
-  const field = problem.field && [...form.elements].find((one) => one.name === problem.field && !one.disabled);
+  const field = problem.field
+    && [...form.elements].find((one) => one.name === problem.field && one.type !== "hidden" && one.checkVisibility());
   if (!field) return say(problem.detail, "bad");
   const fault = document.createElement("span");
   fault.className = "fault";
@@ -241,6 +260,8 @@ function showAnswer(part, answer) {
     else element.textContent = text;
   }
   part.hidden = false;
+  part.tabIndex = -1;
+  part.focus();
 }
 
 async function send(form) {
@@ -249,17 +270,16 @@ async function send(form) {
     field.setCustomValidity(field.value === form.elements[field.dataset.sameAs].value ? "" : field.dataset.fault);
   }
   if (!form.reportValidity()) return;
-  if (form.dataset.confirm && !(await ask(form.dataset.confirmTitle, form.dataset.confirm))) return;
   const button = form.querySelector("button[type=submit]");
+  const what = `${button.textContent.trim()}: ${form.dataset.confirmTitle}`;
+  if (form.dataset.confirm && !(await ask(what, form.dataset.confirm, button.textContent.trim()))) return;
   const hasBody = form.dataset.method !== "DELETE";
   button.disabled = true;
   form.setAttribute("aria-busy", "true");
   try {
     const answer = await callWithPassword(
       form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined);
-    form.dispatchEvent(new CustomEvent("answered", { detail: answer, bubbles: true }));
     if (form.dataset.show) return showAnswer(document.querySelector(form.dataset.show), answer);
-    if (form.dataset.stays) return;
     if (!("entering" in form.dataset)) sessionStorage.setItem("mss-notice", words.done);
     if (form.dataset.next && form.dataset.next !== location.pathname) location.assign(form.dataset.next);
     else location.reload();
@@ -304,6 +324,10 @@ for (const field of document.querySelectorAll("[data-from-hash]")) {
   }
 }
 
+for (const button of document.querySelectorAll("dialog [data-close]")) {
+  button.addEventListener("click", () => button.closest("dialog").close("no"));
+}
+
 document.addEventListener("click", (event) => {
   const name = event.target.dataset?.copy;
   if (!name) return;
@@ -346,14 +370,14 @@ const push = document.querySelector("form[data-push]");
 if (push) {
   const [dry, real] = [push.querySelector("[data-dry-run]"), push.querySelector("[data-real]")];
   const preview = document.getElementById("preview");
+  const sent = document.getElementById("sent");
   let isReal = false;
   let reached = 0;
   real.addEventListener("click", () => { isReal = true; });
   dry.addEventListener("click", () => { isReal = false; });
   // What was looked at is what goes out: a change asks for another look.
   push.addEventListener("input", () => {
-    real.hidden = true;
-    preview.hidden = true;
+    real.hidden = preview.hidden = sent.hidden = true;
   });
   const action = push.dataset;
   push.addEventListener("submit", async (event) => {
@@ -365,11 +389,14 @@ if (push) {
     dry.disabled = real.disabled = true;
     try {
       const answer = await callWithPassword("POST", action.push, { ...members(push), dryRun: !isReal });
-      const part = isReal ? document.getElementById("sent") : preview;
+      const part = isReal ? sent : preview;
       showAnswer(part, answer);
       if (isReal) {
         part.querySelector("[data-trace]").href = answer.trace;
         preview.hidden = real.hidden = true;
+        // What follows is another push.
+        if (push.elements.thirdMsgId.required) push.elements.thirdMsgId.value = `console-${Date.now()}`;
+        part.focus();
       } else {
         reached = answer.reached;
         part.querySelector("[data-states]").replaceChildren(...answer.states.map((state) => {
@@ -377,8 +404,8 @@ if (push) {
           item.textContent = `${state.devices} × ${state.detail}`;
           return item;
         }));
-        real.hidden = false;
-        real.focus();
+        real.hidden = answer.msg === "DUPLICATED_BIZ_ID";
+        part.focus();
       }
     } catch (problem) {
       if (problem.code === "SIGNED_OUT") document.getElementById("lost").showModal();

@@ -43,3 +43,5 @@ CREATE TABLE console_invitation (
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON console_account, console_grant, console_session, console_invitation
     TO mss_console;
+SELECT belt('console_grant');
+CREATE POLICY every_grant ON console_grant TO mss_console USING (true);
