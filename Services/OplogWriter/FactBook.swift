@@ -32,6 +32,9 @@ final class FactBook: Sendable {
 
     init(bus: MessageBus) { self.bus = bus }
 
+    /// How many facts the broker did not take.
+    var keptFacts: Int { state.withLock { $0.kept.count } }
+
     /// Takes facts, and the bodies of commands to settle after them.
     func add(_ facts: [Mss_Bus_V1_Fact], of deliveries: [AMQPDelivery]) {
         state.withLock { state in

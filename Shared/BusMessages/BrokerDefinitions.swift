@@ -66,7 +66,7 @@ package struct BrokerDefinitions: Encodable {
     }
 
     /// Bodies of facts that may wait; then producers keep theirs.
-    private static let factsMax = 1_000_000
+    package static let factsMax = 1_000_000
     /// And their bytes: an hour's facts at the highest rate, and less than a broker's disk has.
     private static let factsBytesMax = 2 << 30
 
@@ -81,7 +81,8 @@ package struct BrokerDefinitions: Encodable {
     ///   - virtualHost: which the processes name too, `MSS_AMQP_VHOST`.
     ///   - passwordHashes: of every tier: base64 of four bytes of salt and the SHA-256 of salt and password (RabbitMQ:
     ///     passwords).
-    package init(virtualHost: String, passwordHashes: [BusTier: String]) {
+    ///   - factsMax: bodies of facts that may wait.
+    package init(virtualHost: String, passwordHashes: [BusTier: String], factsMax: Int = factsMax) {
         users = BusTier.allCases.map { User(name: $0.rawValue, passwordHash: passwordHashes[$0] ?? "") }
         vhosts = [VirtualHost(name: virtualHost)]
         permissions = BusTier.allCases.map { tier in
@@ -101,7 +102,7 @@ package struct BrokerDefinitions: Encodable {
             Queue(
                 name: Topology.factsQueue, vhost: virtualHost,
                 arguments: [
-                    "x-max-length": .number(Self.factsMax),
+                    "x-max-length": .number(factsMax),
                     "x-max-length-bytes": .number(Self.factsBytesMax), "x-overflow": .text("reject-publish"),
                     "x-dead-letter-exchange": .text(Topology.exchange(to: Topology.deadFactsQueue)),
                     "x-dead-letter-routing-key": .text(""),

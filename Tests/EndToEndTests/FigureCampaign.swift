@@ -26,6 +26,8 @@ final class FigureCampaign: Sendable {
     /// Pushes by target; those to everybody have none. What is not stored is not among them.
     private let accepted = Mutex<[String: Set<Line>]>([:])
     private let caughtUp = Mutex(0)
+    /// What goes on meanwhile is over.
+    private let isUndisturbed = Mutex(false)
     private let isOver = Mutex(false)
 
     init(_ stack: Stack) {
@@ -73,10 +75,17 @@ final class FigureCampaign: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in moving { group.addTask { try await self.comeAndGo(device) } }
             try await withThrowingTaskGroup(of: Void.self) { calling in
-                calling.addTask { try await meanwhile() }
+                calling.addTask {
+                    try await meanwhile()
+                    self.isUndisturbed.withLock { $0 = true }
+                }
                 for caller in 0..<16 {
                     calling.addTask {
-                        for number in 0..<pushes / 16 { try await self.push("\(caller)-\(number)", first: caller) }
+                        var number = 0
+                        while number < pushes / 16 || !self.isUndisturbed.withLock({ $0 }) {
+                            try await self.push("\(caller)-\(number)", first: caller)
+                            number += 1
+                        }
                     }
                 }
                 try await calling.waitForAll()

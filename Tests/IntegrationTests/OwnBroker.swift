@@ -14,11 +14,15 @@ struct OwnBroker {
     private static let passwordHash = "c2FsdBvBo2HxcJK8evSy+Cv5GU6p7iyknrLlPjn1Vbwe6u10"
 
     /// Runs the body with a broker on a free port, in a temporary folder.
-    static func with(_ body: (OwnBroker) async throws -> Void) async throws {
-        try await SecureServer.turnstile.pass { try await serve(body) }
+    ///
+    /// - Parameter factsMax: bodies of facts that it takes.
+    static func with(
+        factsMax: Int = BrokerDefinitions.factsMax, _ body: (OwnBroker) async throws -> Void
+    ) async throws {
+        try await SecureServer.turnstile.pass { try await serve(factsMax, body) }
     }
 
-    private static func serve(_ body: (OwnBroker) async throws -> Void) async throws {
+    private static func serve(_ factsMax: Int, _ body: (OwnBroker) async throws -> Void) async throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let script = root.appending(path: "deploy/scripts/rabbitmq.sh")
@@ -29,7 +33,8 @@ struct OwnBroker {
         defer { try? FileManager.default.removeItem(at: folder) }
         let hashes = Dictionary(uniqueKeysWithValues: BusTier.allCases.map { ($0, passwordHash) })
         let definitions = folder.appending(path: "given.json")
-        try BrokerDefinitions(virtualHost: "/", passwordHashes: hashes).json().write(to: definitions)
+        try BrokerDefinitions(virtualHost: "/", passwordHashes: hashes, factsMax: factsMax).json().write(
+            to: definitions)
         let environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
         let made = try await Command.run(
             script, ["init", folder.path, "\(port)", definitions.path], environment: environment)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # How many facts an aggregator folds in a second: facts of pushes as writers and gateways tell them wait at the broker,
 # then the aggregator is started.
-#   facts.sh [PUSHES]     on servers of its own; 200,000 pushes by default, of three facts each
+#   facts.sh [PUSHES] [RATE]     on servers of its own; 200,000 pushes by default, of three facts each
+# With a rate, so many pushes a second are stored meanwhile in the same database, ten to a transaction.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-pushes=${1:-200000}
+pushes=${1:-200000} rate=${2:-0}
 swift build -c release --product mssctl
 swift build -c release --product mss-statistics
 swift build --build-tests --explicit-target-dependency-import-check error
@@ -18,6 +19,26 @@ SELECT n, 'bench', 0, 'user-' || n, 'UCHAT' FROM generate_series(1, 100000) n;
 SQL
 MSS_BENCH_AMQP_PORT=$amqp_port MSS_BENCH_PUSHES=$pushes swift test --skip-build --filter FactBench |
     grep -E "^BENCH|✘|error" | sed 's/^BENCH //'
+if [ "$rate" -gt 0 ]; then
+    as_owner psql -qX <<'SQL'
+INSERT INTO instance (instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, retention)
+    VALUES ('bench', '', true, '', 0, interval '30 days');
+INSERT INTO sync_configuration (instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold,
+    checks_session, is_online, is_immediate) VALUES ('bench', 'UCHAT', '', 0, true, true, 0, false, true, false);
+SQL
+    cat > "$folder/push.sql" <<'SQL'
+SELECT count(*) FROM append_oplogs(
+    array_fill('bench'::text, '{10}'), array_fill(0::smallint, '{10}'),
+    ARRAY(SELECT 'user-' || 1 + (random() * 99999)::integer FROM generate_series(1, 10)),
+    array_fill('UCHAT'::text, '{10}'), ARRAY(SELECT gen_random_uuid()::text FROM generate_series(1, 10)),
+    ARRAY(SELECT (random() * 1e15)::bigint FROM generate_series(1, 10)),
+    array_fill('{"name":"James"}'::bytea, '{10}'), array_fill(false, '{10}'), array_fill(0::smallint, '{10}'),
+    array_fill(''::text, '{10}'), array_fill(''::text, '{10}'), array_fill(0::bigint, '{10}'));
+SQL
+    as_owner "$(printf '%s\n' /usr/lib/postgresql/*/bin/pgbench | tail -n 1)" -n -c 4 -R $((rate / 10)) -T 600 \
+        -f "$folder/push.sql" mss > "$folder/pgbench.log" 2>&1 &
+    bench_pids+=($!)
+fi
 begin=$(date +%s%N)
 MSS_POSTGRES_USER=statistics MSS_AMQP_USER=statistics MSS_AMQP_PASSWORD=bench MSS_HEALTH_PORT=$health_port \
     .build/release/mss-statistics > "$folder/statistics.log" 2>&1 &
@@ -35,4 +56,7 @@ ticks=$(awk '{ print $14 + $15 }' "/proc/$aggregator/stat")
 awk -v f="$count" -v s="$seconds" -v t="$ticks" 'BEGIN {
     printf "%d facts folded in %.1f s: %.0f a second; %.1f s of the aggregator'"'"'s own processor time\n",
         f, s / 1e9, f / (s / 1e9), t / 100 }'
+[ "$rate" = 0 ] || as_owner psql -qAtX -v s="$seconds" <<'SQL'
+SELECT 'meanwhile ' || round(count(*) / (:s / 1e9)) || ' pushes a second were stored' FROM oplog;
+SQL
 as_owner psql -qAtX -c "SELECT 'pushes ' || sum(pushes) || ', arrivals ' || sum(arrivals) FROM statistics_day"
