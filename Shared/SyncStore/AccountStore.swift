@@ -92,7 +92,9 @@ package enum AccountStore {
             SELECT EXISTS (SELECT FROM changed)
             """
         let parameters: [PostgresValue] =
-            [.text(account.name)] + grants(of: account) + [.bool(account.isEnabled), .int32(Int32(clamping: account.revision))]
+            [.text(account.name)] + grants(of: account) + [
+                .bool(account.isEnabled), .int32(Int32(clamping: account.revision)),
+            ]
         return Query(PostgresStatement(sql, parameters)) { $0[0].bool(0) }
     }
 
