@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusMessages
 import Foundation
+import ServiceKit
 import SwiftProtobuf
 import SyncModel
 
@@ -144,17 +145,6 @@ struct InstanceCommand: AsyncParsableCommand {
             guard keySecretFile == nil || key != nil else { throw ValidationError("--key-secret-file needs --key.") }
         }
 
-        /// The members that apps read. The service takes the id as a whole; its parts are for the guide's readers.
-        private struct File: Encodable {
-            let instanceId: String
-            let workspaceId: String
-            let appId: String
-            let syncserver: String
-            let syncport: String
-            let appKey: String?
-            let appSecret: String?
-        }
-
         func run() async throws {
             let (id, server, port, key) = (id, server, port, key)
             let secret = try keySecretFile.map { try SecretFile.text(of: $0) }
@@ -163,14 +153,8 @@ struct InstanceCommand: AsyncParsableCommand {
                 if let key, !instance.keys(for: .device).contains(where: { $0.id == key }) {
                     throw ValidationError("\(key) is no device key of \(id)")
                 }
-                let parts = id.split(separator: "_", maxSplits: 1).map(String.init)
-                let file = File(
-                    instanceId: id, workspaceId: parts.count == 2 ? parts[0] : "", appId: parts.last ?? id,
-                    syncserver: server,
-                    syncport: "\(port)", appKey: key, appSecret: secret)
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-                print(String(decoding: try encoder.encode(file), as: UTF8.self))
+                let file = MetaConfigFile(instance.id, server: server, port: port, key: key, secret: secret)
+                print(file.text, terminator: "")
             }
         }
     }

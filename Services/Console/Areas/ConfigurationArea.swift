@@ -21,7 +21,6 @@ struct ConfigurationArea: Sendable {
 
         // For pages alone.
         let search: String
-        let isAny: Bool
         let isOnline: Bool
         let isOffline: Bool
         let isEmpty: Bool
@@ -188,7 +187,7 @@ struct ConfigurationArea: Sendable {
         }
         return List(
             configurations: rows.map { ConfigurationItem($0, exchange.words) }, total: found.count, page: number,
-            pages: pages, search: search, isAny: online != "yes" && online != "no", isOnline: online == "yes",
+            pages: pages, search: search, isOnline: online == "yes",
             isOffline: online == "no", isEmpty: found.isEmpty, before: address(number - 1), after: address(number + 1),
             newPage: Paths.page(exchange.instanceID, "new-configuration"), mayChange: mayChange(exchange))
     }

@@ -47,7 +47,6 @@ struct DataArea: Sendable {
         let isEmpty: Bool
         let older: String?
         let devices: [DeviceItem]
-        let deviceCount: Int
         let hasMoreDevices: Bool
 
         private enum CodingKeys: String, CodingKey { case by, id, connected, pushes, arrivals, list, next }
@@ -107,7 +106,7 @@ struct DataArea: Sendable {
             list: rows.map { line($0, target, instance.id) }, next: next, isEmpty: rows.isEmpty && cursor == nil,
             older: next.map {
                 Paths.page(instance.id, "data", query: [("by", by), ("id", id), ("before", $0)])
-            }, devices: Array(devices.prefix(Self.devicesMax)), deviceCount: devices.count,
+            }, devices: Array(devices.prefix(Self.devicesMax)),
             hasMoreDevices: devices.count > Self.devicesMax)
     }
 

@@ -28,7 +28,6 @@ struct InstanceArea: Sendable {
         let mayChange: Bool
         let metaConfig: String
         let deviceKeys: [InstanceItem.Key]
-        let rightsOfBrowserDevice: Bool
     }
 
     private struct KeyInput: Decodable {
@@ -265,7 +264,6 @@ struct InstanceArea: Sendable {
             instance: item,
             mayChange: Access.instance(.administrator).allows(
                 exchange.visitor?.account, instance: exchange.instanceID),
-            metaConfig: item.api + "/meta.config", deviceKeys: item.keys.filter { $0.purpose == "device" },
-            rightsOfBrowserDevice: devices.page != nil)
+            metaConfig: item.api + "/meta.config", deviceKeys: item.keys.filter { $0.purpose == "device" })
     }
 }

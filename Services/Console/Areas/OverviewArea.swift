@@ -93,11 +93,9 @@ struct OverviewArea: Sendable {
 
     /// The next event; nil ends the stream, and the browser comes again.
     private func event(_ exchange: Exchange, _ place: StreamCount.Place) async -> String? {
-        if place.isFirst {
-            try? await Task.sleep(for: .milliseconds(200))
-        } else {
-            try? await Task.sleep(for: Self.interval)
-        }
+        // The page came with figures of its own; the place is held while the stream lives.
+        withExtendedLifetime(place) {}
+        try? await Task.sleep(for: Self.interval)
         guard !Task.isCancelled, !health.isDraining else { return nil }
         // Whoever has signed out, or lost the role, is told no more.
         guard let visitor = exchange.visitor,

@@ -68,7 +68,6 @@ struct TraceArea: Sendable {
         let validText: String?
         let back: String?
         let device: String
-        let here: String
         let recallAPI: String
         let mayRecall: Bool
 
@@ -131,10 +130,6 @@ struct TraceArea: Sendable {
         }
         let words = exchange.words
         let bizType = query["bizType"] ?? ""
-        let path = Paths.page(instance.id, "trace")
-        let names = [
-            ("bizType", bizType), ("linkToken", query["linkToken"]), ("thirdMsgId", trace.thirdMessageID),
-        ]
         let receivers = trace.receivers.map { receiver(of: $0, in: trace, instance.id, words) }
         return Trace(
             bizType: bizType, linkToken: trace.isGlobal ? nil : query["linkToken"],
@@ -151,7 +146,7 @@ struct TraceArea: Sendable {
                 return Paths.page(
                     instance.id, "data",
                     query: [("by", kind?.needsUser == false ? "device" : "user"), ("id", token)])
-            }, device: query["deviceId"] ?? "", here: path + Paths.query(names),
+            }, device: query["deviceId"] ?? "",
             recallAPI: "/api/v1"
                 + Paths.page(instance.id, "recalls"),
             mayRecall: trace.recalledAt == nil

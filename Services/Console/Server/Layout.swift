@@ -27,7 +27,6 @@ struct Layout {
     let account: String?
     let isServiceAdministrator: Bool
     let formToken: String?
-    let here: String
     let requestID: String
     /// The page's own values.
     let c: any Sendable

@@ -17,7 +17,7 @@ struct PageRenderer: Sendable {
             choices: account.map { choices(of: $0, content) } ?? [], instance: content.instanceID?.text,
             account: account?.name,
             isServiceAdministrator: Access.service(.administrator).allows(account, instance: nil),
-            formToken: exchange.visitor?.token.formToken, here: exchange.path, requestID: exchange.requestID,
+            formToken: exchange.visitor?.token.formToken, requestID: exchange.requestID,
             c: content.content)
         return Templates.library.render(layout, withTemplate: content.template) ?? ""
     }
@@ -26,7 +26,7 @@ struct PageRenderer: Sendable {
     static func part(_ template: String, _ content: any Sendable, _ words: Words) -> String {
         let layout = Layout(
             t: words.texts, language: "", title: "", tabs: [], choices: [], instance: nil, account: nil,
-            isServiceAdministrator: false, formToken: nil, here: "", requestID: "", c: content)
+            isServiceAdministrator: false, formToken: nil, requestID: "", c: content)
         return Templates.library.render(layout, withTemplate: template) ?? ""
     }
 

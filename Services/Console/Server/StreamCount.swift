@@ -5,12 +5,8 @@ final class StreamCount: Sendable {
     /// One stream.
     final class Place: Sendable {
         private let count: StreamCount
-        private let isFresh = Atomic<Bool>(true)
 
         fileprivate init(_ count: StreamCount) { self.count = count }
-
-        /// True the first time that it is asked.
-        var isFirst: Bool { isFresh.exchange(false, ordering: .relaxed) }
 
         deinit { count.open.subtract(1, ordering: .relaxed) }
     }
