@@ -86,6 +86,15 @@ final class DeviceHandler: ChannelInboundHandler {
         if machine.hasChecked(batches, in: world) { writeBatches() } else { scheduleFlush() }
     }
 
+    /// The registration was answered; of a connection that has ended meanwhile nothing stays on record.
+    func registered(_ identity: SessionIdentity, _ reply: Mss_Bus_V1_SessionReply) {
+        guard context != nil else {
+            if reply.connectionEpoch > 0 { gateway.close(identity, connectionEpoch: reply.connectionEpoch) }
+            return
+        }
+        handle { machine, world in machine.registered(reply, bindNumber: identity.bindNumber, in: world) }
+    }
+
     /// Once its Connect was taken, whatever that had to wait for, it is a stranger no longer (reliability SEC2).
     private func noteConnect() {
         guard !isAdmitted, machine.phase == .opening || machine.phase == .open else { return }

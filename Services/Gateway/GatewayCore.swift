@@ -228,6 +228,7 @@ final class GatewayCore: Sendable {
                 $0.open.operatingSystem = Mss_Bus_V1_OperatingSystem(identity.traits.operatingSystem)
                 $0.open.appVersion = identity.traits.appVersion
                 $0.open.foreground = identity.isForeground
+                $0.open.connectionNumber = session.number
                 $0.open.connectionEpoch = connectionEpoch
                 $0.open.takesOwnership = takesOwnership
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
@@ -236,12 +237,12 @@ final class GatewayCore: Sendable {
                 $0.open.deviceSecretDigest = Data(identity.secretDigest)
                 $0.open.bindsDevice = directory.instance(identity.instanceID)?.bindsDevices ?? false
             }
-        } completion: { [self] result in
-            tell([session]) { machine, world in
-                guard case .success(let reply) = result, case .session(let session)? = reply.body else {
-                    return machine.registrationFailed(in: world)
+        } completion: { result in
+            session.eventLoop.execute {
+                guard case .success(let reply) = result, case .session(let registered)? = reply.body else {
+                    return session.handler.value.handle { machine, world in machine.registrationFailed(in: world) }
                 }
-                return machine.registered(session, bindNumber: identity.bindNumber, in: world)
+                session.handler.value.registered(identity, registered)
             }
         }
     }

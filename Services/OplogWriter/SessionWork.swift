@@ -99,8 +99,9 @@ struct SessionWork: LaneWork {
             traits: DeviceTraits(
                 operatingSystem: SyncModel.OperatingSystem(bus: session.operatingSystem),
                 appVersion: session.appVersion), isForeground: session.foreground,
-            connectionEpoch: session.connectionEpoch, takesOwnership: session.takesOwnership,
-            verdictMilliseconds: session.verdictValidMs, suspended: session.suspended.map { BizType($0) },
+            connectionNumber: session.connectionNumber, connectionEpoch: session.connectionEpoch,
+            takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
+            suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil)
         let register = DeviceSessionStore.register(registration)
         let channels = DeviceSessionStore.channels(of: registration)

@@ -44,6 +44,9 @@ package enum DeviceSessionStore {
         package var userID: UserID?
         package var traits: DeviceTraits
         package var isForeground: Bool
+        /// The gateway's own number of the connection, which rises while the gateway runs: by it a command that comes
+        /// twice is known.
+        package var connectionNumber: UInt64
         /// 0 for a new connection.
         package var connectionEpoch: Int64
         package var takesOwnership: Bool
@@ -56,8 +59,8 @@ package enum DeviceSessionStore {
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
-            userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionEpoch: Int64, takesOwnership: Bool,
-            verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil
+            userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionNumber: UInt64, connectionEpoch: Int64,
+            takesOwnership: Bool, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil
         ) {
             self.gatewayID = gatewayID
             self.gatewayEpoch = gatewayEpoch
@@ -67,6 +70,7 @@ package enum DeviceSessionStore {
             self.userID = userID
             self.traits = traits
             self.isForeground = isForeground
+            self.connectionNumber = connectionNumber
             self.connectionEpoch = connectionEpoch
             self.takesOwnership = takesOwnership
             self.verdictMilliseconds = verdictMilliseconds
@@ -92,13 +96,14 @@ package enum DeviceSessionStore {
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
             SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
-            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
             .text(session.deviceID.text), .text(session.userID?.text ?? ""),
             .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
-            .bool(session.isForeground), .int64(session.connectionEpoch), .bool(session.takesOwnership),
+            .bool(session.isForeground), .int64(Int64(clamping: session.connectionNumber)),
+            .int64(session.connectionEpoch), .bool(session.takesOwnership),
             .int64(session.verdictMilliseconds), .textArray(session.suspended.map(\.text)),
             .bool(session.secretDigest != nil), .bytes(session.secretDigest ?? []),
         ]

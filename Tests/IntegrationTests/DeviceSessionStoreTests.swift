@@ -14,14 +14,15 @@ struct DeviceSessionStoreTests {
     }
 
     private static func session(
-        _ device: String, on gateway: String, _ lease: Int64, connection: Int64 = 0, user: String? = "u",
-        takesOwnership: Bool = true, suspended: [String] = []
+        _ device: String, on gateway: String, _ lease: Int64, number: UInt64 = 1, connection: Int64 = 0,
+        user: String? = "u", takesOwnership: Bool = true, suspended: [String] = []
     ) -> DeviceSessionStore.Registration {
         DeviceSessionStore.Registration(
             gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
             storeID: StoreID("s"), userID: user.map { UserID($0) },
             traits: DeviceTraits(operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0"), isForeground: true,
-            connectionEpoch: connection, takesOwnership: takesOwnership, verdictMilliseconds: 0,
+            connectionNumber: number, connectionEpoch: connection, takesOwnership: takesOwnership,
+            verdictMilliseconds: 0,
             suspended: suspended.map { BizType($0) })
     }
 
@@ -85,6 +86,56 @@ struct DeviceSessionStoreTests {
                     instanceID: Self.app, deviceID: DeviceID("d"), connectionEpoch: old.connectionEpoch))
             let present = try await database.run(DeviceSessionStore.presence(of: [Self.channel()]))
             #expect(present.map(\.gatewayID) == ["two"])
+        }
+    }
+
+    @Test("a command to register that comes twice or late supersedes neither its own connection nor a later one")
+    func repeatedRegistration() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            func register(_ number: UInt64) async throws -> DeviceSessionStore.Registered {
+                try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease, number: number)))
+            }
+            let first = try await register(7)
+            let repeated = try await register(7)
+            #expect(repeated.connectionEpoch == first.connectionEpoch && repeated.supersededGatewayID == nil)
+            let second = try await register(8)
+            #expect(second.connectionEpoch > 0 && second.supersededGatewayID == "g")
+            let late = try await register(7)
+            #expect(late.connectionEpoch == 0 && late.hasLease)
+            #expect(try await register(8).connectionEpoch == second.connectionEpoch)
+            // Numbers are a gateway's own, and begin again with its process.
+            let other = try await database.run(DeviceSessionStore.renewLease(gatewayID: "h", epoch: 0)).epoch
+            let moved = try await database.run(
+                DeviceSessionStore.register(Self.session("d", on: "h", other, number: 1)))
+            #expect(moved.connectionEpoch > second.connectionEpoch && moved.supersededGatewayID == "g")
+        }
+    }
+
+    @Test("of two first connections of a device at once, the gateway of the one before is told")
+    func firstAtOnce() async throws {
+        try await TestDatabase.with(connections: 3) { databases in
+            try await databases[0].configure()
+            let one = try await databases[0].run(DeviceSessionStore.renewLease(gatewayID: "one", epoch: 0)).epoch
+            let two = try await databases[0].run(DeviceSessionStore.renewLease(gatewayID: "two", epoch: 0)).epoch
+            try await databases[0].execute(
+                """
+                BEGIN; SELECT register_session(
+                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', true, 1, 0, true, 0, '{}', false, '')
+                """)
+            async let waits = databases[1].run(DeviceSessionStore.register(Self.session("d", on: "two", two)))
+            let waiting = """
+                SELECT pid::text FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%register_session%'
+                """
+            try await eventually("the second waits for the first", within: .seconds(10)) {
+                try await databases[2].rows(waiting, columns: 1).count == 1
+            }
+            try await databases[0].execute("COMMIT")
+            let second = try await waits
+            #expect(second.connectionEpoch > 0 && second.supersededGatewayID == "one")
         }
     }
 
@@ -203,8 +254,9 @@ struct DeviceSessionStoreTests {
             let database = databases[0]
             try await database.configure()
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
-            func register(_ suspended: [String], connection: Int64) async throws -> Int64 {
-                let session = Self.session("d", on: "g", lease, connection: connection, suspended: suspended)
+            func register(_ suspended: [String], number: UInt64 = 1, connection: Int64) async throws -> Int64 {
+                let session = Self.session(
+                    "d", on: "g", lease, number: number, connection: connection, suspended: suspended)
                 return try await database.run(DeviceSessionStore.register(session)).connectionEpoch
             }
             func isSuspended(_ bizType: String) async throws -> [Bool] {
@@ -230,7 +282,7 @@ struct DeviceSessionStoreTests {
             #expect(try await suspends() == [[true], [true], [false]])
             _ = try await register(["C"], connection: connection)
             #expect(try await suspends() == [[false], [false], [true]])
-            let other = try await register([], connection: 0)
+            let other = try await register([], number: 2, connection: 0)
             #expect(other > connection)
             #expect(try await suspends() == [[false], [false], [false]])
         }

@@ -62,7 +62,8 @@ struct PersonRecordTests {
             let session = DeviceSessionStore.Registration(
                 gatewayID: "g", gatewayEpoch: lease.epoch, instanceID: InstanceID("app"), deviceID: DeviceID("d"),
                 storeID: StoreID("s"), userID: UserID("u"),
-                traits: DeviceTraits(operatingSystem: nil, appVersion: "1"), isForeground: true, connectionEpoch: 0,
+                traits: DeviceTraits(operatingSystem: nil, appVersion: "1"), isForeground: true, connectionNumber: 1,
+                connectionEpoch: 0,
                 takesOwnership: true, verdictMilliseconds: 0, suspended: [])
             _ = try await database.run(DeviceSessionStore.register(session))
             try await database.execute(
@@ -203,17 +204,18 @@ struct PersonRecordTests {
             let registered =
                 "SELECT registered_at::text, connection_epoch::text, gateway_epoch::text FROM device_session"
             let before = try await database.rows(registered, columns: 3)[0]
-            func register(epoch: Int64) -> Query<DeviceSessionStore.Registered> {
+            func register(number: UInt64, epoch: Int64) -> Query<DeviceSessionStore.Registered> {
                 DeviceSessionStore.register(
                     DeviceSessionStore.Registration(
                         gatewayID: "g", gatewayEpoch: Int64(before[2] ?? "") ?? 0, instanceID: InstanceID("app"),
                         deviceID: DeviceID("d"), storeID: StoreID("s"), userID: UserID("u"),
                         traits: DeviceTraits(operatingSystem: nil, appVersion: "1"), isForeground: true,
-                        connectionEpoch: epoch, takesOwnership: false, verdictMilliseconds: 0, suspended: []))
+                        connectionNumber: number, connectionEpoch: epoch, takesOwnership: false, verdictMilliseconds: 0,
+                        suspended: []))
             }
-            _ = try await database.run(register(epoch: Int64(before[1] ?? "") ?? 0))
+            _ = try await database.run(register(number: 1, epoch: Int64(before[1] ?? "") ?? 0))
             #expect(try await database.rows(registered, columns: 3)[0][0] == before[0])
-            _ = try await database.run(register(epoch: 0))
+            _ = try await database.run(register(number: 2, epoch: 0))
             #expect(try await database.rows(registered, columns: 3)[0][0] != before[0])
         }
     }

@@ -40,6 +40,7 @@ struct BusEnvelopeTests {
         Kind("validate", Mss_Bus_V1_ValidateCommands.self, BusSamples.validations),
         Kind("replies", Mss_Bus_V1_Replies.self, BusSamples.replies),
         Kind("device secret", Mss_Bus_V1_SessionCommands.self, BusSamples.deviceSecrets),
+        Kind("connection number", Mss_Bus_V1_SessionCommands.self, BusSamples.connectionNumbers),
         Kind("device release", Mss_Bus_V1_ControlCommands.self, BusSamples.deviceReleases),
         Kind("wrong device secret", Mss_Bus_V1_Replies.self, BusSamples.wrongDeviceSecrets),
         Kind("suspension", Mss_Bus_V1_SessionCommands.self, BusSamples.suspensions),

@@ -35,6 +35,9 @@ enum BusGoldenBytes {
         "device secret": """
         0801120f08031a0b220264317a0201ff800101
         """,
+        "connection number": """
+        0801120c08051a08220264318801ac02
+        """,
         "device release": """
         080112120804720e0a0864656d6f5f61707012026431
         """,

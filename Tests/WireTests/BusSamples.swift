@@ -174,6 +174,15 @@ enum BusSamples {
         }
     ]
 
+    /// A connection by its gateway's own number.
+    static let connectionNumbers: [Mss_Bus_V1_SessionCommand] = [
+        .with {
+            $0.correlation = 5
+            $0.open.deviceID = "d1"
+            $0.open.connectionNumber = 300
+        }
+    ]
+
     /// The secret of a device id is forgotten.
     static let deviceReleases: [Mss_Bus_V1_ControlCommand] = [
         .with {

@@ -427,67 +427,61 @@ package nonisolated struct Mss_Bus_V1_SessionCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_SessionCommand: @unchecked Sendable {
+package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 {
-    get {_storage._correlation}
-    set {_uniqueStorage()._correlation = newValue}
-  }
+  package var correlation: UInt64 = 0
 
-  package var body: OneOf_Body? {
-    get {return _storage._body}
-    set {_uniqueStorage()._body = newValue}
-  }
+  package var body: Mss_Bus_V1_SessionCommand.OneOf_Body? = nil
 
   package var renewLease: Mss_Bus_V1_RenewLease {
     get {
-      if case .renewLease(let v)? = _storage._body {return v}
+      if case .renewLease(let v)? = body {return v}
       return Mss_Bus_V1_RenewLease()
     }
-    set {_uniqueStorage()._body = .renewLease(newValue)}
+    set {body = .renewLease(newValue)}
   }
 
   package var `open`: Mss_Bus_V1_OpenSession {
     get {
-      if case .open(let v)? = _storage._body {return v}
+      if case .open(let v)? = body {return v}
       return Mss_Bus_V1_OpenSession()
     }
-    set {_uniqueStorage()._body = .open(newValue)}
+    set {body = .open(newValue)}
   }
 
   package var close: Mss_Bus_V1_CloseSession {
     get {
-      if case .close(let v)? = _storage._body {return v}
+      if case .close(let v)? = body {return v}
       return Mss_Bus_V1_CloseSession()
     }
-    set {_uniqueStorage()._body = .close(newValue)}
+    set {body = .close(newValue)}
   }
 
   package var update: Mss_Bus_V1_UpdateSession {
     get {
-      if case .update(let v)? = _storage._body {return v}
+      if case .update(let v)? = body {return v}
       return Mss_Bus_V1_UpdateSession()
     }
-    set {_uniqueStorage()._body = .update(newValue)}
+    set {body = .update(newValue)}
   }
 
   package var sweep: Mss_Bus_V1_SweepHeads {
     get {
-      if case .sweep(let v)? = _storage._body {return v}
+      if case .sweep(let v)? = body {return v}
       return Mss_Bus_V1_SweepHeads()
     }
-    set {_uniqueStorage()._body = .sweep(newValue)}
+    set {body = .sweep(newValue)}
   }
 
   package var finishReread: Mss_Bus_V1_FinishReread {
     get {
-      if case .finishReread(let v)? = _storage._body {return v}
+      if case .finishReread(let v)? = body {return v}
       return Mss_Bus_V1_FinishReread()
     }
-    set {_uniqueStorage()._body = .finishReread(newValue)}
+    set {body = .finishReread(newValue)}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -503,8 +497,6 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: @unchecked Sendable {
   }
 
   package init() {}
-
-  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// Takes a new lease (epoch 0) or renews the one held.
@@ -542,53 +534,109 @@ package nonisolated struct Mss_Bus_V1_LeaseReply: Sendable {
 }
 
 /// Registers a connection (connection_epoch 0) or announces one again, and reads where its channels stand.
-package nonisolated struct Mss_Bus_V1_OpenSession: Sendable {
+package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var gatewayID: String = String()
+  package var gatewayID: String {
+    get {_storage._gatewayID}
+    set {_uniqueStorage()._gatewayID = newValue}
+  }
 
-  package var gatewayEpoch: Int64 = 0
+  package var gatewayEpoch: Int64 {
+    get {_storage._gatewayEpoch}
+    set {_uniqueStorage()._gatewayEpoch = newValue}
+  }
 
-  package var instanceID: String = String()
+  package var instanceID: String {
+    get {_storage._instanceID}
+    set {_uniqueStorage()._instanceID = newValue}
+  }
 
-  package var deviceID: String = String()
+  package var deviceID: String {
+    get {_storage._deviceID}
+    set {_uniqueStorage()._deviceID = newValue}
+  }
 
-  package var storeID: String = String()
+  package var storeID: String {
+    get {_storage._storeID}
+    set {_uniqueStorage()._storeID = newValue}
+  }
 
   /// Empty: no user bound.
-  package var userID: String = String()
+  package var userID: String {
+    get {_storage._userID}
+    set {_uniqueStorage()._userID = newValue}
+  }
 
-  package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+  package var operatingSystem: Mss_Bus_V1_OperatingSystem {
+    get {_storage._operatingSystem}
+    set {_uniqueStorage()._operatingSystem = newValue}
+  }
 
-  package var appVersion: String = String()
+  package var appVersion: String {
+    get {_storage._appVersion}
+    set {_uniqueStorage()._appVersion = newValue}
+  }
 
-  package var foreground: Bool = false
+  package var foreground: Bool {
+    get {_storage._foreground}
+    set {_uniqueStorage()._foreground = newValue}
+  }
 
-  package var connectionEpoch: Int64 = 0
+  package var connectionEpoch: Int64 {
+    get {_storage._connectionEpoch}
+    set {_uniqueStorage()._connectionEpoch = newValue}
+  }
 
   /// The user was bound by this connection just now, so this device becomes the owner (spec, Owner).
-  package var takesOwnership: Bool = false
+  package var takesOwnership: Bool {
+    get {_storage._takesOwnership}
+    set {_uniqueStorage()._takesOwnership = newValue}
+  }
 
   /// How long the held verdict stays valid, 0 when there is none.
-  package var verdictValidMs: Int64 = 0
+  package var verdictValidMs: Int64 {
+    get {_storage._verdictValidMs}
+    set {_uniqueStorage()._verdictValidMs = newValue}
+  }
 
   /// Business types that the device does not take now.
-  package var suspended: [String] = []
+  package var suspended: [String] {
+    get {_storage._suspended}
+    set {_uniqueStorage()._suspended = newValue}
+  }
 
   /// SHA-256 of the bound session's id; empty: no user bound. The store never sees a session.
-  package var sessionDigest: Data = Data()
+  package var sessionDigest: Data {
+    get {_storage._sessionDigest}
+    set {_uniqueStorage()._sessionDigest = newValue}
+  }
 
   /// SHA-256 of the secret that the device showed; empty: it showed none.
-  package var deviceSecretDigest: Data = Data()
+  package var deviceSecretDigest: Data {
+    get {_storage._deviceSecretDigest}
+    set {_uniqueStorage()._deviceSecretDigest = newValue}
+  }
 
   /// The instance binds device ids to secrets: refused when another secret is on record, or none is shown.
-  package var bindsDevice: Bool = false
+  package var bindsDevice: Bool {
+    get {_storage._bindsDevice}
+    set {_uniqueStorage()._bindsDevice = newValue}
+  }
+
+  /// The gateway's own number of the connection, rising: a command that comes twice, or late, is known by it.
+  package var connectionNumber: UInt64 {
+    get {_storage._connectionNumber}
+    set {_uniqueStorage()._connectionNumber = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
@@ -3613,175 +3661,137 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
   package static let protoMessageName: String = _protobuf_package + ".SessionCommand"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0")
 
-  fileprivate class _StorageClass {
-    var _correlation: UInt64 = 0
-    var _body: Mss_Bus_V1_SessionCommand.OneOf_Body?
-
-      // This property is used as the initial default value for new instances of the type.
-      // The type itself is protecting the reference to its storage via CoW semantics.
-      // This will force a copy to be made of this reference when the first mutation occurs;
-      // hence, it is safe to mark this as `nonisolated(unsafe)`.
-      static nonisolated(unsafe) let defaultInstance = _StorageClass()
-
-    private init() {}
-
-    init(copying source: _StorageClass) {
-      _correlation = source._correlation
-      _body = source._body
-    }
-  }
-
-  fileprivate mutating func _uniqueStorage() -> _StorageClass {
-    if !isKnownUniquelyReferenced(&_storage) {
-      _storage = _StorageClass(copying: _storage)
-    }
-    return _storage
-  }
-
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    _ = _uniqueStorage()
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      while let fieldNumber = try decoder.nextFieldNumber() {
-        // The use of inline closures is to circumvent an issue where the compiler
-        // allocates stack space for every case branch when no optimizations are
-        // enabled. https://github.com/apple/swift-protobuf/issues/1034
-        switch fieldNumber {
-        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
-        case 2: try {
-          var v: Mss_Bus_V1_RenewLease?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .renewLease(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .renewLease(v)
-          }
-        }()
-        case 3: try {
-          var v: Mss_Bus_V1_OpenSession?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .open(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .open(v)
-          }
-        }()
-        case 4: try {
-          var v: Mss_Bus_V1_CloseSession?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .close(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .close(v)
-          }
-        }()
-        case 5: try {
-          var v: Mss_Bus_V1_UpdateSession?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .update(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .update(v)
-          }
-        }()
-        case 6: try {
-          var v: Mss_Bus_V1_SweepHeads?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .sweep(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .sweep(v)
-          }
-        }()
-        case 7: try {
-          var v: Mss_Bus_V1_FinishReread?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .finishReread(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .finishReread(v)
-          }
-        }()
-        default: break
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try {
+        var v: Mss_Bus_V1_RenewLease?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .renewLease(let m) = current {v = m}
         }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .renewLease(v)
+        }
+      }()
+      case 3: try {
+        var v: Mss_Bus_V1_OpenSession?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .open(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .open(v)
+        }
+      }()
+      case 4: try {
+        var v: Mss_Bus_V1_CloseSession?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .close(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .close(v)
+        }
+      }()
+      case 5: try {
+        var v: Mss_Bus_V1_UpdateSession?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .update(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .update(v)
+        }
+      }()
+      case 6: try {
+        var v: Mss_Bus_V1_SweepHeads?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .sweep(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .sweep(v)
+        }
+      }()
+      case 7: try {
+        var v: Mss_Bus_V1_FinishReread?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .finishReread(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .finishReread(v)
+        }
+      }()
+      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every if/case branch local when no optimizations
-      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-      // https://github.com/apple/swift-protobuf/issues/1182
-      if _storage._correlation != 0 {
-        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
-      }
-      switch _storage._body {
-      case .renewLease?: try {
-        guard case .renewLease(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-      }()
-      case .open?: try {
-        guard case .open(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-      }()
-      case .close?: try {
-        guard case .close(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-      }()
-      case .update?: try {
-        guard case .update(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-      }()
-      case .sweep?: try {
-        guard case .sweep(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-      }()
-      case .finishReread?: try {
-        guard case .finishReread(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-      }()
-      case nil: break
-      }
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    switch self.body {
+    case .renewLease?: try {
+      guard case .renewLease(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .open?: try {
+      guard case .open(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .close?: try {
+      guard case .close(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .update?: try {
+      guard case .update(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .sweep?: try {
+      guard case .sweep(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .finishReread?: try {
+      guard case .finishReread(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SessionCommand, rhs: Mss_Bus_V1_SessionCommand) -> Bool {
-    if lhs._storage !== rhs._storage {
-      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
-        let _storage = _args.0
-        let rhs_storage = _args.1
-        if _storage._correlation != rhs_storage._correlation {return false}
-        if _storage._body != rhs_storage._body {return false}
-        return true
-      }
-      if !storagesAreEqual {return false}
-    }
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3864,104 +3874,177 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0")
+
+  fileprivate class _StorageClass {
+    var _gatewayID: String = String()
+    var _gatewayEpoch: Int64 = 0
+    var _instanceID: String = String()
+    var _deviceID: String = String()
+    var _storeID: String = String()
+    var _userID: String = String()
+    var _operatingSystem: Mss_Bus_V1_OperatingSystem = .any
+    var _appVersion: String = String()
+    var _foreground: Bool = false
+    var _connectionEpoch: Int64 = 0
+    var _takesOwnership: Bool = false
+    var _verdictValidMs: Int64 = 0
+    var _suspended: [String] = []
+    var _sessionDigest: Data = Data()
+    var _deviceSecretDigest: Data = Data()
+    var _bindsDevice: Bool = false
+    var _connectionNumber: UInt64 = 0
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _gatewayID = source._gatewayID
+      _gatewayEpoch = source._gatewayEpoch
+      _instanceID = source._instanceID
+      _deviceID = source._deviceID
+      _storeID = source._storeID
+      _userID = source._userID
+      _operatingSystem = source._operatingSystem
+      _appVersion = source._appVersion
+      _foreground = source._foreground
+      _connectionEpoch = source._connectionEpoch
+      _takesOwnership = source._takesOwnership
+      _verdictValidMs = source._verdictValidMs
+      _suspended = source._suspended
+      _sessionDigest = source._sessionDigest
+      _deviceSecretDigest = source._deviceSecretDigest
+      _bindsDevice = source._bindsDevice
+      _connectionNumber = source._connectionNumber
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.gatewayEpoch) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
-      case 4: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
-      case 5: try { try decoder.decodeSingularStringField(value: &self.storeID) }()
-      case 6: try { try decoder.decodeSingularStringField(value: &self.userID) }()
-      case 7: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
-      case 8: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
-      case 9: try { try decoder.decodeSingularBoolField(value: &self.foreground) }()
-      case 10: try { try decoder.decodeSingularInt64Field(value: &self.connectionEpoch) }()
-      case 11: try { try decoder.decodeSingularBoolField(value: &self.takesOwnership) }()
-      case 12: try { try decoder.decodeSingularInt64Field(value: &self.verdictValidMs) }()
-      case 13: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
-      case 14: try { try decoder.decodeSingularBytesField(value: &self.sessionDigest) }()
-      case 15: try { try decoder.decodeSingularBytesField(value: &self.deviceSecretDigest) }()
-      case 16: try { try decoder.decodeSingularBoolField(value: &self.bindsDevice) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._gatewayID) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._gatewayEpoch) }()
+        case 3: try { try decoder.decodeSingularStringField(value: &_storage._instanceID) }()
+        case 4: try { try decoder.decodeSingularStringField(value: &_storage._deviceID) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._storeID) }()
+        case 6: try { try decoder.decodeSingularStringField(value: &_storage._userID) }()
+        case 7: try { try decoder.decodeSingularEnumField(value: &_storage._operatingSystem) }()
+        case 8: try { try decoder.decodeSingularStringField(value: &_storage._appVersion) }()
+        case 9: try { try decoder.decodeSingularBoolField(value: &_storage._foreground) }()
+        case 10: try { try decoder.decodeSingularInt64Field(value: &_storage._connectionEpoch) }()
+        case 11: try { try decoder.decodeSingularBoolField(value: &_storage._takesOwnership) }()
+        case 12: try { try decoder.decodeSingularInt64Field(value: &_storage._verdictValidMs) }()
+        case 13: try { try decoder.decodeRepeatedStringField(value: &_storage._suspended) }()
+        case 14: try { try decoder.decodeSingularBytesField(value: &_storage._sessionDigest) }()
+        case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecretDigest) }()
+        case 16: try { try decoder.decodeSingularBoolField(value: &_storage._bindsDevice) }()
+        case 17: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
+        default: break
+        }
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if !self.gatewayID.isEmpty {
-      try visitor.visitSingularStringField(value: self.gatewayID, fieldNumber: 1)
-    }
-    if self.gatewayEpoch != 0 {
-      try visitor.visitSingularInt64Field(value: self.gatewayEpoch, fieldNumber: 2)
-    }
-    if !self.instanceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 3)
-    }
-    if !self.deviceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 4)
-    }
-    if !self.storeID.isEmpty {
-      try visitor.visitSingularStringField(value: self.storeID, fieldNumber: 5)
-    }
-    if !self.userID.isEmpty {
-      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 6)
-    }
-    if self.operatingSystem != .any {
-      try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 7)
-    }
-    if !self.appVersion.isEmpty {
-      try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 8)
-    }
-    if self.foreground != false {
-      try visitor.visitSingularBoolField(value: self.foreground, fieldNumber: 9)
-    }
-    if self.connectionEpoch != 0 {
-      try visitor.visitSingularInt64Field(value: self.connectionEpoch, fieldNumber: 10)
-    }
-    if self.takesOwnership != false {
-      try visitor.visitSingularBoolField(value: self.takesOwnership, fieldNumber: 11)
-    }
-    if self.verdictValidMs != 0 {
-      try visitor.visitSingularInt64Field(value: self.verdictValidMs, fieldNumber: 12)
-    }
-    if !self.suspended.isEmpty {
-      try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 13)
-    }
-    if !self.sessionDigest.isEmpty {
-      try visitor.visitSingularBytesField(value: self.sessionDigest, fieldNumber: 14)
-    }
-    if !self.deviceSecretDigest.isEmpty {
-      try visitor.visitSingularBytesField(value: self.deviceSecretDigest, fieldNumber: 15)
-    }
-    if self.bindsDevice != false {
-      try visitor.visitSingularBoolField(value: self.bindsDevice, fieldNumber: 16)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      if !_storage._gatewayID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._gatewayID, fieldNumber: 1)
+      }
+      if _storage._gatewayEpoch != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._gatewayEpoch, fieldNumber: 2)
+      }
+      if !_storage._instanceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._instanceID, fieldNumber: 3)
+      }
+      if !_storage._deviceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._deviceID, fieldNumber: 4)
+      }
+      if !_storage._storeID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._storeID, fieldNumber: 5)
+      }
+      if !_storage._userID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._userID, fieldNumber: 6)
+      }
+      if _storage._operatingSystem != .any {
+        try visitor.visitSingularEnumField(value: _storage._operatingSystem, fieldNumber: 7)
+      }
+      if !_storage._appVersion.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._appVersion, fieldNumber: 8)
+      }
+      if _storage._foreground != false {
+        try visitor.visitSingularBoolField(value: _storage._foreground, fieldNumber: 9)
+      }
+      if _storage._connectionEpoch != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._connectionEpoch, fieldNumber: 10)
+      }
+      if _storage._takesOwnership != false {
+        try visitor.visitSingularBoolField(value: _storage._takesOwnership, fieldNumber: 11)
+      }
+      if _storage._verdictValidMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._verdictValidMs, fieldNumber: 12)
+      }
+      if !_storage._suspended.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._suspended, fieldNumber: 13)
+      }
+      if !_storage._sessionDigest.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._sessionDigest, fieldNumber: 14)
+      }
+      if !_storage._deviceSecretDigest.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._deviceSecretDigest, fieldNumber: 15)
+      }
+      if _storage._bindsDevice != false {
+        try visitor.visitSingularBoolField(value: _storage._bindsDevice, fieldNumber: 16)
+      }
+      if _storage._connectionNumber != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._connectionNumber, fieldNumber: 17)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_OpenSession, rhs: Mss_Bus_V1_OpenSession) -> Bool {
-    if lhs.gatewayID != rhs.gatewayID {return false}
-    if lhs.gatewayEpoch != rhs.gatewayEpoch {return false}
-    if lhs.instanceID != rhs.instanceID {return false}
-    if lhs.deviceID != rhs.deviceID {return false}
-    if lhs.storeID != rhs.storeID {return false}
-    if lhs.userID != rhs.userID {return false}
-    if lhs.operatingSystem != rhs.operatingSystem {return false}
-    if lhs.appVersion != rhs.appVersion {return false}
-    if lhs.foreground != rhs.foreground {return false}
-    if lhs.connectionEpoch != rhs.connectionEpoch {return false}
-    if lhs.takesOwnership != rhs.takesOwnership {return false}
-    if lhs.verdictValidMs != rhs.verdictValidMs {return false}
-    if lhs.suspended != rhs.suspended {return false}
-    if lhs.sessionDigest != rhs.sessionDigest {return false}
-    if lhs.deviceSecretDigest != rhs.deviceSecretDigest {return false}
-    if lhs.bindsDevice != rhs.bindsDevice {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._gatewayID != rhs_storage._gatewayID {return false}
+        if _storage._gatewayEpoch != rhs_storage._gatewayEpoch {return false}
+        if _storage._instanceID != rhs_storage._instanceID {return false}
+        if _storage._deviceID != rhs_storage._deviceID {return false}
+        if _storage._storeID != rhs_storage._storeID {return false}
+        if _storage._userID != rhs_storage._userID {return false}
+        if _storage._operatingSystem != rhs_storage._operatingSystem {return false}
+        if _storage._appVersion != rhs_storage._appVersion {return false}
+        if _storage._foreground != rhs_storage._foreground {return false}
+        if _storage._connectionEpoch != rhs_storage._connectionEpoch {return false}
+        if _storage._takesOwnership != rhs_storage._takesOwnership {return false}
+        if _storage._verdictValidMs != rhs_storage._verdictValidMs {return false}
+        if _storage._suspended != rhs_storage._suspended {return false}
+        if _storage._sessionDigest != rhs_storage._sessionDigest {return false}
+        if _storage._deviceSecretDigest != rhs_storage._deviceSecretDigest {return false}
+        if _storage._bindsDevice != rhs_storage._bindsDevice {return false}
+        if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -800,6 +800,8 @@ CREATE UNLOGGED TABLE device_session (
     user_id text COLLATE "C" NOT NULL, -- empty: no user bound
     gateway_id text COLLATE "C" NOT NULL,
     gateway_epoch bigint NOT NULL,
+    -- The gateway's own number of the connection, rising.
+    connection_number bigint NOT NULL,
     connection_epoch bigint NOT NULL,
     operating_system smallint NOT NULL,
     app_version text NOT NULL,
@@ -868,21 +870,25 @@ BEGIN
         WHERE d.instance_id = in_instance AND d.device_id = in_device AND d.secret_digest = in_digest);
 END $$;
 
--- Registers a connection, or announces one again. A rising connection epoch decides, not arrival: the newest
--- connection of a device wins. Epoch 0 in the answer: a newer one exists, or the secret is wrong, and nothing changed.
+-- Registers a connection (epoch 0), or announces one again. A rising connection epoch decides, not arrival: the newest
+-- connection of a device wins. A command may come twice and late: among those of one gateway its number of the
+-- connection decides, so that no connection is superseded by itself or by one before it. Epoch 0 in the answer: a newer
+-- one exists, or the secret is wrong, and nothing changed.
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
-    in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_epoch bigint,
-    in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[], in_binds_device boolean, in_digest bytea
+    in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_number bigint,
+    in_connection_epoch bigint, in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[],
+    in_binds_device boolean, in_digest bytea
 ) RETURNS TABLE (
     connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean, is_wrong_secret boolean)
 LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    new_epoch bigint := in_connection_epoch;
-    old_gateway text;
-    old_epoch bigint;
+    new_epoch bigint;
+    held device_session;
+    is_same_gateway boolean;
+    lasts interval := make_interval(secs => in_verdict_ms / 1000.0);
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
         RETURN QUERY SELECT 0::bigint, NULL::text, false, false, false;
@@ -892,29 +898,43 @@ BEGIN
         RETURN QUERY SELECT 0::bigint, NULL::text, true, false, true;
         RETURN;
     END IF;
-    IF new_epoch = 0 THEN
-        new_epoch := nextval('presence_epoch');
-    END IF;
-    SELECT s.gateway_id, s.connection_epoch INTO old_gateway, old_epoch FROM device_session s
-    WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
-    INSERT INTO device_session AS s (
-        instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_epoch, operating_system, app_version,
-        is_foreground, verdict_until, suspended)
-    VALUES (
-        in_instance, in_device, in_user, in_gateway, in_gateway_epoch, new_epoch, in_operating_system, in_app_version,
-        in_is_foreground, clock_timestamp() + make_interval(secs => in_verdict_ms / 1000.0), in_suspended)
-    ON CONFLICT (instance_id, device_id) DO UPDATE SET
-        user_id = excluded.user_id, gateway_id = excluded.gateway_id, gateway_epoch = excluded.gateway_epoch,
-        connection_epoch = excluded.connection_epoch, operating_system = excluded.operating_system,
-        app_version = excluded.app_version, is_foreground = excluded.is_foreground,
-        verdict_until = excluded.verdict_until, suspended = excluded.suspended,
-        registered_at = CASE WHEN s.connection_epoch = excluded.connection_epoch THEN s.registered_at
-            ELSE excluded.registered_at END
-    WHERE s.connection_epoch <= excluded.connection_epoch;
-    IF NOT FOUND THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
-        RETURN;
-    END IF;
+    -- Of two that come first at once one waits at the INSERT for the other's commit, and finds its row in the next
+    -- turn.
+    LOOP
+        new_epoch := in_connection_epoch;
+        SELECT s.* INTO held FROM device_session s
+        WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
+        is_same_gateway := held.gateway_id = in_gateway AND held.gateway_epoch = in_gateway_epoch;
+        IF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
+            new_epoch := held.connection_epoch;
+        ELSIF new_epoch < held.connection_epoch AND new_epoch > 0
+            OR is_same_gateway AND in_connection_number < held.connection_number
+        THEN
+            RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
+            RETURN;
+        ELSIF new_epoch = 0 THEN
+            new_epoch := nextval('presence_epoch');
+        END IF;
+        IF held.device_id IS NOT NULL THEN
+            UPDATE device_session s SET
+                user_id = in_user, gateway_id = in_gateway, gateway_epoch = in_gateway_epoch,
+                connection_number = in_connection_number, connection_epoch = new_epoch,
+                operating_system = in_operating_system, app_version = in_app_version,
+                is_foreground = in_is_foreground, verdict_until = clock_timestamp() + lasts, suspended = in_suspended,
+                registered_at = CASE WHEN s.connection_epoch = new_epoch THEN s.registered_at
+                    ELSE clock_timestamp() END
+            WHERE s.instance_id = in_instance AND s.device_id = in_device;
+            EXIT;
+        END IF;
+        INSERT INTO device_session (
+            instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_number, connection_epoch,
+            operating_system, app_version, is_foreground, verdict_until, suspended)
+        VALUES (
+            in_instance, in_device, in_user, in_gateway, in_gateway_epoch, in_connection_number, new_epoch,
+            in_operating_system, in_app_version, in_is_foreground, clock_timestamp() + lasts, in_suspended)
+        ON CONFLICT (instance_id, device_id) DO NOTHING;
+        EXIT WHEN FOUND;
+    END LOOP;
     IF in_takes_ownership AND in_user <> '' THEN
         INSERT INTO owner AS w (instance_id, user_id, device_id, bind_epoch)
         VALUES (in_instance, in_user, in_device, nextval('presence_epoch'))
@@ -922,9 +942,12 @@ BEGIN
             device_id = excluded.device_id, bind_epoch = excluded.bind_epoch
         WHERE w.bind_epoch < excluded.bind_epoch AND w.device_id <> excluded.device_id;
     END IF;
-    RETURN QUERY SELECT new_epoch, CASE WHEN old_epoch < new_epoch THEN old_gateway END, true, EXISTS (
-        SELECT FROM owner w
-        WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device), false;
+    RETURN QUERY SELECT
+        new_epoch, CASE WHEN held.connection_epoch < new_epoch THEN held.gateway_id END, true,
+        EXISTS (
+            SELECT FROM owner w
+            WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device),
+        false;
 END $$;
 
 -- ---- rights of the tiers -------------------------------------------------------------------------------------------
