@@ -1,6 +1,7 @@
 import AMQP
 import BusMessages
 import Logging
+import Metrics
 import ServiceLifecycle
 package import SyncModel
 import Synchronization
@@ -30,6 +31,7 @@ package final class ControlDirectory: Service, Sendable {
     private let bus: MessageBus
     private let purpose: AppKey.Purpose?
     private let onLoaded: @Sendable () -> Void
+    private let versionGauge = Gauge(label: "mss_control_version")
     private let logger: Logger
 
     /// - Parameters:
@@ -150,6 +152,7 @@ package final class ControlDirectory: Service, Sendable {
             new.confirmedAt = state.confirmedAt
             state = new
         }
+        versionGauge.record(snapshot.version)
         logger.info("control data taken over", metadata: ["version": "\(snapshot.version)"])
         onLoaded()
     }

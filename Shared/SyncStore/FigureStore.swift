@@ -177,13 +177,16 @@ package enum FigureStore {
     package static func minutes(
         of instanceID: InstanceID?, from: WallTime, to: WallTime, step: Duration
     ) -> Query<[Step]> {
+        let hour: Int64 = 3_600_000
+        let isByHours = from.milliseconds % hour == 0 && step.wholeMilliseconds % hour == 0 && step > .zero
+        let rows = "span_minutes = \(isByHours ? 60 : 1) AND \(within("begins_at", instanceID))"
         let sql = """
             SELECT \(milliseconds("m.step")), m.bucket, m.count FROM (
-                SELECT \(begin(of: "minute")) AS step, -1::smallint AS bucket, sum(pushes)::bigint AS count
-                FROM statistics_minute WHERE \(inMinutes(instanceID)) GROUP BY 1
+                SELECT \(begin(of: "begins_at")) AS step, -1::smallint AS bucket, sum(pushes)::bigint AS count
+                FROM statistics_accepted WHERE \(rows) GROUP BY 1
                 UNION ALL
-                SELECT \(begin(of: "minute")), bucket, sum(arrivals)::bigint
-                FROM statistics_arrival WHERE \(inMinutes(instanceID)) GROUP BY 1, 2
+                SELECT \(begin(of: "begins_at")), bucket, sum(arrivals)::bigint
+                FROM statistics_arrival WHERE \(rows) GROUP BY 1, 2
             ) m ORDER BY m.step, m.bucket
             """
         return Query(PostgresStatement(sql, steps(instanceID, from, to, step))) { rows in
@@ -210,7 +213,7 @@ package enum FigureStore {
             SELECT \(milliseconds("m.step")), max(m.devices)::bigint
             FROM (
                 SELECT \(begin(of: "minute")) AS step, sum(devices) AS devices
-                FROM statistics_connected WHERE \(inMinutes(instanceID)) GROUP BY minute
+                FROM statistics_connected WHERE \(within("minute", instanceID)) GROUP BY minute
             ) m GROUP BY m.step ORDER BY m.step
             """
         return Query(PostgresStatement(sql, steps(instanceID, from, to, step))) { rows in
@@ -223,9 +226,9 @@ package enum FigureStore {
         "date_bin((SELECT make_interval(secs => $3)), \(time), (SELECT to_timestamp($1::bigint / 1000.0)))"
     }
 
-    private static func inMinutes(_ instanceID: InstanceID?) -> String {
+    private static func within(_ time: String, _ instanceID: InstanceID?) -> String {
         """
-        minute >= to_timestamp($1::bigint / 1000.0) AND minute < to_timestamp($2::bigint / 1000.0)
+        \(time) >= to_timestamp($1::bigint / 1000.0) AND \(time) < to_timestamp($2::bigint / 1000.0)
             \(instanceID == nil ? "" : "AND instance_id = $4")
         """
     }

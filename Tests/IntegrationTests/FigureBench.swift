@@ -85,8 +85,12 @@ struct FigureBench {
         try await Self.report(
             "the same of a Sync ID", console,
             (0..<30).map { _ in FigureStore.traits(of: app, bizType: sync, from: month, to: now) })
-        for (name, from, step) in [("an hour", -3_600, 60), ("a day", -86_400, 300), ("30 days", -29 * 86_400, 7_200)] {
-            let (from, step) = (now + .seconds(from), Duration.seconds(step))
+        for (name, from, step): (String, Int64, Int64) in [
+            ("an hour", 3_600, 60), ("a day", 86_400, 600), ("30 days", 30 * 86_400, 14_400),
+        ] {
+            // As the overview asks: whole steps.
+            let begin = now.milliseconds / (step * 1_000) * step * 1_000 - from * 1_000
+            let (from, step) = (WallTime(milliseconds: begin), Duration.seconds(step))
             try await Self.report(
                 "pushes and arrivals of \(name)", console,
                 (0..<30).map { _ in FigureStore.minutes(of: app, from: from, to: now, step: step) })

@@ -177,12 +177,41 @@ struct FigureStoreTests {
         }
     }
 
+    @Test("whole hours read the same by their own rows as by their minutes") func hours() async throws {
+        try await StatisticsStoreTests.with { [now] databases in
+            let (database, begin) = (databases[0], now - now % 3_600_000 - 4 * 3_600_000)
+            let facts: [Fact] = (Int64(0)..<160).flatMap { number -> [Fact] in
+                let at = begin + number * 97_000
+                return [
+                    .accepted(channel: 1, oplog: number, at: at),
+                    .confirmed(channel: 1, oplog: number, at: at + number * 50),
+                ]
+            }
+            try await database.fold(Fact.batch(facts))
+            func steps(_ step: Duration) async throws -> [FigureStore.Step] {
+                try await database.runAsConsole(
+                    FigureStore.minutes(
+                        of: Self.app, from: time(begin), to: time(begin + 5 * 3_600_000), step: step))
+            }
+            let (hours, minutes) = (try await steps(.seconds(2 * 3_600)), try await steps(.seconds(60)))
+            #expect(hours.map(\.begin) == [0, 2, 4].map { time(begin + $0 * 3_600_000) })
+            #expect(hours.map(\.pushes).reduce(0, +) == 160 && minutes.map(\.pushes).reduce(0, +) == 160)
+            for hour in hours {
+                var arrivals = ArrivalTimes()
+                for minute in minutes where minute.begin >= hour.begin && minute.begin < hour.begin + .seconds(7_200) {
+                    arrivals += minute.arrivals
+                }
+                #expect(hour.arrivals == arrivals)
+            }
+        }
+    }
+
     @Test("an answer about minutes has 1,500 steps at the most")
     func bound() async throws {
         try await StatisticsStoreTests.with { [now] databases in
             try await databases[0].execute(
                 """
-                INSERT INTO statistics_minute SELECT 'app', to_timestamp(\(now / 1_000)) + n * interval '1 minute', 1
+                INSERT INTO statistics_accepted SELECT 'app', 1, to_timestamp(\(now / 1_000)) + n * interval '1 minute', 1
                 FROM generate_series(0, 1600) n
                 """)
             let steps = try await databases[0].runAsConsole(

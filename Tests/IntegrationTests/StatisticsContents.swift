@@ -8,7 +8,7 @@ enum StatisticsContents {
         try await database.execute(
             """
             TRUNCATE statistics_target, statistics_channel, statistics_oplog, statistics_delivery, statistics_pull,
-                statistics_discarded, statistics_day, statistics_day_traits, statistics_target_day, statistics_minute,
+                statistics_discarded, statistics_day, statistics_day_traits, statistics_target_day, statistics_accepted,
                 statistics_arrival, statistics_connected
             """)
     }
@@ -103,21 +103,27 @@ enum StatisticsContents {
             """
         ),
         (
-            "SELECT instance_id, minute::text, pushes::text FROM statistics_minute WHERE pushes <> 0 ORDER BY 1, 2", 3,
             """
-            SELECT instance_id, date_trunc('minute', accepted_at)::text, count(*)::text
-            FROM statistics_oplog JOIN statistics_channel USING (channel_id) WHERE counts GROUP BY 1, 2 ORDER BY 1, 2
+            SELECT instance_id, span_minutes::text, begins_at::text, pushes::text FROM statistics_accepted
+            WHERE pushes <> 0 ORDER BY 1, span_minutes, 3
+            """, 4,
+            """
+            SELECT instance_id, minutes::text, date_trunc(unit, accepted_at, 'UTC')::text, count(*)::text
+            FROM statistics_oplog JOIN statistics_channel USING (channel_id)
+            CROSS JOIN (VALUES (1, 'minute'), (60, 'hour')) AS s (minutes, unit)
+            WHERE counts GROUP BY 1, minutes, 3 ORDER BY 1, minutes, 3
             """
         ),
         (
             """
-            SELECT instance_id, minute::text, sum(arrivals)::text
-            FROM statistics_arrival GROUP BY 1, 2 HAVING sum(arrivals) <> 0 ORDER BY 1, 2
-            """, 3,
+            SELECT instance_id, span_minutes::text, begins_at::text, sum(arrivals)::text
+            FROM statistics_arrival GROUP BY 1, span_minutes, 3 HAVING sum(arrivals) <> 0 ORDER BY 1, span_minutes, 3
+            """, 4,
             """
-            SELECT instance_id, date_trunc('minute', first_confirmed_at)::text, count(*)::text
+            SELECT instance_id, minutes::text, date_trunc(unit, first_confirmed_at, 'UTC')::text, count(*)::text
             FROM statistics_oplog JOIN statistics_channel USING (channel_id)
-            WHERE counts AND first_confirmed_at IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+            CROSS JOIN (VALUES (1, 'minute'), (60, 'hour')) AS s (minutes, unit)
+            WHERE counts AND first_confirmed_at IS NOT NULL GROUP BY 1, minutes, 3 ORDER BY 1, minutes, 3
             """
         ),
     ]

@@ -10,7 +10,7 @@ struct StatisticsForgettingTests {
 
     private static let record = [
         "statistics_oplog", "statistics_delivery", "statistics_pull", "statistics_discarded", "statistics_target_day",
-        "statistics_minute", "statistics_arrival", "statistics_connected",
+        "statistics_accepted", "statistics_arrival", "statistics_connected",
     ]
 
     private static func ago(days: Int64) -> Int64 {
@@ -99,7 +99,7 @@ struct StatisticsForgettingTests {
             let found = Set(try await databases[0].rows(sql, columns: 2).map { "\($0[0] ?? "").\($0[1] ?? "")" })
             for column in [
                 "statistics_oplog.noted_at", "statistics_discarded.discarded_at", "statistics_target_day.day",
-                "statistics_minute.minute", "statistics_arrival.minute", "statistics_connected.minute",
+                "statistics_accepted.begins_at", "statistics_arrival.begins_at", "statistics_connected.minute",
                 "statistics_day.day", "statistics_day_traits.day",
             ] { #expect(found.contains(column), "\(column)") }
         }

@@ -137,8 +137,10 @@ struct StatisticsStoreTests {
             var expected = [Int](repeating: 0, count: ArrivalTimes.ends.count + 1)
             for time in times { expected[ArrivalTimes.ends.filter { $0 <= time }.count] += 1 }
             let counted = try await databases[0].rows(
-                "SELECT bucket::text, sum(arrivals)::text FROM statistics_arrival GROUP BY 1 ORDER BY min(bucket)",
-                columns: 2)
+                """
+                SELECT bucket::text, sum(arrivals)::text FROM statistics_arrival WHERE span_minutes = 1
+                GROUP BY 1 ORDER BY min(bucket)
+                """, columns: 2)
             #expect(counted == expected.enumerated().map { ["\($0.offset)", "\($0.element)"] })
         }
     }

@@ -83,7 +83,7 @@ enum TierRightsMatrix {
         "statistics_day": ["", "", "SELECT"],
         "statistics_day_traits": ["", "", "SELECT"],
         "statistics_target_day": ["", "", "SELECT"],
-        "statistics_minute": ["", "", "SELECT"],
+        "statistics_accepted": ["", "", "SELECT"],
         "statistics_arrival": ["", "", "SELECT"],
         "statistics_connected": ["", "", "SELECT"],
         "statistics_progress": ["", "SELECT UPDATE(folded_until)", "SELECT"],

@@ -60,11 +60,15 @@ FROM generate_series(0, 399) d, generate_series(0, 999) b;
 INSERT INTO statistics_day_traits (instance_id, biz_type, day, operating_system, app_version, handed_out, confirmed)
 SELECT 'bench', 'SYNC-' || b, (now() AT TIME ZONE 'UTC')::date - d, o, '1.' || v, 100, 90
 FROM generate_series(0, 399) d, generate_series(0, 999) b, generate_series(1, 2) o, generate_series(0, 5) v;
-INSERT INTO statistics_minute (instance_id, minute, pushes)
-SELECT 'bench', date_trunc('minute', now()) - m * interval '1 minute', 1000 FROM generate_series(0, 35 * 1440) m;
-INSERT INTO statistics_arrival (instance_id, minute, bucket, arrivals)
-SELECT 'bench', date_trunc('minute', now()) - m * interval '1 minute', b, 100
-FROM generate_series(0, 35 * 1440) m, generate_series(2, 12) b;
+INSERT INTO statistics_accepted (instance_id, span_minutes, begins_at, pushes)
+SELECT 'bench', 1, date_trunc('minute', now()) - m * interval '1 minute', 1000 FROM generate_series(0, 35 * 1440) m
+UNION ALL
+SELECT 'bench', 60, date_trunc('hour', now()) - h * interval '1 hour', 60000 FROM generate_series(0, 35 * 24) h;
+INSERT INTO statistics_arrival (instance_id, span_minutes, begins_at, bucket, arrivals)
+SELECT 'bench', 1, date_trunc('minute', now()) - m * interval '1 minute', b, 100
+FROM generate_series(0, 35 * 1440) m, generate_series(2, 12) b
+UNION ALL SELECT 'bench', 60, date_trunc('hour', now()) - h * interval '1 hour', b, 6000
+FROM generate_series(0, 35 * 24) h, generate_series(2, 12) b;
 INSERT INTO statistics_connected (instance_id, minute, gateway_id, devices)
 SELECT 'bench', date_trunc('minute', now()) - m * interval '1 minute', 'gateway-' || g, 25000
 FROM generate_series(0, 35 * 1440) m, generate_series(1, 4) g;

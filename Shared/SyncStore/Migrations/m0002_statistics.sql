@@ -127,25 +127,27 @@ CREATE TABLE statistics_target_day (
 ) WITH (fillfactor = 85);
 CREATE INDEX statistics_target_day_by_age ON statistics_target_day (day);
 
--- Pushes by the minute they were accepted in. For 35 days.
-CREATE TABLE statistics_minute (
+-- Pushes by the minute they were accepted in, and by the hour: a month is read by hours. For 35 days.
+CREATE TABLE statistics_accepted (
     instance_id text COLLATE "C" NOT NULL,
-    minute timestamptz NOT NULL,
+    span_minutes smallint NOT NULL, -- 1 or 60
+    begins_at timestamptz NOT NULL,
     pushes bigint NOT NULL,
-    PRIMARY KEY (instance_id, minute)
+    PRIMARY KEY (instance_id, span_minutes, begins_at)
 ) WITH (fillfactor = 50);
-CREATE INDEX statistics_minute_by_age ON statistics_minute (minute);
+CREATE INDEX statistics_accepted_by_age ON statistics_accepted (begins_at);
 
--- Arrivals by the minute of the first confirmation and by the time since the push was accepted: bucket 0 is below 1 ms,
--- the next ones end at 2, 5, 10, 20, 50 … ms, the last has no end (SyncModel.ArrivalTimes). For 35 days.
+-- Arrivals by the minute and the hour of the first confirmation and by the time since the push was accepted: bucket 0
+-- is below 1 ms, the next ones end at 2, 5, 10, 20, 50 … ms, the last has no end (SyncModel.ArrivalTimes). For 35 days.
 CREATE TABLE statistics_arrival (
     instance_id text COLLATE "C" NOT NULL,
-    minute timestamptz NOT NULL,
+    span_minutes smallint NOT NULL, -- 1 or 60
+    begins_at timestamptz NOT NULL,
     bucket smallint NOT NULL,
     arrivals bigint NOT NULL,
-    PRIMARY KEY (instance_id, minute, bucket)
+    PRIMARY KEY (instance_id, span_minutes, begins_at, bucket)
 ) WITH (fillfactor = 50);
-CREATE INDEX statistics_arrival_by_age ON statistics_arrival (minute);
+CREATE INDEX statistics_arrival_by_age ON statistics_arrival (begins_at);
 
 -- Devices that one gateway had connected when a minute began. For 35 days.
 CREATE TABLE statistics_connected (
@@ -210,7 +212,8 @@ BEGIN
         SELECT * FROM (VALUES
             ('statistics_discarded', 'discarded_at', record_end::text),
             ('statistics_target_day', 'day', (record_end AT TIME ZONE 'UTC')::date::text),
-            ('statistics_minute', 'minute', record_end::text), ('statistics_arrival', 'minute', record_end::text),
+            ('statistics_accepted', 'begins_at', record_end::text),
+            ('statistics_arrival', 'begins_at', record_end::text),
             ('statistics_connected', 'minute', record_end::text),
             ('statistics_day', 'day', day_end::text), ('statistics_day_traits', 'day', day_end::text)
         ) AS k (name, age, ends)
@@ -232,7 +235,7 @@ GRANT SELECT, UPDATE (folded_until) ON statistics_progress TO mss_statistics;
 GRANT SELECT ON statistics_delivery TO mss_writer, mss_operator;
 GRANT SELECT ON statistics_discarded TO mss_operator;
 GRANT SELECT ON statistics_target, statistics_channel, statistics_oplog, statistics_pull, statistics_target_day,
-    statistics_day, statistics_day_traits, statistics_minute, statistics_arrival, statistics_connected,
+    statistics_day, statistics_day_traits, statistics_accepted, statistics_arrival, statistics_connected,
     statistics_progress TO mss_console;
 -- The console shows all instances; who may see which of them is its own rule.
 DO $$
@@ -240,7 +243,7 @@ DECLARE
     of_instance regclass;
 BEGIN
     FOREACH of_instance IN ARRAY '{statistics_target,statistics_channel,statistics_day,statistics_day_traits,
-        statistics_minute,statistics_arrival,statistics_connected}'::regclass[]
+        statistics_accepted,statistics_arrival,statistics_connected}'::regclass[]
     LOOP
         PERFORM belt(of_instance);
         EXECUTE format('ALTER POLICY every_instance ON %s TO mss_owner, mss_writer, mss_console', of_instance);

@@ -326,23 +326,27 @@ BEGIN
         SET pushes = t.pushes + excluded.pushes, arrivals = t.arrivals + excluded.arrivals,
             dead_letters = t.dead_letters + excluded.dead_letters;
 
-    INSERT INTO statistics_minute AS t (instance_id, minute, pushes)
-    SELECT x.instance_id, date_trunc('minute', (v.oplog).accepted_at) AS minute, sum(v.sign)
+    INSERT INTO statistics_accepted AS t (instance_id, span_minutes, begins_at, pushes)
+    SELECT x.instance_id, s.minutes, date_trunc(s.unit, (v.oplog).accepted_at, 'UTC') AS begins_at, sum(v.sign)
     FROM unnest(in_oplogs) x CROSS JOIN LATERAL (VALUES (x.before, -1), (x.after, 1)) AS v (oplog, sign)
+    CROSS JOIN (VALUES (1, 'minute'), (60, 'hour')) AS s (minutes, unit)
     WHERE (v.oplog).counts
-    GROUP BY x.instance_id, minute HAVING sum(v.sign) <> 0 ORDER BY x.instance_id, minute
-    ON CONFLICT (instance_id, minute) DO UPDATE SET pushes = t.pushes + excluded.pushes;
+    GROUP BY x.instance_id, s.minutes, begins_at HAVING sum(v.sign) <> 0
+    ORDER BY x.instance_id, s.minutes, begins_at
+    ON CONFLICT (instance_id, span_minutes, begins_at) DO UPDATE SET pushes = t.pushes + excluded.pushes;
 
-    INSERT INTO statistics_arrival AS t (instance_id, minute, bucket, arrivals)
-    SELECT x.instance_id, date_trunc('minute', (v.oplog).first_confirmed_at) AS minute,
+    INSERT INTO statistics_arrival AS t (instance_id, span_minutes, begins_at, bucket, arrivals)
+    SELECT x.instance_id, s.minutes, date_trunc(s.unit, (v.oplog).first_confirmed_at, 'UTC') AS begins_at,
         width_bucket(
             extract(epoch FROM (v.oplog).first_confirmed_at - (v.oplog).accepted_at)::float8 * 1000,
             '{1,2,5,10,20,50,100,200,500,1e3,2e3,5e3,1e4,2e4,5e4,1e5,2e5,5e5,1e6,2e6,5e6,1e7,2e7,5e7}'::float8[]
         )::smallint AS bucket, sum(v.sign)
     FROM unnest(in_oplogs) x CROSS JOIN LATERAL (VALUES (x.before, -1), (x.after, 1)) AS v (oplog, sign)
+    CROSS JOIN (VALUES (1, 'minute'), (60, 'hour')) AS s (minutes, unit)
     WHERE (v.oplog).counts AND (v.oplog).first_confirmed_at IS NOT NULL
-    GROUP BY x.instance_id, minute, bucket HAVING sum(v.sign) <> 0 ORDER BY x.instance_id, minute, bucket
-    ON CONFLICT (instance_id, minute, bucket) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals;
+    GROUP BY x.instance_id, s.minutes, begins_at, bucket HAVING sum(v.sign) <> 0
+    ORDER BY x.instance_id, s.minutes, begins_at, bucket
+    ON CONFLICT (instance_id, span_minutes, begins_at, bucket) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals;
 END $$;
 
 -- Folds a batch of facts in one transaction; folding it again, or in another order, changes nothing (spec S1).
