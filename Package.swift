@@ -78,8 +78,8 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "Credentials", "SyncModel", "CEventFD", protobuf, configuration, coreMetrics,
-            hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
+            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CEventFD", protobuf, configuration,
+            coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore, nioHTTP1, nioSSL,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(

@@ -17,6 +17,10 @@ enum ConsoleSettings {
         default: "")
     /// Whether something in front, such as a balancer, ends the people's TLS: then plain HTTP may leave this machine.
     static let tlsInFront = SettingKey<String>.choice("MSS_CONSOLE_TLS_IN_FRONT", of: ["on", "off"], default: "off")
+    /// Connections of one source address at one time, of the 1,024 that there are; more are answered 503. Behind a
+    /// balancer all people have its address: set it to as many as there may be at all.
+    static let sourceConnections = SettingKey<Int>.integer(
+        "MSS_CONSOLE_SOURCE_CONNECTIONS_MAX", in: 1...1_024, default: ConnectionLimits.console.sourceConnections)
     /// Second factors rest under it; without it there are none.
     static let sealingKey = SettingKey<String>.secret(
         "MSS_CONSOLE_SEALING_KEY", "Base64 of 32 random bytes, the same for every console", default: "")
@@ -33,8 +37,15 @@ enum ConsoleSettings {
     static let keys =
         PostgresSettings.keys + [
             host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, tlsInFront.erased,
-            sealingKey.erased, deviceHost.erased, devicePort.erased, devicePage.erased,
+            sourceConnections.erased, sealingKey.erased, deviceHost.erased, devicePort.erased, devicePage.erased,
         ]
+
+    /// What one process takes at a time.
+    static func limits(_ settings: Settings) -> ConnectionLimits {
+        var limits = ConnectionLimits.console
+        limits.sourceConnections = settings[sourceConnections]
+        return limits
+    }
 
     /// The files of the port's TLS; nil for plain HTTP.
     static func files(_ settings: Settings) -> CertificateFiles? {

@@ -28,7 +28,7 @@ struct Main {
                 isTLS: certificates != nil || settings[ConsoleSettings.tlsInFront] == "on", logger: context.logger)
             let server = ConsoleServer(
                 host: settings[ConsoleSettings.host], port: settings[ConsoleSettings.port], responder: responder,
-                certificates: certificates)
+                certificates: certificates, limits: ConsoleSettings.limits(settings))
             let keepers: [any Service] = certificates.map { [$0] } ?? []
             return [control.bus, control.directory, database] + keepers + [server]
         }

@@ -24,7 +24,9 @@ struct IngestServer: Service {
             server: .http1(
                 configuration: .init(
                     additionalChannelHandlers: [
-                        GuardInstaller(limits: limits, metrics: metrics, sources: sources, tls: certificates?.context)
+                        GuardInstaller(
+                            limits: limits, server: IngestGuarding(metrics: metrics), sources: sources,
+                            tls: certificates?.context)
                     ], idleTimeout: nil,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,

@@ -6,22 +6,39 @@ import PostgreSQL
 @testable import Console
 @testable import ServiceKit
 
-/// The console's routes, for tests that look at them and call none.
+/// The console's routes, for tests that look at them and call none, and a responder for tests that do.
 enum ConsoleRoutes {
+    static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
     static let all: [Route] = {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        guard let context, let database else { return [] }
+        let control = ControlConnection(context, keysFor: nil)
+        return Routes.all(context, control, database, ProcessReportBoard())
+    }()
+
+    static let context: ServiceContext? = {
         let environment = [
             "MSS_POSTGRES_USER": "console", "MSS_AMQP_USER": "console", "MSS_HEALTH_PORT": "1",
         ]
-        guard let settings = try? Settings(ConsoleSettings.keys + ProcessSettings.keys, environment: environment) else {
-            return []
-        }
-        let context = ServiceContext(
-            name: "mss-console", settings: settings, logger: logger, health: HealthState())
-        let control = ControlConnection(context, keysFor: nil)
-        let database = Database(
-            configuration: PostgresConfiguration(settings, applicationName: "test"), health: context.health,
-            logger: logger)
-        return Routes.all(context, control, database, ProcessReportBoard())
+        let settings = try? Settings(ConsoleSettings.keys + ProcessSettings.keys, environment: environment)
+        return settings.map { ServiceContext(name: "mss-console", settings: $0, logger: logger, health: HealthState()) }
     }()
+
+    /// Nobody answers there.
+    static let database: Database? = context.map {
+        Database(
+            configuration: PostgresConfiguration($0.settings, applicationName: "test"), health: $0.health,
+            logger: logger)
+    }
+
+    /// Answers with routes of the test; nobody can be signed in.
+    static func responder(_ routes: [Route], logger: Logger = logger) throws -> ConsoleResponder {
+        guard let context, let database else { throw NoSettings() }
+        return ConsoleResponder(
+            routes: routes, sessions: Sessions(database: database),
+            renderer: PageRenderer(directory: ControlConnection(context, keysFor: nil).directory),
+            health: context.health, isTLS: false, logger: logger)
+    }
+
+    private struct NoSettings: Error {}
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceKit
 import TestSupport
 import Testing
 

@@ -4,12 +4,9 @@ import Foundation
 import ServiceKit
 import SyncModel
 import SyncStore
-import Synchronization
 
 /// The overview of an instance, live (spec C1).
 struct OverviewArea: Sendable {
-    /// Live pages at one time.
-    private static let streamsMaximum = 128
     private static let interval = Duration.seconds(3)
 
     let database: Database
@@ -17,17 +14,7 @@ struct OverviewArea: Sendable {
     let board: ProcessReportBoard
     let sessions: Sessions
     let health: HealthState
-    private let streams = StreamCount()
-
-    init(
-        database: Database, desk: ControlDesk, board: ProcessReportBoard, sessions: Sessions, health: HealthState
-    ) {
-        self.sessions = sessions
-        self.database = database
-        self.desk = desk
-        self.board = board
-        self.health = health
-    }
+    let streams: StreamCount
 
     /// A range that can be chosen.
     struct Choice: Sendable {
@@ -71,7 +58,7 @@ struct OverviewArea: Sendable {
                 summary: "The overview's live part as server-sent events, for the page.", queries: queries
             ) { exchange throws(ConsoleFault) in
                 _ = try desk.instance(exchange.instanceID)
-                guard let place = streams.take(atMost: Self.streamsMaximum) else { throw .busy }
+                guard let place = streams.take(for: try exchange.signedIn().account.name) else { throw .busy }
                 return ConsoleAnswer(
                     body: .stream(type: "text/event-stream", AsyncStream { await event(exchange, place) }))
             },

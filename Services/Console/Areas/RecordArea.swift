@@ -11,6 +11,7 @@ struct RecordArea: Sendable {
 
     let database: Database
     let desk: ControlDesk
+    let streams: StreamCount
 
     /// An action that can be asked for.
     struct Choice: Sendable {
@@ -76,7 +77,7 @@ struct RecordArea: Sendable {
                     method: .get, pattern: RoutePattern("/api/v1\(path)/export"), access: access,
                     summary: "All of them that the filters let through, the oldest first, a JSON object on each line.",
                     queries: queries.dropLast()
-                ) { exchange throws(ConsoleFault) in export(exchange, try filter(exchange, place)) },
+                ) { exchange throws(ConsoleFault) in try export(exchange, try filter(exchange, place)) },
                 Route(
                     method: .get, pattern: RoutePattern(path + "/{number}"), access: access, summary: "One record."
                 ) { exchange throws(ConsoleFault) in
@@ -197,8 +198,9 @@ struct RecordArea: Sendable {
             })
     }
 
-    private func export(_ exchange: Exchange, _ filter: RecordFilter) -> ConsoleAnswer {
-        let export = RecordExport(filter, database: database, words: exchange.words)
+    private func export(_ exchange: Exchange, _ filter: RecordFilter) throws(ConsoleFault) -> ConsoleAnswer {
+        guard let place = streams.take(for: try exchange.signedIn().account.name) else { throw .busy }
+        let export = RecordExport(filter, database: database, words: exchange.words, place: place)
         return ConsoleAnswer(
             body: .stream(type: "application/x-ndjson; charset=utf-8", export.pages),
             headers: [("Content-Disposition", "attachment; filename=\"operation-records.ndjson\"")])

@@ -9,10 +9,13 @@ final class RecordExport: Sendable {
     private let database: Database
     private let filter: RecordFilter
     private let words: Words
+    /// Held while the stream lives.
+    private let place: StreamCount.Place
     /// The last number that was read; nil: all of them have been.
     private let position = Mutex<Int64?>(0)
 
-    init(_ filter: RecordFilter, database: Database, words: Words) {
+    init(_ filter: RecordFilter, database: Database, words: Words, place: StreamCount.Place) {
+        self.place = place
         self.database = database
         self.filter = filter
         self.words = words

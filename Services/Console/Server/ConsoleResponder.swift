@@ -10,7 +10,7 @@ struct ConsoleResponder: HTTPResponder {
     typealias Context = ConsoleContext
 
     /// A body is a form: the longest has a payload of 4,096 characters, each of six bytes as JSON may escape it.
-    private static let bodyBytes = 64 * 1_024
+    static let bodyBytes = 64 * 1_024
 
     let routes: [Route]
     let sessions: Sessions

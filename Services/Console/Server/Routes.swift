@@ -6,6 +6,8 @@ import SyncModel
 enum Routes {
     /// Pushes at one time: people make them.
     private static let pushesMaximum = 64
+    /// Streams at one time, live pages and exports, in all and of one account.
+    private static let (streamsMaximum, accountStreamsMaximum) = (128, 16)
 
     static func all(
         _ context: ServiceContext, _ control: ControlConnection, _ database: Database, _ board: ProcessReportBoard
@@ -17,6 +19,7 @@ enum Routes {
             database: database, records: records,
             seal: SecondFactorSeal(text: settings[ConsoleSettings.sealingKey]))
         let devices = ConsoleSettings.devices(settings)
+        let streams = StreamCount(maximum: streamsMaximum, accountMaximum: accountStreamsMaximum)
         let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "console")
         let intake = PushIntake(
             directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
@@ -29,7 +32,7 @@ enum Routes {
             + InstanceArea(desk: desk, devices: devices).routes
             + OverviewArea(
                 database: database, desk: desk, board: board, sessions: Sessions(database: database),
-                health: context.health
+                health: context.health, streams: streams
             ).routes
             + ConfigurationArea(desk: desk).routes
             + PushArea(desk: desk, intake: intake).routes
@@ -37,7 +40,7 @@ enum Routes {
             + TraceArea(desk: desk, operations: operations).routes
             + DeadLetterArea(desk: desk).routes
             + DeviceArea(desk: desk, devices: devices).routes
-            + RecordArea(database: database, desk: desk).routes
+            + RecordArea(database: database, desk: desk, streams: streams).routes
         return routes + APIArea(routes: routes).own
     }
 }

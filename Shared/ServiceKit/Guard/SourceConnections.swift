@@ -1,18 +1,17 @@
-import NIOCore
-import ServiceKit
+package import NIOCore
 import Synchronization
 
 /// How many connections each source has open, so that the slow ones of one cannot use up those of all others
 /// (reliability SEC3).
-final class SourceConnections: Sendable {
+package final class SourceConnections: Sendable {
     private let maximum: Int
     private let open = Mutex<[SourceAddress: Int]>([:])
 
     /// - Parameter maximum: connections of one source.
-    init(maximum: Int) { self.maximum = maximum }
+    package init(maximum: Int) { self.maximum = maximum }
 
     /// Counts a connection until it is closed; false: its source has as many as it may, and it is not counted.
-    func take(_ channel: any Channel) -> Bool {
+    package func take(_ channel: any Channel) -> Bool {
         let source = SourceAddress(channel.remoteAddress)
         let isTaken = open.withLock { open in
             guard open[source, default: 0] < maximum else { return false }
@@ -24,7 +23,7 @@ final class SourceConnections: Sendable {
     }
 
     /// Sources that have any.
-    var count: Int { open.withLock { $0.count } }
+    package var count: Int { open.withLock { $0.count } }
 
     private func giveBack(_ source: SourceAddress) {
         open.withLock { open in

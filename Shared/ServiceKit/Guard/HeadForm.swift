@@ -1,5 +1,4 @@
 import NIOHTTP1
-import ServiceKit
 
 /// What the decoder lets pass of a head and a proxy before us might read differently (reliability SEC5); pure.
 enum HeadForm {

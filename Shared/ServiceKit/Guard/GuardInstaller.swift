@@ -1,35 +1,37 @@
-import NIOCore
+package import NIOCore
 import NIOHTTP1
-import NIOSSL
+package import NIOSSL
 import ServerTLS
 
 /// Puts the guard where Hummingbird offers no place: behind the decoder, with a look at the bytes before it, and TLS
 /// before all.
 ///
 /// It adds NIO's pipeline handler too. Without it a request that follows one whose answer closes would still be served.
-final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
+package final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
+    package typealias InboundIn = NIOAny
 
     private let limits: ConnectionLimits
-    private let metrics: IngestMetrics
+    private let server: any GuardedServer
     private let sources: SourceConnections
     private let tls: NIOSSLContext?
     private var guardContext: ChannelHandlerContext?
 
     /// - Parameter tls: nil for plain HTTP.
-    init(limits: ConnectionLimits, metrics: IngestMetrics, sources: SourceConnections, tls: NIOSSLContext? = nil) {
+    package init(
+        limits: ConnectionLimits, server: any GuardedServer, sources: SourceConnections, tls: NIOSSLContext? = nil
+    ) {
         self.limits = limits
-        self.metrics = metrics
+        self.server = server
         self.sources = sources
         self.tls = tls
     }
 
-    func handlerAdded(context: ChannelHandlerContext) {
+    package func handlerAdded(context: ChannelHandlerContext) {
         do {
             let pipeline = context.pipeline.syncOperations
             let pipelineHandler = HTTPServerPipelineHandler()
             let requestGuard = RequestGuard(
-                limits: limits, metrics: metrics, isWithinLimit: sources.take(context.channel), behind: pipelineHandler)
+                limits: limits, server: server, isWithinLimit: sources.take(context.channel), behind: pipelineHandler)
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(pipelineHandler, position: .after(decoder))
             try pipeline.addHandler(requestGuard, position: .after(pipelineHandler))
@@ -42,10 +44,10 @@ final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { guardContext = nil }
+    package func handlerRemoved(context: ChannelHandlerContext) { guardContext = nil }
 
     /// What the codec between the guard and here could not take, such as a head that is no valid request.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let guardContext, !(error is IOError), !(error is ChannelError) else {
             context.fireErrorCaught(error)
             return

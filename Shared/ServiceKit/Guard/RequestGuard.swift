@@ -1,4 +1,3 @@
-import BackendCalls
 import NIOCore
 import NIOHTTP1
 import ServerTLS
@@ -22,7 +21,7 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     private let limits: ConnectionLimits
-    private let metrics: IngestMetrics
+    private let server: any GuardedServer
     /// Whether its source may have another connection.
     private let isWithinLimit: Bool
     private var reading = Reading.nothing
@@ -49,11 +48,11 @@ final class RequestGuard: ChannelDuplexHandler {
     private let pipelineHandler: HTTPServerPipelineHandler
 
     init(
-        limits: ConnectionLimits, metrics: IngestMetrics, isWithinLimit: Bool,
+        limits: ConnectionLimits, server: any GuardedServer, isWithinLimit: Bool,
         behind pipelineHandler: HTTPServerPipelineHandler
     ) {
         self.limits = limits
-        self.metrics = metrics
+        self.server = server
         self.isWithinLimit = isWithinLimit
         self.pipelineHandler = pipelineHandler
     }
@@ -128,7 +127,10 @@ final class RequestGuard: ChannelDuplexHandler {
             closesAfterAnswer = isLastRequest || head.headers["Connection"].contains("close")
             if closesAfterAnswer { head.headers.replaceOrAdd(name: "Connection", value: "close") }
             context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
-        case .body: context.write(data, promise: promise)
+        case .body:
+            // An answer that goes on for long, such as a live page, has its time anew with every part that is taken.
+            if reading == .nothing { deadline = .now() + limits.answer }
+            context.write(data, promise: promise)
         case .end:
             isAnswerBegun = false
             isRequestOpen = false
@@ -165,20 +167,15 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// Answers what was being read when nothing else is in work, and closes in any case.
     func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ detail: String) {
-        refuse(context, .refusal(status, detail))
-    }
-
-    private func refuse(_ context: ChannelHandlerContext, _ answer: HTTPAnswer) {
         guard !isClosing else { return }
         let isAnswerable = !isAnswerBegun && isRequestOpen == (reading == .body)
         if isAnswerable, let context = try? context.pipeline.syncOperations.context(handler: pipelineHandler) {
-            metrics.answered(answer)
-            let requestID = RequestName.make()
-            let body = ByteBuffer(string: answer.content.body(requestID: requestID))
-            var headers = HTTPHeaders(answer.headers(requestID: requestID))
+            let answer = server.refusal(status, detail)
+            let body = ByteBuffer(string: answer.body)
+            var headers = HTTPHeaders(answer.headers)
             headers.add(name: "Content-Length", value: String(body.readableBytes))
             headers.add(name: "Connection", value: "close")
-            let head = HTTPResponseHead(version: .http1_1, status: answer.status, headers: headers)
+            let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
             context.write(Self.wrapOutboundOut(.head(head)), promise: nil)
             context.write(Self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
             context.write(Self.wrapOutboundOut(.end(nil)), promise: nil)
@@ -195,8 +192,8 @@ final class RequestGuard: ChannelDuplexHandler {
         setAlarm(context)
         guard !isWithinLimit else { return }
         refuse(
-            context,
-            .unavailable("This address has \(limits.sourceConnections) connections open; use those, or close some."))
+            context, .serviceUnavailable,
+            "This address has \(limits.sourceConnections) connections open; use those, or close some.")
     }
 
     /// One alarm at a time, no later than the shortest limit, so that a request costs no rescheduling.
@@ -256,7 +253,7 @@ final class RequestGuard: ChannelDuplexHandler {
     private func continueIfExpected(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard head.headers["Expect"].contains(where: { $0.lowercased() == "100-continue" }),
             let length = head.headers.first(name: "Content-Length").flatMap({ Int($0) }),
-            let call = APICall(path: Substring(head.uri.prefix { $0 != "?" })), length <= call.bodyBytes
+            server.takesBody(of: head, bytes: length)
         else { return }
         let answer = HTTPResponseHead(version: .http1_1, status: .continue)
         context.writeAndFlush(Self.wrapOutboundOut(.head(answer)), promise: nil)
