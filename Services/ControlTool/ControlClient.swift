@@ -117,7 +117,7 @@ struct ControlClient: Sendable {
         _ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void
     ) async throws -> Mss_Bus_V1_Reply {
         let actor = Self.actor
-        return try await ask(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
+        return try await ask(.people, as: Mss_Bus_V1_OperationCommands.self) { correlation in
             var command = Mss_Bus_V1_OperationCommand()
             command.correlation = correlation
             command.actor = actor

@@ -7,12 +7,12 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Answers what people and backends ask about pushes: traces, dry runs, recalls, devices, dead letters. What people
-/// change is recorded with the change (spec C9).
+/// Answers what people ask about pushes: traces, dry runs, recalls, devices, dead letters. What they change is recorded
+/// with the change (spec C9). `BackendWork` lets backends do a part of it.
 struct OperationWork: LaneWork {
     typealias Command = Mss_Bus_V1_OperationCommand
 
-    static let queue = CommandQueue.operation
+    static let queue = CommandQueue.people
     static let groupBodies = 8
     static let limit = Duration.seconds(5)
     /// Rows of one list at the most.

@@ -44,7 +44,9 @@ struct OplogWriterService: Service {
         addLanes(AckWork(bus: bus))
         addLanes(SnapshotWork(bus: bus))
         addLanes(ControlWork(bus: bus, ring: ring, logger: logger))
-        addLanes(OperationWork(bus: bus, logger: logger), 2)
+        let operations = OperationWork(bus: bus, logger: logger)
+        addLanes(operations)
+        addLanes(BackendWork(operations: operations), 2)
         addLanes(AdmissionWork(bus: bus))
         self.bus = bus
         self.factBook = factBook

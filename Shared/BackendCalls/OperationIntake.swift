@@ -20,10 +20,12 @@ package struct OperationIntake: Sendable {
 
     /// Asks through the bus.
     ///
-    /// - Parameter actor: in whose name, for the records.
-    package init(directory: any ConfigurationLookup, bus: MessageBus, actor: String) {
+    /// - Parameters:
+    ///   - queue: `operation` for backends, `people` for people.
+    ///   - actor: in whose name, for the records.
+    package init(directory: any ConfigurationLookup, bus: MessageBus, queue: CommandQueue, actor: String) {
         self.init(directory: directory) { fill throws(BusError) in
-            try await bus.request(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
+            try await bus.request(queue, as: Mss_Bus_V1_OperationCommands.self) { correlation in
                 var command = Mss_Bus_V1_OperationCommand()
                 command.correlation = correlation
                 command.actor = actor

@@ -8,8 +8,8 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .ingest: [.append, .snapshot, .operation, .admission]
         case .gateway: [.session, .fetch, .ack, .snapshot, .validate, .admission]
         case .validator: [.snapshot]
-        case .console: [.append, .snapshot, .control, .operation, .validate]
-        case .tool: [.snapshot, .control, .operation, .validate]
+        case .console: [.append, .snapshot, .control, .people, .validate]
+        case .tool: [.snapshot, .control, .people, .validate]
         case .writer, .statistics: []
         }
     }
@@ -17,7 +17,7 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// The command queues that it declares and consumes.
     private var consumes: [CommandQueue] {
         switch self {
-        case .writer: [.append, .session, .fetch, .ack, .snapshot, .control, .operation, .admission]
+        case .writer: [.append, .session, .fetch, .ack, .snapshot, .control, .operation, .people, .admission]
         case .validator: [.validate]
         case .ingest, .gateway, .statistics, .console, .tool: []
         }

@@ -13,8 +13,11 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     /// Everybody to oplog writer: what instances, keys and configurations there are. Apart from `control`, so that who
     /// may ask may not change anything (SEC10).
     case snapshot = "mss.snapshot"
-    /// Ingest, consoles and the tool to oplog writer: traces, dry runs, recalls, devices, dead letters.
+    /// Ingest to oplog writer: traces, dry runs, recalls and revocations that backends ask for.
     case operation = "mss.operation"
+    /// Consoles and the tool to oplog writer: the same, and what only people may ask: payloads, devices, dead letters,
+    /// records of their pushes. Apart from `operation`, so that no ingest may ask it, or speak for a person (SEC10).
+    case people = "mss.people"
     /// Ingest and gateway to oplog writer: what all of them count together, nonces and pushes of a day.
     case admission = "mss.admission"
     /// Gateways, and consoles for who tries an endpoint, to session validator: consistency checks.
@@ -25,7 +28,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
         switch self {
         case .append: .milliseconds(2_500)
         case .admission: .milliseconds(1_500)
-        case .session, .fetch, .ack, .control, .snapshot, .operation: .seconds(5)
+        case .session, .fetch, .ack, .control, .snapshot, .operation, .people: .seconds(5)
         case .validate: .seconds(8)
         }
     }

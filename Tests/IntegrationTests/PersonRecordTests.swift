@@ -22,9 +22,9 @@ struct PersonRecordTests {
             logger: logger), logger: logger)
 
     /// Does commands as the lane for operations does.
-    private static func perform(
-        _ commands: [Mss_Bus_V1_OperationCommand], on database: TestDatabase
-    ) async throws {
+    private static func perform<Work: LaneWork>(
+        _ commands: [Mss_Bus_V1_OperationCommand], on database: TestDatabase, by work: Work = work
+    ) async throws where Work.Command == Mss_Bus_V1_OperationCommand {
         try await database.executeAsWriter("SET ROLE mss_operator")
         try await database.asWriter { connection in
             let delivery = AMQPDelivery(
@@ -115,6 +115,34 @@ struct PersonRecordTests {
         try await Self.with { database in
             try await Self.perform(Self.commands(by: "api"), on: database)
             #expect(try await Self.records(database).isEmpty)
+            #expect(try await database.rows("SELECT count(*)::text FROM session_revocation", columns: 1) == [["1"]])
+        }
+    }
+
+    @Test("SEC10: from the queue of backends nothing that only people may ask is done, and nothing in a person's name")
+    func doors() async throws {
+        try await Self.with { database in
+            var commands = Self.commands(by: "console:mallory")
+            commands += Self.commands(by: "api")
+            commands.append(
+                .with {
+                    $0.actor = "api"
+                    $0.recordPush.oplog = Self.name
+                })
+            let passed = commands.filter(BackendWork.takes)
+            #expect(passed.map(\.actor) == ["api", "api"])
+            #expect(
+                passed.compactMap(\.body) == [Self.commands(by: "api")[1], Self.commands(by: "api")[2]].map(\.body))
+            var trace = Mss_Bus_V1_OperationCommand.with {
+                $0.actor = "api"
+                $0.trace.oplog = Self.name
+            }
+            #expect(BackendWork.takes(trace))
+            trace.trace.withPayload = true
+            #expect(!BackendWork.takes(trace), "payloads are for people")
+            try await Self.perform(commands, on: database, by: BackendWork(operations: Self.work))
+            #expect(try await Self.records(database).isEmpty)
+            #expect(try await database.rows("SELECT count(*)::text FROM reread", columns: 1) == [["0"]])
             #expect(try await database.rows("SELECT count(*)::text FROM session_revocation", columns: 1) == [["1"]])
         }
     }

@@ -45,7 +45,7 @@ struct ControlDesk: Sendable {
     ) async throws(ConsoleFault) -> Mss_Bus_V1_Reply {
         let actor = visitor.actor
         return try await ask { () throws(BusError) in
-            try await bus.request(.operation, as: Mss_Bus_V1_OperationCommands.self) { correlation in
+            try await bus.request(.people, as: Mss_Bus_V1_OperationCommands.self) { correlation in
                 var command = Mss_Bus_V1_OperationCommand()
                 command.correlation = correlation
                 command.actor = actor

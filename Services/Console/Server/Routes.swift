@@ -1,4 +1,5 @@
 import BackendCalls
+import BusMessages
 import ServiceKit
 import SyncModel
 
@@ -20,7 +21,8 @@ enum Routes {
             seal: SecondFactorSeal(text: settings[ConsoleSettings.sealingKey]))
         let devices = ConsoleSettings.devices(settings)
         let streams = StreamCount(maximum: streamsMaximum, accountMaximum: accountStreamsMaximum)
-        let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "console")
+        let operations = OperationIntake(
+            directory: control.directory, bus: control.bus, queue: .people, actor: "console")
         let intake = PushIntake(
             directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
             inFlightMaximum: pushesMaximum, now: { WallTime.now })
