@@ -185,7 +185,8 @@ let tests: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
-            "Credentials", "OplogWriter", "ServiceKit", "TestSupport", coreMetrics, lifecycle, logging, protobuf,
+            "Console", "Credentials", "OplogWriter", "ServiceKit", "TestSupport", coreMetrics, lifecycle, logging,
+            protobuf,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(

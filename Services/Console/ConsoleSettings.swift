@@ -1,3 +1,4 @@
+import Foundation
 import PostgreSQL
 import ServerTLS
 import ServiceKit
@@ -21,6 +22,17 @@ enum ConsoleSettings {
     /// balancer all people have its address: set it to as many as there may be at all.
     static let sourceConnections = SettingKey<Int>.integer(
         "MSS_CONSOLE_SOURCE_CONNECTIONS_MAX", in: 1...1_024, default: ConnectionLimits.console.sourceConnections)
+    /// As browsers see the console where something in front gives it another Host: what the origin of a change is
+    /// compared with.
+    static let origin = SettingKey<String>.text(
+        "MSS_CONSOLE_ORIGIN", "scheme and host as browsers see them", example: "https://console.example.com",
+        default: "")
+    /// Proxies in front that add to X-Forwarded-For where they got a request from.
+    static let trustedProxies = SettingKey<[String]>.list(
+        "MSS_CONSOLE_TRUSTED_PROXIES", "their addresses", example: "10.0.0.2,10.0.0.3")
+    /// Whether operators and administrators must have a second factor.
+    static let requireSecondFactor = SettingKey<String>.choice(
+        "MSS_CONSOLE_REQUIRE_SECOND_FACTOR", of: ["on", "off"], default: "off")
     /// Second factors rest under it; without it there are none.
     static let sealingKey = SettingKey<String>.secret(
         "MSS_CONSOLE_SEALING_KEY", "Base64 of 32 random bytes, the same for every console", default: "")
@@ -37,7 +49,9 @@ enum ConsoleSettings {
     static let keys =
         PostgresSettings.keys + [
             host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, tlsInFront.erased,
-            sourceConnections.erased, sealingKey.erased, deviceHost.erased, devicePort.erased, devicePage.erased,
+            sourceConnections.erased, origin.erased,
+            trustedProxies.erased, requireSecondFactor.erased, sealingKey.erased, deviceHost.erased, devicePort.erased,
+            devicePage.erased,
         ]
 
     /// What one process takes at a time.
@@ -45,6 +59,14 @@ enum ConsoleSettings {
         var limits = ConnectionLimits.console
         limits.sourceConnections = settings[sourceConnections]
         return limits
+    }
+
+    /// Who may come in, and from where.
+    static func entry(_ settings: Settings) -> EntryRules {
+        EntryRules(
+            origin: settings[origin].isEmpty ? nil : settings[origin].lowercased(),
+            trustedProxies: Set(settings[trustedProxies]),
+            requiresSecondFactor: settings[requireSecondFactor] == "on")
     }
 
     /// The files of the port's TLS; nil for plain HTTP.
@@ -62,11 +84,27 @@ enum ConsoleSettings {
             page: settings[devicePage].isEmpty ? nil : settings[devicePage])
     }
 
+    /// Scheme and host, with or without a port, and nothing behind.
+    private static func isOrigin(_ text: String) -> Bool {
+        let parts = text.lowercased().components(separatedBy: "://")
+        return parts.count == 2 && ["http", "https"].contains(parts[0]) && !parts[1].isEmpty
+            && HostField.isValid(parts[1])
+    }
+
     /// What is wrong beyond each setting's form.
     static func problems(_ settings: Settings) -> [String] {
         var problems: [String] = []
         if !settings[sealingKey].isEmpty, SecondFactorSeal(text: settings[sealingKey]) == nil {
             problems.append("MSS_CONSOLE_SEALING_KEY: it is not Base64 of 32 bytes; make one: openssl rand -base64 32")
+        }
+        if settings[requireSecondFactor] == "on", settings[sealingKey].isEmpty {
+            problems.append(
+                "MSS_CONSOLE_REQUIRE_SECOND_FACTOR: there are no second factors without MSS_CONSOLE_SEALING_KEY")
+        }
+        if !settings[origin].isEmpty, !isOrigin(settings[origin]) {
+            problems.append(
+                "MSS_CONSOLE_ORIGIN: it is a scheme and a host alone, such as https://console.example.com, without a "
+                    + "slash at the end")
         }
         guard let files = files(settings) else {
             let mayBePlain = StartRules.isLoopback(settings[host]) || settings[tlsInFront] == "on"

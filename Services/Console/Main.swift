@@ -25,7 +25,8 @@ struct Main {
             let responder = ConsoleResponder(
                 routes: Routes.all(context, control, database, board), sessions: Sessions(database: database),
                 renderer: PageRenderer(directory: control.directory), health: context.health,
-                isTLS: certificates != nil || settings[ConsoleSettings.tlsInFront] == "on", logger: context.logger)
+                isTLS: certificates != nil || settings[ConsoleSettings.tlsInFront] == "on",
+                rules: ConsoleSettings.entry(settings), logger: context.logger)
             let server = ConsoleServer(
                 host: settings[ConsoleSettings.host], port: settings[ConsoleSettings.port], responder: responder,
                 certificates: certificates, limits: ConsoleSettings.limits(settings))

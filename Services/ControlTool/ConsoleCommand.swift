@@ -4,6 +4,7 @@ import Crypto
 import Logging
 import PostgreSQL
 import ServiceKit
+import SyncModel
 import SyncStore
 
 /// `mssctl console`: the first administrator's way in, and back in for one who is locked out (reliability SEC14).
@@ -33,7 +34,8 @@ struct ConsoleCommand: AsyncParsableCommand {
             if first, try connection.run(AccountStore.hasAdministrator, within: .seconds(5)) { return }
             let token = RandomBytes.make(32)
             let digest = Array(SHA256.hash(data: token))
-            try connection.run(AccountStore.inviteAdministrator(digest: digest), within: .seconds(5))
+            try connection.run(
+                AccountStore.inviteAdministrator(digest: digest, by: ControlClient.actor), within: .seconds(5))
             print("\(console)/setup#\(HexText.of(token))")
         }
     }

@@ -90,7 +90,7 @@ struct ControlClient: Sendable {
     ) async throws {
         let actor = Self.actor
         let reply = try await ask(isRepeatable: isRepeatable) { command in
-            command.actor = actor
+            command.by = actor
             fill(&command)
         }
         guard reply.control.refusal.isEmpty else { throw ValidationError("\(what): \(reply.control.refusal)") }
@@ -120,7 +120,7 @@ struct ControlClient: Sendable {
         return try await ask(.people, as: Mss_Bus_V1_OperationCommands.self) { correlation in
             var command = Mss_Bus_V1_OperationCommand()
             command.correlation = correlation
-            command.actor = actor
+            command.by = actor
             fill(&command)
             return command
         }
@@ -139,7 +139,9 @@ struct ControlClient: Sendable {
     }
 
     /// Who the records name.
-    private static var actor: String { "mssctl:\(NSUserName())" }
+    static var actor: OperationActor {
+        OperationActor("mssctl:\(NSUserName())", from: ProcessInfo.processInfo.hostName)
+    }
 
     private func ask<E: Envelope>(
         _ queue: CommandQueue, as envelope: E.Type, isRepeatable: Bool = true, _ build: @Sendable (UInt64) -> E.Element

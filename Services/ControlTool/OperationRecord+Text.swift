@@ -13,8 +13,8 @@ extension OperationRecord {
     /// Everything of it; of what was changed the value before too.
     var page: String {
         let head = [
-            ("record", "\(number)"), ("time", recordedAt.text), ("actor", actor), ("action", actionWord),
-            ("instance", instanceID.text), ("subject", subject),
+            ("record", "\(number)"), ("time", recordedAt.text), ("actor", actor), ("source", source),
+            ("action", actionWord), ("instance", instanceID.text), ("subject", subject),
         ]
         let (old, new) = (Self.members(of: before), Self.members(of: after))
         let names = Set(old.keys).union(new.keys).sorted()

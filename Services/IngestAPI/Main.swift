@@ -1,5 +1,4 @@
 import BackendCalls
-import BusMessages
 import Credentials
 import ServerTLS
 import ServiceKit
@@ -16,8 +15,7 @@ struct Main {
             let keys = OpenedKeys(ring: settings[KeyRingSetting.sealing(for: .backend)])
             let control = ControlConnection(context, keysFor: .backend) { keys.forgetAll() }
             let metrics = IngestMetrics()
-            let operations = OperationIntake(
-                directory: control.directory, bus: control.bus, queue: .operation, actor: "api")
+            let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "api")
             let intake = PushIntake(
                 directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
                 inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight,

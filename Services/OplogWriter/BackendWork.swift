@@ -26,7 +26,7 @@ struct BackendWork: LaneWork {
 
     /// Whether a backend may ask this.
     static func takes(_ command: Command) -> Bool {
-        guard !OperationEntry.isPerson(command.actor) else { return false }
+        guard !command.by.isPerson else { return false }
         return switch command.body {
         case .trace(let request): !request.withPayload
         case .dryRun, .recall, .revokeSessions: true

@@ -16,7 +16,7 @@ extension ControlWork {
 
     /// Makes a key; the reply has its secret, this once.
     func create(
-        _ request: Mss_Bus_V1_CreateKey, by actor: String, on connection: PostgresConnection
+        _ request: Mss_Bus_V1_CreateKey, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         guard let purpose = AppKey.Purpose(bus: request.purpose) else {
             return .with { $0.control.refusal = "this build does not know the purpose of the key" }
@@ -63,7 +63,9 @@ extension ControlWork {
     }
 
     /// Seals every secret that is under an older master key with the newest one.
-    func resealKeys(by actor: String, on connection: PostgresConnection) throws(PostgresError) -> Mss_Bus_V1_Reply {
+    func resealKeys(by actor: OperationActor, on connection: PostgresConnection) throws(PostgresError)
+        -> Mss_Bus_V1_Reply
+    {
         guard !ring.isEmpty else {
             return .with { $0.control.refusal = "the oplog writers have no master key; set MSS_MASTER_KEYS" }
         }

@@ -30,29 +30,29 @@ struct ControlWork: LaneWork {
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         switch command.body {
         case .putInstance(let message):
-            return try store(message, on: connection, unless: "") { ControlStore.put($0, by: command.actor) }
+            return try store(message, on: connection, unless: "") { ControlStore.put($0, by: command.by) }
         case .createInstance(let message):
             let unless = "this instance exists"
-            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.actor) }
+            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.by) }
         case .modifyInstance(let message):
             let unless = "there is no such instance"
-            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.actor) }
+            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.by) }
         case .putConfiguration(let message):
             let unless = "there is no such instance, or scope or target differ, which cannot be changed"
-            return try store(message, on: connection, unless: unless) { ControlStore.put($0, by: command.actor) }
+            return try store(message, on: connection, unless: unless) { ControlStore.put($0, by: command.by) }
         case .createConfiguration(let message):
             let unless = "this Sync ID exists, or the instance does not"
-            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.actor) }
+            return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.by) }
         case .modifyConfiguration(let message):
             let unless = "there is no such configuration, or its scope or target differs"
-            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.actor) }
+            return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.by) }
         case .switchConfiguration(let change):
             let query = ControlStore.setOnline(
-                change.online, InstanceID(change.name.instanceID), BizType(change.name.bizType), by: command.actor)
+                change.online, InstanceID(change.name.instanceID), BizType(change.name.bizType), by: command.by)
             return try make(query, on: connection, unless: "there is no such configuration")
         case .deleteConfiguration(let name):
             let query = ControlStore.delete(
-                InstanceID(name.instanceID), BizType(name.bizType), by: command.actor)
+                InstanceID(name.instanceID), BizType(name.bizType), by: command.by)
             return try make(query, on: connection, unless: "only a configuration that is offline can be deleted")
         case .awaitVersion(let wanted):
             let behind = try connection.run(DeviceSessionStore.gateways(behind: wanted.version), within: .seconds(5))
@@ -60,14 +60,14 @@ struct ControlWork: LaneWork {
                 $0.control.version = wanted.version
                 $0.control.gatewaysBehind = behind
             }
-        case .createKey(let request): return try create(request, by: command.actor, on: connection)
+        case .createKey(let request): return try create(request, by: command.by, on: connection)
         case .revokeKey(let name):
-            let query = KeyStore.revoke(name.keyID, of: InstanceID(name.instanceID), by: command.actor)
+            let query = KeyStore.revoke(name.keyID, of: InstanceID(name.instanceID), by: command.by)
             return try make(query, on: connection, unless: "there is no such key")
-        case .resealKeys: return try resealKeys(by: command.actor, on: connection)
+        case .resealKeys: return try resealKeys(by: command.by, on: connection)
         case .releaseDevice(let device):
             let query = DeviceSecretStore.release(
-                DeviceID(device.deviceID), of: InstanceID(device.instanceID), by: command.actor)
+                DeviceID(device.deviceID), of: InstanceID(device.instanceID), by: command.by)
             return try make(query, on: connection, unless: "no secret is on record for this device id")
         case .records(let request): return try records(request, on: connection)
         case .snapshot, nil:

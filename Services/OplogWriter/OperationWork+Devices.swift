@@ -28,13 +28,14 @@ extension OperationWork {
     /// Tells the device's gateway to end the connection. The answer does not wait for that: a notice that is lost
     /// leaves the device connected, which the next look at it shows.
     func disconnect(
-        _ request: Mss_Bus_V1_DisconnectDevice, by actor: String, on connection: PostgresConnection
+        _ request: Mss_Bus_V1_DisconnectDevice, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let query = ConnectedDeviceStore.disconnect(
             DeviceID(request.deviceID), of: InstanceID(request.instanceID), by: actor)
         let gatewayID = try connection.run(query, within: Self.limit)
         if let gatewayID {
-            logger.info("device disconnected", metadata: ["instanceId": "\(request.instanceID)", "actor": "\(actor)"])
+            logger.info(
+                "device disconnected", metadata: ["instanceId": "\(request.instanceID)", "actor": "\(actor.name)"])
             bus.notify(gateway: gatewayID, .with { $0.disconnect = request })
         }
         return .with { $0.disconnect.connected = gatewayID != nil }

@@ -24,7 +24,7 @@ extension OperationWork {
 
     /// Records a push that a person is about to make; one that comes twice is recorded twice.
     func record(
-        _ push: Mss_Bus_V1_RecordPush, by actor: String, on connection: PostgresConnection
+        _ push: Mss_Bus_V1_RecordPush, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let system: String? =
             switch push.operatingSystem {

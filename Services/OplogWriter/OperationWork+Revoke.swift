@@ -20,7 +20,7 @@ extension OperationWork {
         on connection: PostgresConnection
     ) throws(PostgresError) {
         let (instanceID, userID) = (InstanceID(message.instanceID), UserID(message.userID))
-        let person = OperationEntry.isPerson(command.actor) ? command.actor : nil
+        let person = command.by.isPerson ? command.by : nil
         let query = RevocationStore.revoke(
             instanceID, userID, digest: [UInt8](message.sessionDigest), by: person)
         try connection.run(query, within: Self.limit)

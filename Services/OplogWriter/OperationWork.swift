@@ -68,10 +68,10 @@ struct OperationWork: LaneWork {
             let letters = try connection.run(query, within: Self.limit)
             return .with { $0.deadLetters.letters = letters.map(\.bus) }
         case .replay(let request):
-            return try replay(request, by: command.actor, on: connection)
+            return try replay(request, by: command.by, on: connection)
         case .device(let request): return try device(request, on: connection)
-        case .disconnect(let request): return try disconnect(request, by: command.actor, on: connection)
-        case .recordPush(let push): return try record(push, by: command.actor, on: connection)
+        case .disconnect(let request): return try disconnect(request, by: command.by, on: connection)
+        case .recordPush(let push): return try record(push, by: command.by, on: connection)
         case .recall, .revokeSessions, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
@@ -186,7 +186,7 @@ struct OperationWork: LaneWork {
         guard let found, found.isOfConfiguration else { return reply(nil, isCertain: true, command, replyTo) }
         let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
         let address = ChannelAddress(target: target, bizType: name.bizType)
-        let person = OperationEntry.isPerson(command.actor) ? command.actor : nil
+        let person = command.by.isPerson ? command.by : nil
         let query = OplogStore.recall(address, found.oplog.thirdMessageID, by: person)
         guard let recalled = try connection.run(query, within: Self.limit) else {
             return reply(nil, isCertain: true, command, replyTo)
@@ -232,7 +232,7 @@ struct OperationWork: LaneWork {
     }
 
     private func replay(
-        _ request: Mss_Bus_V1_ReplayRequest, by actor: String, on connection: PostgresConnection
+        _ request: Mss_Bus_V1_ReplayRequest, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let find = TraceStore.find(TraceStore.Name(bus: request.oplog))
         guard let found = try connection.run(find, within: Self.limit), found.isOfConfiguration else {

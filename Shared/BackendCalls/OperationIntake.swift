@@ -1,7 +1,7 @@
 package import BusMessages
 package import ServiceKit
 import SwiftProtobuf
-import SyncModel
+package import SyncModel
 
 /// Takes calls that ask about pushes, or undo one: traces, dry runs, recalls (spec H7).
 package struct OperationIntake: Sendable {
@@ -23,12 +23,14 @@ package struct OperationIntake: Sendable {
     /// - Parameters:
     ///   - queue: `operation` for backends, `people` for people.
     ///   - actor: in whose name, for the records.
-    package init(directory: any ConfigurationLookup, bus: MessageBus, queue: CommandQueue, actor: String) {
+    package init(
+        directory: any ConfigurationLookup, bus: MessageBus, queue: CommandQueue = .operation, actor: OperationActor
+    ) {
         self.init(directory: directory) { fill throws(BusError) in
             try await bus.request(queue, as: Mss_Bus_V1_OperationCommands.self) { correlation in
                 var command = Mss_Bus_V1_OperationCommand()
                 command.correlation = correlation
-                command.actor = actor
+                command.by = actor
                 fill(&command)
                 return command
             }

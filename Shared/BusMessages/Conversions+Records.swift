@@ -31,7 +31,7 @@ extension SyncModel.OperationRecord {
     /// Reads a record off the bus.
     package init(bus: Mss_Bus_V1_OperationRecord) {
         self.init(
-            number: bus.number, recordedAtMicroseconds: bus.recordedAtUs, actor: bus.actor,
+            number: bus.number, recordedAtMicroseconds: bus.recordedAtUs, actor: bus.actor, source: bus.source,
             actionCode: Int16(clamping: bus.action), instanceID: InstanceID(bus.instanceID), subject: bus.subject,
             before: bus.hasBefore ? bus.before : nil, after: bus.hasAfter ? bus.after : nil,
             previousHash: [UInt8](bus.previousHash), hash: [UInt8](bus.hash))
@@ -43,6 +43,7 @@ extension SyncModel.OperationRecord {
             $0.number = number
             $0.recordedAtUs = recordedAtMicroseconds
             $0.actor = actor
+            $0.source = source
             $0.action = UInt32(clamping: actionCode)
             $0.instanceID = instanceID.text
             $0.subject = subject
@@ -70,5 +71,21 @@ extension SyncModel.RecordPage {
             $0.headNumber = head.number
             $0.headHash = Data(head.hash)
         }
+    }
+}
+
+extension Mss_Bus_V1_ControlCommand {
+    /// Who asks.
+    package var by: OperationActor {
+        get { OperationActor(actor, from: source) }
+        set { (actor, source) = (newValue.name, newValue.source) }
+    }
+}
+
+extension Mss_Bus_V1_OperationCommand {
+    /// Who asks.
+    package var by: OperationActor {
+        get { OperationActor(actor, from: source) }
+        set { (actor, source) = (newValue.name, newValue.source) }
     }
 }

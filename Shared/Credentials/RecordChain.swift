@@ -13,8 +13,9 @@ package enum RecordChain {
     package static func hash(of record: OperationRecord) -> [UInt8] {
         let parts: [[UInt8]] = [
             Array(label.utf8), record.previousHash, bytes(of: record.number), bytes(of: record.recordedAtMicroseconds),
-            Array(record.actor.utf8), bytes(of: record.actionCode), Array(record.instanceID.text.utf8),
-            Array(record.subject.utf8), Array((record.before ?? "").utf8), Array((record.after ?? "").utf8),
+            Array(record.actor.utf8), Array(record.source.utf8), bytes(of: record.actionCode),
+            Array(record.instanceID.text.utf8), Array(record.subject.utf8), Array((record.before ?? "").utf8),
+            Array((record.after ?? "").utf8),
         ]
         return Array(SHA256.hash(data: LengthPrefixed.bytes(of: parts)))
     }

@@ -3,11 +3,12 @@ package import SyncModel
 
 extension OperationRecord {
     /// The record as one line of JSON without its end, for exports. The hash covers the texts as they stand here:
-    /// `actor` and `subject` between their quotes, `before` and `after` as they are.
+    /// `actor`, `source` and `subject` between their quotes, `before` and `after` as they are.
     package var jsonLine: String {
         let members = [
             "\"number\":\(number)", "\"recordedAt\":\"\(recordedAt.text)\"",
             "\"recordedAtMicroseconds\":\(recordedAtMicroseconds)", "\"actor\":\"\(actor)\"",
+            "\"source\":\"\(source)\"",
             "\"action\":\"\(actionWord)\"", "\"instanceId\":\(Self.quoted(instanceID.text))",
             "\"subject\":\"\(subject)\"", "\"before\":\(before ?? "null")", "\"after\":\(after ?? "null")",
             "\"previousHash\":\"\(Self.hex(previousHash))\"", "\"hash\":\"\(Self.hex(hash))\"",

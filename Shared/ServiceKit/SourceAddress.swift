@@ -27,5 +27,13 @@ package struct SourceAddress: Hashable, Sendable {
         }
     }
 
+    /// An address as text, such as a proxy passes on; one that is none counts as one source with all such.
+    package init(text: String) { self.init(try? SocketAddress(ipAddress: text, port: 0)) }
+
+    /// The source in letters, for tables: what limits tell apart, not an address to show.
+    package var text: String {
+        bytes.isEmpty ? "unknown" : bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
     private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xff, 0xff]
 }

@@ -34,6 +34,18 @@ package struct ConsoleAccount: Hashable, Sendable {
 
     /// What is wrong with it, for whoever wants to store it; nil when it can be.
     package var fault: String? {
+        guard Self.isName(name) else {
+            return "an account's name has 1 to 64 letters, digits, '-', '_', '.' or '@'"
+        }
+        guard (1...1_000).contains(grants.count) else { return "an account needs a role at one instance at least" }
+        return nil
+    }
+
+    /// Whether it may change things somewhere: an operator or administrator.
+    package var mayChange: Bool { grants.values.contains { $0 >= .operations } }
+
+    /// Whether an account can have this name.
+    package static func isName(_ name: String) -> Bool {
         let allowed = name.utf8.allSatisfy {
             switch $0 {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -43,10 +55,6 @@ package struct ConsoleAccount: Hashable, Sendable {
             default: false
             }
         }
-        guard allowed, (1...64).contains(name.utf8.count), name != ".", name != ".." else {
-            return "an account's name has 1 to 64 letters, digits, '-', '_', '.' or '@'"
-        }
-        guard (1...1_000).contains(grants.count) else { return "an account needs a role at one instance at least" }
-        return nil
+        return allowed && (1...64).contains(name.utf8.count) && name != "." && name != ".."
     }
 }

@@ -32,6 +32,8 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
     case failedSignIn = 55
     case signOut = 56
     case inviteUser = 57
+    /// A password that was asked for again, or a code, was wrong.
+    case failedConfirmation = 58
     case startRollout = 60
     case widenRollout = 61
     case pauseRollout = 62
@@ -69,6 +71,7 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
         case .failedSignIn: "failed-sign-in"
         case .signOut: "sign-out"
         case .inviteUser: "invite-user"
+        case .failedConfirmation: "failed-confirmation"
         case .startRollout: "start-rollout"
         case .widenRollout: "widen-rollout"
         case .pauseRollout: "pause-rollout"

@@ -1,7 +1,6 @@
 /// What is to be recorded of something that a person did (spec C9).
 package struct OperationEntry: Hashable, Sendable {
-    /// Who did it, and through what: `console:alice`, `mssctl:root`.
-    package var actor: String
+    package var actor: OperationActor
     package var action: OperationAction
     /// Nil: of no instance, as what is done with console users.
     package var instanceID: InstanceID?
@@ -14,7 +13,7 @@ package struct OperationEntry: Hashable, Sendable {
     package var after: String?
 
     package init(
-        actor: String, action: OperationAction, instanceID: InstanceID?, subject: String, before: String? = nil,
+        actor: OperationActor, action: OperationAction, instanceID: InstanceID?, subject: String, before: String? = nil,
         after: String? = nil
     ) {
         self.actor = actor
@@ -23,11 +22,5 @@ package struct OperationEntry: Hashable, Sendable {
         self.subject = subject
         self.before = before
         self.after = after
-    }
-
-    /// Whether the actor is a person at the console or the command line: only what people do is recorded, not what
-    /// backends call (spec C9).
-    package static func isPerson(_ actor: String) -> Bool {
-        actor.hasPrefix("console:") || actor.hasPrefix("mssctl:")
     }
 }

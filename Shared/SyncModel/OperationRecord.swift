@@ -5,8 +5,10 @@ package struct OperationRecord: Hashable, Sendable {
     package var number: Int64
     /// Microseconds since 1970 by the store's clock; never less than in an earlier record.
     package var recordedAtMicroseconds: Int64
-    /// As in `OperationEntry`, with control characters, quotes and backslashes as JSON escapes.
+    /// The actor's name, with control characters, quotes and backslashes as JSON escapes.
     package var actor: String
+    /// Where the actor came from, escaped likewise; empty: not known.
+    package var source: String
     /// The code of an `OperationAction`; of a newer build's it may be none.
     package var actionCode: Int16
     /// Empty: of no instance.
@@ -22,12 +24,13 @@ package struct OperationRecord: Hashable, Sendable {
     package var hash: [UInt8]
 
     package init(
-        number: Int64, recordedAtMicroseconds: Int64, actor: String, actionCode: Int16, instanceID: InstanceID,
-        subject: String, before: String?, after: String?, previousHash: [UInt8], hash: [UInt8]
+        number: Int64, recordedAtMicroseconds: Int64, actor: String, source: String, actionCode: Int16,
+        instanceID: InstanceID, subject: String, before: String?, after: String?, previousHash: [UInt8], hash: [UInt8]
     ) {
         self.number = number
         self.recordedAtMicroseconds = recordedAtMicroseconds
         self.actor = actor
+        self.source = source
         self.actionCode = actionCode
         self.instanceID = instanceID
         self.subject = subject

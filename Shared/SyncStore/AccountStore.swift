@@ -8,8 +8,6 @@ package enum AccountStore {
         package let passwordHash: String?
         package let sealedSecondFactor: [UInt8]?
         package let isEnabled: Bool
-        /// Failed too often just now.
-        package let isLocked: Bool
     }
 
     /// Accounts in the order of their names, those after one.
@@ -44,58 +42,36 @@ package enum AccountStore {
     /// What a sign-in needs; nil: no such account.
     package static func secrets(of name: String) -> Query<Secrets?> {
         let sql = """
-            SELECT coalesce(password_hash, ''), coalesce(sealed_totp, ''), is_enabled,
-                coalesce(locked_until > clock_timestamp(), false)
-            FROM console_account WHERE account_name = $1
+            SELECT coalesce(password_hash, ''), coalesce(sealed_totp, ''), is_enabled FROM console_account WHERE account_name = $1
             """
         return Query(PostgresStatement(sql, [.text(name)])) { rows in
             rows.first.map { row in
                 Secrets(
                     passwordHash: row.text(0).isEmpty ? nil : row.text(0),
-                    sealedSecondFactor: row.bytes(1).isEmpty ? nil : row.bytes(1), isEnabled: row.bool(2),
-                    isLocked: row.bool(3))
+                    sealedSecondFactor: row.bytes(1).isEmpty ? nil : row.bytes(1), isEnabled: row.bool(2))
             }
         }
     }
 
     // MARK: Changes
 
-    /// Creates an account without a password; false: the name is taken.
-    package static func create(_ account: ConsoleAccount) -> Query<Bool> {
-        let sql = """
-            WITH created AS (INSERT INTO console_account (account_name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1),
-            granted AS (
-                INSERT INTO console_grant SELECT $1, g.instance_id, g.role
-                FROM unnest($2, $3) AS g (instance_id, role) WHERE EXISTS (SELECT FROM created))
-            SELECT EXISTS (SELECT FROM created)
-            """
-        return Query(PostgresStatement(sql, [.text(account.name)] + grants(of: account))) { $0[0].bool(0) }
+    /// Creates an account without a password, with an invitation to choose one; false: the name is taken.
+    package static func create(_ account: ConsoleAccount, invitation digest: [UInt8], by actor: OperationActor)
+        -> Query<Bool>
+    {
+        yes(
+            "SELECT create_account($1, $2, $3, $4, $5)",
+            [actor.value, .text(account.name)] + grants(of: account) + [.bytes(digest)])
     }
 
     /// Changes what an account may do, and whether it may come in, if its revision is still the one given. Whoever is
     /// locked out is signed out at once.
-    package static func modify(_ account: ConsoleAccount) -> Query<Bool> {
-        let sql = """
-            WITH changed AS (
-                UPDATE console_account SET is_enabled = $4, revision = revision + 1
-                WHERE account_name = $1 AND revision = $5 RETURNING 1
-            ), removed AS (
-                DELETE FROM console_grant WHERE account_name = $1 AND NOT instance_id = ANY ($2)
-                    AND EXISTS (SELECT FROM changed)
-            ), granted AS (
-                INSERT INTO console_grant SELECT $1, g.instance_id, g.role
-                FROM unnest($2, $3) AS g (instance_id, role) WHERE EXISTS (SELECT FROM changed)
-                ON CONFLICT (account_name, instance_id) DO UPDATE SET role = excluded.role
-            ), ended AS (
-                DELETE FROM console_session WHERE account_name = $1 AND NOT $4 AND EXISTS (SELECT FROM changed)
-            )
-            SELECT EXISTS (SELECT FROM changed)
-            """
-        let parameters: [PostgresValue] =
-            [.text(account.name)] + grants(of: account) + [
+    package static func modify(_ account: ConsoleAccount, by actor: OperationActor) -> Query<Bool> {
+        yes(
+            "SELECT modify_account($1, $2, $3, $4, $5, $6)",
+            [actor.value, .text(account.name)] + grants(of: account) + [
                 .bool(account.isEnabled), .int32(Int32(clamping: account.revision)),
-            ]
-        return Query(PostgresStatement(sql, parameters)) { $0[0].bool(0) }
+            ])
     }
 
     private static func grants(of account: ConsoleAccount) -> [PostgresValue] {
@@ -104,93 +80,74 @@ package enum AccountStore {
     }
 
     /// Removes an account and signs it out; false: there is none.
-    package static func remove(_ name: String) -> Query<Bool> {
-        // An invitation must not be good for somebody else who gets the name later.
-        yes(
-            """
-            WITH gone AS (DELETE FROM console_invitation WHERE account_name = $1)
-            DELETE FROM console_account WHERE account_name = $1 RETURNING 1
-            """, [.text(name)])
+    package static func remove(_ name: String, by actor: OperationActor) -> Query<Bool> {
+        yes("SELECT remove_account($1, $2)", [actor.value, .text(name)])
     }
 
-    /// The language of an account's pages.
+    /// The language of an account's pages; not recorded.
     package static func setLanguage(_ language: String, of name: String) -> Query<Bool> {
         yes(
-            "UPDATE console_account SET language = $2 WHERE account_name = $1 RETURNING 1",
+            "UPDATE console_account SET language = $2 WHERE account_name = $1 RETURNING true",
             [.text(name), .text(language)])
     }
 
     /// A new password ends every session of the account but the one given, and its invitations.
-    package static func setPassword(_ hash: String, of name: String, sparing session: [UInt8]) -> Query<Bool> {
-        let sql = """
-            WITH changed AS (
-                UPDATE console_account SET password_hash = $2, failures = 0, locked_until = NULL
-                WHERE account_name = $1 RETURNING 1
-            ), ended AS (DELETE FROM console_session WHERE account_name = $1 AND token_digest <> $3
-            ), used AS (DELETE FROM console_invitation WHERE account_name = $1)
-            SELECT 1 FROM changed
-            """
-        return yes(sql, [.text(name), .text(hash), .bytes(session)])
+    package static func setPassword(
+        _ hash: String, of name: String, sparing session: [UInt8], by actor: OperationActor
+    ) -> Query<Bool> {
+        yes(
+            "SELECT set_password($1, $2, $3, $4)",
+            [actor.value, .text(name), .text(hash), .bytes(session)])
     }
 
     /// Sets or, with no bytes, removes the second factor.
-    package static func setSecondFactor(_ sealed: [UInt8], of name: String) -> Query<Bool> {
+    ///
+    /// - Parameter step: of the code that showed the secret to be the person's; it is not good again.
+    package static func setSecondFactor(
+        _ sealed: [UInt8], step: Int64, of name: String, by actor: OperationActor
+    ) -> Query<Bool> {
         yes(
-            """
-            UPDATE console_account SET sealed_totp = nullif($2, ''::bytea), totp_step = 0 WHERE account_name = $1
-            RETURNING 1
-            """, [.text(name), .bytes(sealed)])
+            "SELECT set_second_factor($1, $2, $3, $4)",
+            [actor.value, .text(name), .bytes(sealed), .int64(step)])
     }
 
     /// Uses the code of a step; false: that or a later one was used before.
     package static func useCode(step: Int64, of name: String) -> Query<Bool> {
         yes(
-            "UPDATE console_account SET totp_step = $2 WHERE account_name = $1 AND totp_step < $2 RETURNING 1",
+            "UPDATE console_account SET totp_step = $2 WHERE account_name = $1 AND totp_step < $2 RETURNING true",
             [.text(name), .int64(step)])
     }
 
     // MARK: Tries
 
-    /// A failed sign-in: from the fifth in a row on the account waits, twice as long each time, a quarter of an hour at
-    /// the most.
-    package static func noteFailure(of name: String) -> Query<Bool> {
-        yes(
-            """
-            UPDATE console_account SET failures = failures + 1, locked_until = CASE WHEN failures >= 4
-                THEN clock_timestamp() + least(interval '15 minutes', interval '1 second' * 2 ^ least(failures - 4, 10))
-                END
-            WHERE account_name = $1 RETURNING 1
-            """, [.text(name)])
+    /// Takes a try at a name's password before it is looked at; the answer is how long is to be waited first, 0: it may
+    /// go on. Of each source some are free, and of all sources together more; see `claim_try`.
+    ///
+    /// - Parameter name: also of no account.
+    package static func claimTry(at name: String, from source: String) -> Query<Duration> {
+        let sql = "SELECT claim_try($1, $2)"
+        return Query(PostgresStatement(sql, [.text(name), .text(source)])) { .milliseconds($0[0].int64(0)) }
     }
 
-    /// A sign-in ends the count of failures.
-    package static func forgetFailures(of name: String) -> Query<Bool> {
-        yes(
-            """
-            UPDATE console_account SET failures = 0, locked_until = NULL WHERE account_name = $1 AND failures > 0
-            RETURNING 1
-            """, [.text(name)])
+    /// Gives a try back whose password was right.
+    ///
+    /// - Parameter isKnown: it was all that is asked for: the failures from there are forgotten.
+    package static func forgiveTry(at name: String, from source: String, isKnown: Bool) -> Query<Void> {
+        let sql = "SELECT forgive_try($1, $2, $3)"
+        return Query(PostgresStatement(sql, [.text(name), .text(source), .bool(isKnown)])) { _ in }
     }
 
     // MARK: Invitations
 
     /// Invites an account to choose a password within a day; false: there is no such account.
-    package static func invite(_ name: String, digest: [UInt8]) -> Query<Bool> {
-        yes(
-            """
-            WITH gone AS (DELETE FROM console_invitation WHERE account_name = $1 OR expires_at < clock_timestamp())
-            INSERT INTO console_invitation SELECT $2, $1, clock_timestamp() + interval '1 day'
-            WHERE EXISTS (SELECT FROM console_account WHERE account_name = $1) RETURNING 1
-            """, [.text(name), .bytes(digest)])
+    package static func invite(_ name: String, digest: [UInt8], by actor: OperationActor) -> Query<Bool> {
+        yes("SELECT invite_account($1, $2, $3)", [actor.value, .text(name), .bytes(digest)])
     }
 
-    /// Invites an administrator who has no account yet, or no way in any more; earlier such invitations are void.
-    package static func inviteAdministrator(digest: [UInt8]) -> Query<Void> {
-        let sql = """
-            WITH gone AS (DELETE FROM console_invitation WHERE account_name = '' OR expires_at < clock_timestamp())
-            INSERT INTO console_invitation VALUES ($1, '', clock_timestamp() + interval '1 day')
-            """
-        return Query(PostgresStatement(sql, [.bytes(digest)])) { _ in }
+    /// Invites an administrator who has no account yet, or no way in any more; earlier such invitations are void. For
+    /// the owner of the database alone.
+    package static func inviteAdministrator(digest: [UInt8], by actor: OperationActor) -> Query<Void> {
+        Query(PostgresStatement("SELECT invite_administrator($1, $2)", [actor.value, .bytes(digest)])) { _ in }
     }
 
     /// Whether somebody can sign in who may do everything.
@@ -203,6 +160,15 @@ package enum AccountStore {
             """)
     ) { $0[0].bool(0) }
 
+    /// Until when an administrator's invitation that nobody has used is good; nil: there is none.
+    package static let administratorInvitedUntil = Query(
+        PostgresStatement(
+            """
+            SELECT floor(extract(epoch FROM max(expires_at)) * 1000)::bigint FROM console_invitation
+            WHERE account_name = '' AND expires_at > clock_timestamp()
+            """)
+    ) { rows in rows.first.flatMap { $0.isNull(0) ? nil : WallTime(milliseconds: $0.int64(0)) } }
+
     /// Whom an invitation is for; empty: an administrator who names the account; nil: it is not good.
     package static func invited(by digest: [UInt8]) -> Query<String?> {
         let sql = """
@@ -211,28 +177,16 @@ package enum AccountStore {
         return Query(PostgresStatement(sql, [.bytes(digest)])) { $0.first?.text(0) }
     }
 
-    /// Uses an invitation up; false: somebody else has.
-    package static func use(invitation digest: [UInt8]) -> Query<Bool> {
+    /// Uses an invitation up: its account, or the administrator's that it makes, gets the password; false: it is not
+    /// good any more.
+    package static func use(
+        invitation digest: [UInt8], for name: String, hash: String, from source: String
+    ) -> Query<Bool> {
         yes(
-            """
-            DELETE FROM console_invitation WHERE token_digest = $1 AND expires_at > clock_timestamp() RETURNING 1
-            """, [.bytes(digest)])
-    }
-
-    /// Makes the invited administrator's account, or gives the one of that name all rights.
-    package static func makeAdministrator(_ name: String) -> Query<Bool> {
-        yes(
-            """
-            WITH account AS (
-                INSERT INTO console_account AS a (account_name) VALUES ($1)
-                ON CONFLICT (account_name) DO UPDATE SET is_enabled = true, revision = a.revision + 1
-                RETURNING account_name)
-            INSERT INTO console_grant SELECT account_name, '', 3 FROM account
-            ON CONFLICT (account_name, instance_id) DO UPDATE SET role = 3 RETURNING 1
-            """, [.text(name)])
+            "SELECT use_invitation($1, $2, $3, $4)", [.text(source), .bytes(digest), .text(name), .text(hash)])
     }
 
     private static func yes(_ sql: String, _ parameters: [PostgresValue]) -> Query<Bool> {
-        Query(PostgresStatement(sql, parameters)) { !$0.isEmpty }
+        Query(PostgresStatement(sql, parameters)) { $0.first?.bool(0) ?? false }
     }
 }

@@ -117,7 +117,7 @@ package enum ConnectedDeviceStore {
     /// The gateway that holds a device now; nil: it is not connected. A person's asking is the end of the connection,
     /// and recorded.
     package static func disconnect(
-        _ deviceID: DeviceID, of instanceID: InstanceID, by actor: String
+        _ deviceID: DeviceID, of instanceID: InstanceID, by actor: OperationActor
     ) -> Query<String?> {
         let sql = """
             SELECT s.gateway_id, CASE WHEN $4 THEN record_operation(
@@ -128,7 +128,7 @@ package enum ConnectedDeviceStore {
             WHERE s.instance_id = $1 AND s.device_id = $2
             """
         let parameters: [PostgresValue] = [
-            .text(instanceID.text), .text(deviceID.text), .text(actor), .bool(OperationEntry.isPerson(actor)),
+            .text(instanceID.text), .text(deviceID.text), actor.value, .bool(actor.isPerson),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in rows.first?.text(0) }
     }

@@ -17,13 +17,17 @@ package enum ConsoleSessionStore {
         s.seen_at > clock_timestamp() - interval '30 minutes' AND s.created_at > clock_timestamp() - interval '12 hours'
         """
 
-    /// Begins a session; what has ended is removed.
-    package static func begin(_ digest: [UInt8], of account: String, from source: String) -> Query<Void> {
+    /// Begins a session, and records it; what has ended is removed.
+    package static func begin(_ digest: [UInt8], of account: String, by actor: OperationActor) -> Query<Void> {
         let sql = """
-            WITH gone AS (DELETE FROM console_session s WHERE NOT (\(isGood)))
-            INSERT INTO console_session (token_digest, account_name, source) VALUES ($1, $2, $3)
+            WITH gone AS (DELETE FROM console_session s WHERE NOT (\(isGood))),
+            begun AS (
+                INSERT INTO console_session (token_digest, account_name, source) VALUES ($1, $2, ($3::text[])[2])
+                RETURNING account_name)
+            SELECT record_operation($3, \(OperationAction.signIn.rawValue)::smallint, '', account_name, NULL, NULL)
+            FROM begun
             """
-        return Query(PostgresStatement(sql, [.bytes(digest), .text(account), .text(source)])) { _ in }
+        return Query(PostgresStatement(sql, [.bytes(digest), .text(account), actor.value])) { _ in }
     }
 
     /// The session of a token; nil: none, or no longer.
@@ -60,8 +64,13 @@ package enum ConsoleSessionStore {
         return Query(PostgresStatement(sql, [.bytes(digest)])) { _ in }
     }
 
-    /// Signs out.
-    package static func end(_ digest: [UInt8]) -> Query<Void> {
-        Query(PostgresStatement("DELETE FROM console_session WHERE token_digest = $1", [.bytes(digest)])) { _ in }
+    /// Signs out, and records it.
+    package static func end(_ digest: [UInt8], by actor: OperationActor) -> Query<Void> {
+        let sql = """
+            WITH ended AS (DELETE FROM console_session WHERE token_digest = $1 RETURNING account_name)
+            SELECT record_operation($2, \(OperationAction.signOut.rawValue)::smallint, '', account_name, NULL, NULL)
+            FROM ended
+            """
+        return Query(PostgresStatement(sql, [.bytes(digest), actor.value])) { _ in }
     }
 }

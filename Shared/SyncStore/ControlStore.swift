@@ -85,19 +85,21 @@ package enum ControlStore {
     private enum Way: String { case put, create, modify }
 
     /// Creates or changes an instance, whatever its revision.
-    package static func put(_ instance: Instance, by actor: String) -> Change { change(instance, .put, by: actor) }
+    package static func put(_ instance: Instance, by actor: OperationActor) -> Change {
+        change(instance, .put, by: actor)
+    }
 
     /// Creates an instance; refused when it exists.
-    package static func create(_ instance: Instance, by actor: String) -> Change {
+    package static func create(_ instance: Instance, by actor: OperationActor) -> Change {
         change(instance, .create, by: actor)
     }
 
     /// Changes an instance that still has the revision given, otherwise it is stale; refused when there is none.
-    package static func modify(_ instance: Instance, by actor: String) -> Change {
+    package static func modify(_ instance: Instance, by actor: OperationActor) -> Change {
         change(instance, .modify, by: actor)
     }
 
-    private static func change(_ instance: Instance, _ way: Way, by actor: String) -> Change {
+    private static func change(_ instance: Instance, _ way: Way, by actor: OperationActor) -> Change {
         let sql = """
             SELECT version, is_changed, is_stale FROM change_instance($1, $2, ROW($3, $4, $5, $6, nullif($7, ''),
                 CASE WHEN $7 <> '' THEN $8 END, CASE WHEN $7 <> '' THEN $9 END, $10, $11, $12, $13, nullif($14, 0),
@@ -108,7 +110,7 @@ package enum ControlStore {
         return change(
             sql,
             [
-                .text(actor), .text(way.rawValue), .text(instance.id.text), .text(instance.name),
+                actor.value, .text(way.rawValue), .text(instance.id.text), .text(instance.name),
                 .bool(instance.isEnabled), .text(instance.validatorURL), .text(gateway.appID),
                 .text(gateway.workspaceID), .bool(gateway.wrapsBody),
                 .int64(instance.verdictLifetime.wholeMilliseconds),
@@ -121,22 +123,22 @@ package enum ControlStore {
     }
 
     /// Creates or changes a configuration, whatever its revision; refused for another scope or target (spec C4).
-    package static func put(_ configuration: SyncConfiguration, by actor: String) -> Change {
+    package static func put(_ configuration: SyncConfiguration, by actor: OperationActor) -> Change {
         change(configuration, .put, by: actor)
     }
 
     /// Creates a configuration; refused when the Sync ID exists, or the instance does not.
-    package static func create(_ configuration: SyncConfiguration, by actor: String) -> Change {
+    package static func create(_ configuration: SyncConfiguration, by actor: OperationActor) -> Change {
         change(configuration, .create, by: actor)
     }
 
     /// Changes a configuration that still has the revision given, otherwise it is stale; refused when there is none, and
     /// for another scope or target.
-    package static func modify(_ configuration: SyncConfiguration, by actor: String) -> Change {
+    package static func modify(_ configuration: SyncConfiguration, by actor: OperationActor) -> Change {
         change(configuration, .modify, by: actor)
     }
 
-    private static func change(_ configuration: SyncConfiguration, _ way: Way, by actor: String) -> Change {
+    private static func change(_ configuration: SyncConfiguration, _ way: Way, by actor: OperationActor) -> Change {
         var threshold: Int32 = 0
         if case .threshold(let newest) = configuration.repush { threshold = Int32(newest) }
         let sql = """
@@ -146,7 +148,7 @@ package enum ControlStore {
         return change(
             sql,
             [
-                .text(actor), .text(way.rawValue), .text(configuration.instanceID.text),
+                actor.value, .text(way.rawValue), .text(configuration.instanceID.text),
                 .text(configuration.bizType.text), .text(configuration.description),
                 .int16(configuration.kind.rawValue), .bool(configuration.isMultiDevice),
                 .bool(configuration.isPersistent), .int32(threshold), .bool(configuration.checksSession),
@@ -158,18 +160,18 @@ package enum ControlStore {
 
     /// Sets a configuration online or offline; refused when there is none.
     package static func setOnline(
-        _ isOnline: Bool, _ instanceID: InstanceID, _ bizType: BizType, by actor: String
+        _ isOnline: Bool, _ instanceID: InstanceID, _ bizType: BizType, by actor: OperationActor
     ) -> Change {
         change(
             "SELECT version, is_changed, is_stale FROM switch_configuration($1, $2, $3, $4)",
-            [.text(actor), .text(instanceID.text), .text(bizType.text), .bool(isOnline)])
+            [actor.value, .text(instanceID.text), .text(bizType.text), .bool(isOnline)])
     }
 
     /// Deletes a configuration that is offline; refused otherwise (spec D17, C10).
-    package static func delete(_ instanceID: InstanceID, _ bizType: BizType, by actor: String) -> Change {
+    package static func delete(_ instanceID: InstanceID, _ bizType: BizType, by actor: OperationActor) -> Change {
         change(
             "SELECT version, is_changed, is_stale FROM delete_configuration($1, $2, $3)",
-            [.text(actor), .text(instanceID.text), .text(bizType.text)])
+            [actor.value, .text(instanceID.text), .text(bizType.text)])
     }
 
     /// A change by one of the database's functions for changes.

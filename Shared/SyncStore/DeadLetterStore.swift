@@ -65,12 +65,12 @@ package enum DeadLetterStore {
     /// Asks for one dead letter to be given to its device once more; nil when there is none, or its payload is gone. A
     /// person's doing so is recorded.
     package static func replay(
-        channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: String
+        channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: OperationActor
     ) -> Query<Replay?> {
         let sql = """
             WITH asked AS (
                 INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
-                SELECT l.channel_id, l.device_id, l.dead_user, l.oplog_id, 'dead letter', $4
+                SELECT l.channel_id, l.device_id, l.dead_user, l.oplog_id, 'dead letter', $6
                 FROM statistics_delivery l
                 JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
                 WHERE l.channel_id = $1 AND l.oplog_id = $2 AND l.device_id = $3 AND l.dead_at IS NOT NULL
@@ -84,8 +84,8 @@ package enum DeadLetterStore {
             LEFT JOIN device_session s ON s.instance_id = c.instance_id AND s.device_id = $3
             """
         let parameters: [PostgresValue] = [
-            .int64(channelID), .int64(oplogID.value), .text(deviceID.text), .text(actor),
-            .bool(OperationEntry.isPerson(actor)),
+            .int64(channelID), .int64(oplogID.value), .text(deviceID.text), actor.value, .bool(actor.isPerson),
+            .text(actor.name),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.first.map { Replay(rereadID: $0.int64(0), gatewayID: $0.isNull(1) ? nil : $0.text(1)) }

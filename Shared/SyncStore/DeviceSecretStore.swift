@@ -6,10 +6,10 @@ package enum DeviceSecretStore {
     /// Forgets the secret of a device id, so that the next device that connects with the id gets it; refused when none
     /// is on record.
     package static func release(
-        _ deviceID: DeviceID, of instanceID: InstanceID, by actor: String
+        _ deviceID: DeviceID, of instanceID: InstanceID, by actor: OperationActor
     ) -> ControlStore.Change {
         ControlStore.change(
             "SELECT version, is_changed, is_stale FROM release_device($1, $2, $3)",
-            [.text(actor), .text(instanceID.text), .text(deviceID.text)])
+            [actor.value, .text(instanceID.text), .text(deviceID.text)])
     }
 }

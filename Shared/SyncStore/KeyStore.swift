@@ -30,7 +30,9 @@ package enum KeyStore {
 
     /// Adds a key; refused when the instance does not exist or has two live ones of the purpose (spec H9), and when the
     /// key is there already.
-    package static func create(_ key: AppKey, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
+    package static func create(_ key: AppKey, of instanceID: InstanceID, by actor: OperationActor)
+        -> ControlStore.Change
+    {
         let sql = """
             SELECT version, is_changed, is_stale FROM create_key(
                 $1, ROW($2, $3, $4, $5, nullif($6, 0), nullif($7, 0), NULL)::app_key, $8)
@@ -38,25 +40,27 @@ package enum KeyStore {
         return ControlStore.change(
             sql,
             [
-                .text(actor), .text(key.id), .text(instanceID.text), .int16(key.purpose.rawValue),
+                actor.value, .text(key.id), .text(instanceID.text), .int16(key.purpose.rawValue),
                 .bytes(key.sealedSecret), .int32(Int32(clamping: key.limits.requestsPerSecond ?? 0)),
                 .int64(Int64(key.limits.pushesPerDay ?? 0)), .int64(Int64(Limits.liveKeys)),
             ])
     }
 
     /// Ends a key; refused when there is none.
-    package static func revoke(_ keyID: String, of instanceID: InstanceID, by actor: String) -> ControlStore.Change {
+    package static func revoke(_ keyID: String, of instanceID: InstanceID, by actor: OperationActor)
+        -> ControlStore.Change
+    {
         ControlStore.change(
             "SELECT version, is_changed, is_stale FROM revoke_key($1, $2, $3)",
-            [.text(actor), .text(instanceID.text), .text(keyID)])
+            [actor.value, .text(instanceID.text), .text(keyID)])
     }
 
     /// Puts another sealing of the same secret in a key's place; refused when the key is gone.
     package static func reseal(
-        _ keyID: String, of instanceID: InstanceID, as sealed: [UInt8], by actor: String
+        _ keyID: String, of instanceID: InstanceID, as sealed: [UInt8], by actor: OperationActor
     ) -> ControlStore.Change {
         ControlStore.change(
             "SELECT version, is_changed, is_stale FROM reseal_key($1, $2, $3, $4)",
-            [.text(actor), .text(instanceID.text), .text(keyID), .bytes(sealed)])
+            [actor.value, .text(instanceID.text), .text(keyID), .bytes(sealed)])
     }
 }

@@ -184,7 +184,7 @@ package enum OplogStore {
     ///
     /// - Parameter person: who asked for it, for the operation records; nil: a backend did.
     package static func recall(
-        _ address: ChannelAddress, _ id: ThirdMessageID, by person: String? = nil
+        _ address: ChannelAddress, _ id: ThirdMessageID, by person: OperationActor? = nil
     ) -> Query<Recalled?> {
         let sql = """
             SELECT channel, id, tombstone, head_before, operating_system, minimum_version, maximum_version,
@@ -194,7 +194,7 @@ package enum OplogStore {
         let parameters: [PostgresValue] = [
             .text(address.target.instanceID.text), .int16(address.target.kind.rawValue), .text(address.target.target),
             .text(address.bizType.text), .text(id.text), .int64(stableHash(id.text)),
-            person.map(PostgresValue.text) ?? .null,
+            person?.value ?? .null,
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first else { return nil }

@@ -12,7 +12,7 @@ package enum RecordStore {
     package static func add(_ entry: OperationEntry) -> Query<Int64> {
         let sql = "SELECT record_operation($1, $2, $3, $4, $5::text::jsonb, $6::text::jsonb)"
         let parameters: [PostgresValue] = [
-            .text(entry.actor), .int16(entry.action.rawValue), .text(entry.instanceID?.text ?? ""),
+            entry.actor.value, .int16(entry.action.rawValue), .text(entry.instanceID?.text ?? ""),
             .text(entry.subject), PostgresValue(entry.before, PostgresValue.text),
             PostgresValue(entry.after, PostgresValue.text),
         ]
@@ -81,19 +81,24 @@ package enum RecordStore {
     }
 
     private static let columns = """
-        r.number, floor(extract(epoch FROM r.recorded_at) * 1000000)::bigint, r.actor, r.action, r.instance_id,
-        r.subject, r.before, r.after, r.previous_hash, r.hash
+        r.number, floor(extract(epoch FROM r.recorded_at) * 1000000)::bigint, r.actor, r.source, r.action,
+        r.instance_id, r.subject, r.before, r.after, r.previous_hash, r.hash
         """
 
     /// Reads `columns`.
     private static func record(of row: PostgresRow, from first: Int) -> OperationRecord {
         OperationRecord(
             number: row.int64(first), recordedAtMicroseconds: row.int64(first + 1), actor: row.text(first + 2),
-            actionCode: row.int16(first + 3), instanceID: InstanceID(row.text(first + 4)),
-            subject: row.text(first + 5), before: row.isNull(first + 6) ? nil : row.text(first + 6),
-            after: row.isNull(first + 7) ? nil : row.text(first + 7), previousHash: row.bytes(first + 8),
-            hash: row.bytes(first + 9))
+            source: row.text(first + 3), actionCode: row.int16(first + 4), instanceID: InstanceID(row.text(first + 5)),
+            subject: row.text(first + 6), before: row.isNull(first + 7) ? nil : row.text(first + 7),
+            after: row.isNull(first + 8) ? nil : row.text(first + 8), previousHash: row.bytes(first + 9),
+            hash: row.bytes(first + 10))
     }
+}
+
+extension OperationActor {
+    /// As the database's functions take it.
+    var value: PostgresValue { .textArray([name, source]) }
 }
 
 extension PostgresValue {

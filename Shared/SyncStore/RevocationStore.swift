@@ -7,7 +7,7 @@ package enum RevocationStore {
     ///
     /// - Parameter person: who asked for it, for the operation records; nil: a backend did.
     package static func revoke(
-        _ instanceID: InstanceID, _ userID: UserID, digest: [UInt8], by person: String? = nil
+        _ instanceID: InstanceID, _ userID: UserID, digest: [UInt8], by person: OperationActor? = nil
     ) -> Query<Void> {
         let sql = """
             WITH revoked AS (
@@ -16,13 +16,13 @@ package enum RevocationStore {
                 ON CONFLICT (instance_id, user_id, session_digest) DO UPDATE
                 SET revoked_at = greatest(r.revoked_at, excluded.revoked_at), revocation_number = DEFAULT
                 RETURNING 1)
-            SELECT CASE WHEN $4::text IS NOT NULL THEN record_operation(
+            SELECT CASE WHEN $4::text[] IS NOT NULL THEN record_operation(
                 $4, \(OperationAction.revokeSessions.rawValue)::smallint, $1, $2, NULL,
                 jsonb_build_object('sessionDigest', nullif(encode($3, 'hex'), ''))) END
             FROM revoked
             """
         let parameters: [PostgresValue] = [
-            .text(instanceID.text), .text(userID.text), .bytes(digest), person.map(PostgresValue.text) ?? .null,
+            .text(instanceID.text), .text(userID.text), .bytes(digest), person?.value ?? .null,
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }

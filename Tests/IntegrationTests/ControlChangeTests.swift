@@ -222,7 +222,7 @@ struct ControlChangeTests {
                 "UPDATE instance SET name = 'x'", "DELETE FROM sync_configuration", "DELETE FROM app_key",
                 "INSERT INTO operation_record SELECT * FROM operation_record", "DELETE FROM operation_record",
                 "UPDATE operation_record SET actor = 'x'", "UPDATE record_head SET number = 0",
-                "SELECT finish_change('m', 1, 'app', '', NULL, NULL)",
+                "SELECT finish_change('{m,s}', 1, 'app', '', NULL, NULL)",
             ] {
                 let refused = await refusal { try await databases[0].executeAsWriter(statement) }
                 #expect(refused?.code == .server(sqlState: "42501"), "\(statement)")

@@ -76,8 +76,8 @@ struct PersonRecordTests {
         }
     }
 
-    private static func commands(by actor: String) -> [Mss_Bus_V1_OperationCommand] {
-        var commands = [Mss_Bus_V1_OperationCommand](repeating: .with { $0.actor = actor }, count: 4)
+    private static func commands(by actor: OperationActor) -> [Mss_Bus_V1_OperationCommand] {
+        var commands = [Mss_Bus_V1_OperationCommand](repeating: .with { $0.by = actor }, count: 4)
         commands[0].replay.oplog = name
         commands[0].replay.deviceID = "d"
         commands[1].recall = name
@@ -97,16 +97,18 @@ struct PersonRecordTests {
     @Test("C9: replay, recall, revocation and disconnection by a person are recorded with the change, once")
     func people() async throws {
         try await Self.with { database in
-            try await Self.perform(Self.commands(by: "console:alice"), on: database)
+            let alice = OperationActor("console:alice", from: "192.0.2.1")
+            try await Self.perform(Self.commands(by: alice), on: database)
             let records = try await Self.records(database)
             #expect(records.map(\.action) == [.replay, .recall, .revokeSessions, .disconnectDevice])
-            #expect(records.allSatisfy { $0.actor == "console:alice" && $0.instanceID.text == "app" })
+            #expect(records.allSatisfy { $0.actor == alice.name && $0.source == alice.source })
+            #expect(records.allSatisfy { $0.instanceID.text == "app" })
             #expect(records.map(\.subject) == ["B", "B", "u", "d"])
             #expect(records[0].after == #"{"target": "u", "oplogId": 1, "deviceId": "d"}"#)
             #expect(records[1].after == #"{"target": "u", "oplogId": 1, "thirdMsgId": "m"}"#)
             #expect(records[2].after == #"{"sessionDigest": "ab"}"#)
             // There is no such dead letter any more, and the recall changes nothing.
-            try await Self.perform(Array(Self.commands(by: "console:alice").prefix(2)), on: database)
+            try await Self.perform(Array(Self.commands(by: alice).prefix(2)), on: database)
             #expect(try await Self.records(database).count == 4)
         }
     }

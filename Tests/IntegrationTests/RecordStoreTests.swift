@@ -15,7 +15,8 @@ struct RecordStoreTests {
         instance: InstanceID? = app
     ) -> OperationEntry {
         OperationEntry(
-            actor: actor, action: action, instanceID: instance, subject: "s\(number)", after: #"{"n":\#(number)}"#)
+            actor: OperationActor(actor, from: "192.0.2.\(number)"), action: action, instanceID: instance,
+            subject: "s\(number)", after: #"{"n":\#(number)}"#)
     }
 
     /// Every record, and whether the chain is whole.
@@ -67,6 +68,7 @@ struct RecordStoreTests {
         "SEC15: a change by whoever owns the database is found",
         arguments: [
             "UPDATE operation_record SET actor = 'x' WHERE number = 3",
+            "UPDATE operation_record SET source = '192.0.2.9' WHERE number = 3",
             "UPDATE operation_record SET action = 2 WHERE number = 3",
             "UPDATE operation_record SET instance_id = 'x' WHERE number = 3",
             "UPDATE operation_record SET subject = 'x' WHERE number = 3",
@@ -101,7 +103,7 @@ struct RecordStoreTests {
             let record = try #require(try await databases[0].run(RecordStore.record(number)))
             #expect(record.actor == #"console:a\r\nb"# && record.subject == #"a\u001b\"\\"#)
             #expect(record.after == #"{"text": "a\nb"}"#)
-            let found = try await databases[0].run(RecordStore.page(RecordFilter(actor: entry.actor), limit: 9))
+            let found = try await databases[0].run(RecordStore.page(RecordFilter(actor: entry.actor.name), limit: 9))
             #expect(found.records == [record], "the filter takes the actor as it was given")
             #expect(try await databases[0].run(RecordStore.record(2)) == nil)
         }
@@ -127,7 +129,7 @@ struct RecordStoreTests {
             """
             INSERT INTO operation_record
             SELECT g, now() - make_interval(secs => \(days * 86_400)) + g * interval '1 minute', 'console:' || g % 3,
-                (ARRAY[1, 5, 10])[1 + g / 3 % 3], (ARRAY['app', 'other'])[1 + g % 2], 's', NULL, NULL, '', ''
+                '', (ARRAY[1, 5, 10])[1 + g / 3 % 3], (ARRAY['app', 'other'])[1 + g % 2], 's', NULL, NULL, '', ''
             FROM generate_series(1, \(count)) g;
             UPDATE record_head SET number = \(count);
             """)

@@ -67,10 +67,24 @@ enum TierRightsMatrix {
         "register_session": ["EXECUTE"],
         "holds_device": [],
         // Who may use the console.
-        "console_account": ["", "", "SELECT INSERT UPDATE DELETE"],
-        "console_grant": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "console_account": ["", "", "SELECT UPDATE(language,totp_step)"],
+        "console_grant": ["", "", "SELECT"],
         "console_session": ["", "", "SELECT INSERT UPDATE DELETE"],
-        "console_invitation": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "console_invitation": ["", "", "SELECT"],
+        "console_try": ["", "", "SELECT INSERT UPDATE DELETE"],
+        "claim_try": ["", "", "EXECUTE"],
+        "forgive_try": ["", "", "EXECUTE"],
+        // Accounts are changed by functions alone, which record what they change.
+        "create_account": ["", "", "EXECUTE"],
+        "modify_account": ["", "", "EXECUTE"],
+        "remove_account": ["", "", "EXECUTE"],
+        "invite_account": ["", "", "EXECUTE"],
+        "set_password": ["", "", "EXECUTE"],
+        "use_invitation": ["", "", "EXECUTE"],
+        "set_second_factor": ["", "", "EXECUTE"],
+        "account_members": [],
+        "put_invitation": [],
+        "invite_administrator": [],
         // Statistics: folded and forgotten by functions alone; the writer reads what became of an oplog, the console
         // the figures.
         "statistics_target": ["", "", "SELECT"],

@@ -10,10 +10,12 @@ import Testing
     private static let token = SessionToken()
 
     private static func visitor(
-        _ grants: [InstanceID: ConsoleRole], _ proof: Visitor.Proof = .cookie, isConfirmed: Bool = false
+        _ grants: [InstanceID: ConsoleRole], _ proof: Visitor.Proof = .cookie, isConfirmed: Bool = false,
+        hasSecondFactor: Bool = false
     ) -> Visitor {
         Visitor(
-            account: ConsoleAccount(name: "a", grants: grants), token: token, proof: proof, isConfirmed: isConfirmed)
+            account: ConsoleAccount(name: "a", grants: grants, hasSecondFactor: hasSecondFactor), token: token,
+            proof: proof, isConfirmed: isConfirmed)
     }
 
     /// Everybody who may come, and what he is at the instance `here` and for the service.
@@ -38,10 +40,11 @@ import Testing
     ])
 
     private func refusal(
-        _ route: Route, _ facts: RequestFacts, _ visitor: Visitor?, instance: InstanceID? = here
+        _ route: Route, _ facts: RequestFacts, _ visitor: Visitor?, instance: InstanceID? = here,
+        rules: EntryRules = EntryRules()
     ) -> ConsoleFault? {
         do throws(ConsoleFault) {
-            try Gate.check(route, facts, visitor, instance: instance)
+            try Gate.check(route, facts, visitor, instance: instance, rules: rules)
             return nil
         } catch {
             return error
@@ -99,7 +102,8 @@ import Testing
             asking.isSuperset(of: [
                 "POST \(instance)/keys", "DELETE \(instance)/keys/{key}", "POST /api/v1/accounts",
                 "PUT /api/v1/accounts/{name}", "DELETE /api/v1/accounts/{name}", "PUT /api/v1/me/second-factor",
-                "DELETE /api/v1/me/second-factor", "POST /api/v1/accounts/{name}/invitation",
+                "POST /api/v1/me/second-factor/remove", "POST /api/v1/accounts/{name}/invitation",
+                "DELETE \(instance)/configurations/{bizType}",
             ]))
     }
 
@@ -126,6 +130,58 @@ import Testing
         // A program's header is one that no page can make a browser send.
         let program = Self.visitor([ConsoleAccount.everyInstance: .administrator], .bearer, isConfirmed: true)
         #expect(refusal(route, Self.facts(), program) == nil)
+    }
+
+    @Test("SEC13: with an origin of the settings a change comes from there, whatever Host a balancer has put")
+    func givenOrigin() throws {
+        let rules = EntryRules(origin: "https://console.example.com")
+        let route = try #require(ConsoleRoutes.all.first { $0.pattern.text == "/api/v1/session" && $0.access == .open })
+        func refusal(_ origin: String, site: String = "same-origin") -> ConsoleFault? {
+            let facts = Self.facts(["Origin": origin, "Sec-Fetch-Site": site])
+            return self.refusal(route, facts, nil, rules: rules)
+        }
+        #expect(refusal("https://console.example.com") == nil)
+        #expect(refusal("HTTPS://Console.example.com") == nil)
+        for other in ["http://console:7090", "http://console.example.com", "https://console.example.com.evil", "null"] {
+            #expect(refusal(other) == .otherOrigin, "\(other)")
+        }
+        #expect(refusal("https://console.example.com", site: "cross-site") == .otherOrigin)
+    }
+
+    @Test("SEC15: the source is the nearest address that is no proxy of ours; what stands before it may be a lie")
+    func source() {
+        let rules = EntryRules(trustedProxies: ["10.0.0.2", "10.0.0.3"])
+        for (peer, forwarded, source) in [
+            ("192.0.2.1", nil, "192.0.2.1"), ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
+            ("10.0.0.2", nil, "10.0.0.2"), ("10.0.0.2", "198.51.100.7", "198.51.100.7"),
+            ("10.0.0.2", "1.1.1.1, 198.51.100.7, 10.0.0.3", "198.51.100.7"), ("10.0.0.2", "10.0.0.3", "10.0.0.2"),
+            ("::ffff:10.0.0.2", "2001:db8::1", "2001:db8::1"), ("10.0.0.2", "198.51.100.7, x'--", "10.0.0.2"),
+            ("10.0.0.2", "", "10.0.0.2"),
+        ] as [(String, String?, String)] {
+            #expect(rules.source(peer: peer, forwarded: forwarded) == source, "\(peer) \(forwarded ?? "-")")
+        }
+        #expect(EntryRules().source(peer: "10.0.0.2", forwarded: "198.51.100.7") == "10.0.0.2")
+    }
+
+    @Test(
+        "SEC14: where it is required, whoever may change anything and has no second factor reaches his own account alone"
+    )
+    func secondFactors() {
+        let rules = EntryRules(requiresSecondFactor: true)
+        for role in ConsoleRole.allCases {
+            for hasSecondFactor in [false, true] {
+                let person = Self.visitor(
+                    [ConsoleAccount.everyInstance: role], isConfirmed: true, hasSecondFactor: hasSecondFactor)
+                for route in ConsoleRoutes.all {
+                    let isHeld = role > .viewer && !hasSecondFactor && route.access != .open && !route.isOwn
+                    let refusal = refusal(route, Self.ours, person, rules: rules)
+                    #expect((refusal == .secondFactorNeeded) == isHeld, "\(role) \(route.pattern.text)")
+                }
+            }
+        }
+        let own = ConsoleRoutes.all.filter(\.isOwn).map(\.pattern.text)
+        #expect(own.contains("/me") && own.contains("/api/v1/me/second-factor") && own.contains("/api/v1/session"))
+        #expect(!own.contains("/instances") && !own.contains("/"))
     }
 
     @Test("SEC13: a session is found in header or cookie, and only where it can be one")

@@ -68,6 +68,21 @@ import Testing
         #expect(!part.isMultiDevice && part.description == "only this")
     }
 
+    @Test("SEC14: to switch signatures off takes the password; to switch them on, or anything else, does not")
+    func signatures() throws {
+        var old = Instance(
+            id: InstanceID("a_b"), name: "n", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
+        for (was, given, asks) in [
+            (true, #"{"requiresSignature":false}"#, true), (true, #"{"requiresSignature":true}"#, false),
+            (true, #"{"name":"other"}"#, false), (false, #"{"requiresSignature":true}"#, false),
+            (false, #"{"requiresSignature":false}"#, false),
+        ] {
+            old.requiresSignature = was
+            let new = try JSONDecoder().decode(InstanceInput.self, from: Data(given.utf8)).instance(old)
+            #expect(InstanceArea.asksForPassword(old, new) == asks, "\(was) \(given)")
+        }
+    }
+
     @Test("C6: a push's form becomes the API's call") func pushes() throws {
         func call(_ json: String, persistent: Bool = true) throws -> PushInput.Call {
             var configuration = try read(#"{"bizType":"A","description":"d"}"#)

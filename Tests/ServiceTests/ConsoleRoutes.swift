@@ -32,12 +32,14 @@ enum ConsoleRoutes {
     }
 
     /// Answers with routes of the test; nobody can be signed in.
-    static func responder(_ routes: [Route], logger: Logger = logger) throws -> ConsoleResponder {
+    static func responder(
+        _ routes: [Route], logger: Logger = logger, rules: EntryRules = EntryRules()
+    ) throws -> ConsoleResponder {
         guard let context, let database else { throw NoSettings() }
         return ConsoleResponder(
             routes: routes, sessions: Sessions(database: database),
             renderer: PageRenderer(directory: ControlConnection(context, keysFor: nil).directory),
-            health: context.health, isTLS: false, logger: logger)
+            health: context.health, isTLS: false, rules: rules, logger: logger)
     }
 
     private struct NoSettings: Error {}

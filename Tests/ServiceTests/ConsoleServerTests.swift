@@ -1,8 +1,10 @@
+import BusMessages
 import Foundation
 import Logging
 import NIOCore
-import PostgreSQL
 import ServiceKit
+import SwiftProtobuf
+import Synchronization
 import TestSupport
 import Testing
 
@@ -11,21 +13,42 @@ import Testing
 @Suite("Console: its connections are bounded", .serialized)
 struct ConsoleServerTests {
     /// A served console over routes of the test, without a database: nobody is signed in.
-    static func serve(
+    private static func serve(
         limits: ConnectionLimits, _ routes: [Route], _ body: @Sendable (Int) async throws -> Void
     ) async throws {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let responder = try ConsoleRoutes.responder(routes, logger: logger)
+        try await serve(limits: limits, try ConsoleRoutes.responder(routes), body)
+    }
+
+    private static func serve<Result: Sendable>(
+        limits: ConnectionLimits, _ responder: ConsoleResponder, _ body: @Sendable (Int) async throws -> Result
+    ) async throws -> Result {
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = ConsoleServer(
             host: "127.0.0.1", port: 0, responder: responder, limits: limits, onListening: { listening.yield($0) })
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await server.run() }
             var iterator = ports.makeAsyncIterator()
             let port = try #require(await iterator.next())
-            try await body(port)
+            let result = try await body(port)
             group.cancelAll()
+            return result
         }
+    }
+
+    /// Passes on what every line of a log has beside its words.
+    private struct LogCollector: LogHandler {
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+        let take: @Sendable (Logger.Metadata) -> Void
+
+        init(_ take: @escaping @Sendable (Logger.Metadata) -> Void) { self.take = take }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { take(event.metadata ?? [:]) }
     }
 
     private static let short: ConnectionLimits = {
@@ -139,6 +162,42 @@ struct ConsoleServerTests {
             }
             #expect(isCut)
         }
+    }
+
+    @Test("SEC15: a refusal's request id stands in the log, with who asked from where, and nothing that was typed")
+    func requestNames() async throws {
+        let lines = Mutex<[Logger.Metadata]>([])
+        let logger = Logger(label: "test") { _ in
+            LogCollector { metadata in lines.withLock { $0.append(metadata) } }
+        }
+        let responder = try ConsoleRoutes.responder(
+            [], logger: logger, rules: EntryRules(trustedProxies: ["127.0.0.1"]))
+        let answers = try await Self.serve(limits: .console, responder) { port in
+            try await OwnThread.run {
+                let connection = try IngestRawConnection(port: port)
+                connection.send(
+                    "GET /nothing?user=secret HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 192.0.2.7\r\n"
+                        + "Connection: close\r\n\r\n")
+                guard connection.readToEnd() else { throw Failure("it stays open") }
+                return connection.answers
+            }
+        }
+        #expect(answers.map(\.status) == [404])
+        let line = try #require(lines.withLock { $0.first { $0["code"] == "NO_SUCH_PAGE" } })
+        #expect(line["request_id"]?.description == answers.first?.fields["x-request-id"])
+        #expect(line["source"] == "192.0.2.7" && line["status"] == "404" && line["path"] == "/nothing")
+        #expect(!"\(line)".contains("secret"))
+    }
+
+    @Test("C1: a change that this console does not see yet is answered 202 in words, not as if it were not there")
+    func notSeenYet() throws {
+        let context = try #require(ConsoleRoutes.context)
+        let control = ControlConnection(context, keysFor: nil)
+        let desk = ControlDesk(bus: control.bus, directory: control.directory)
+        #expect(throws: ConsoleFault.notSeenYet) { try desk.requireCopy(of: .with { $0.version = 9 }) }
+        #expect(throws: Never.self) { try desk.requireCopy(of: .with { $0.version = 0 }) }
+        #expect(ConsoleFault.notSeenYet.status == 202)
+        #expect(Words.of(.english).text(ConsoleFault.notSeenYet.word).contains("done"))
     }
 
     @Test("SEC3: streams are bounded in all and of one account; one that ends makes room") func streamPlaces() {

@@ -13,7 +13,8 @@ struct RecordChainTests {
         for number in 1...count {
             var record = OperationRecord(
                 number: number, recordedAtMicroseconds: 1_700_000_000_123_456,
-                actor: number == 1 ? "console:alice" : "mssctl:root", actionCode: number == 1 ? 1 : 5,
+                actor: number == 1 ? "console:alice" : "mssctl:root", source: "192.0.2.1",
+                actionCode: number == 1 ? 1 : 5,
                 instanceID: InstanceID("demo_app"), subject: "ORDERS",
                 before: number == 1 ? nil : #"{"online": true}"#,
                 after: #"{"online": \#(number == 1 ? "true" : "false")}"#, previousHash: previous, hash: [])
@@ -37,8 +38,8 @@ struct RecordChainTests {
         let hashes = Self.chain(2).map { HexText.of($0.hash) }
         #expect(
             hashes == [
-                "a2f86a7194e65ecf6285daf8db09ccc62e0a9381bb3355c981d54f19d266fb86",
-                "a3aabcca2b95b0d153e8ea908d8ae3c7e174ac181fb1baf09a68d00d8959b2bd",
+                "25734e833a72eddc8c3e577e76b1d38eeda8f13cd5a6506237840a7f1d8e2255",
+                "4a0d78e28194fa27a2200427a4f3c7e97d608ee32d88868f208345742ac4e90b",
             ])
     }
 
@@ -54,7 +55,7 @@ struct RecordChainTests {
     @Test("whatever is changed in a record is found")
     func altered() {
         let changes: [(inout OperationRecord) -> Void] = [
-            { $0.actor += "x" }, { $0.subject += "x" }, { $0.before = nil }, { $0.after = "{}" },
+            { $0.actor += "x" }, { $0.source = "" }, { $0.subject += "x" }, { $0.before = nil }, { $0.after = "{}" },
             { $0.recordedAtMicroseconds += 1 }, { $0.actionCode += 1 }, { $0.instanceID = InstanceID("other") },
             { $0.hash[31] ^= 1 },
         ]
@@ -103,7 +104,7 @@ struct RecordChainTests {
         #expect(
             record.jsonLine
                 == #"{"number":1,"recordedAt":"2023-11-14T22:13:20.123Z","recordedAtMicroseconds":1700000000123456,"#
-                + #""actor":"mssctl:a\nb","action":"create-configuration","instanceId":"x\"\n","subject":"ORDERS","#
+                + #""actor":"mssctl:a\nb","source":"192.0.2.1","action":"create-configuration","instanceId":"x\"\n","subject":"ORDERS","#
                 + #""before":null,"after":{"online": true},"previousHash":"\#(String(repeating: "0", count: 64))","#
                 + #""hash":"\#(HexText.of(record.hash))"}"#)
     }

@@ -12,6 +12,7 @@ struct OperationActionTests {
             24: "enable-signature", 25: "disable-signature", 30: "create-key", 31: "revoke-key", 32: "reseal-key",
             40: "release-device", 41: "disconnect-device", 50: "create-user", 51: "modify-user", 52: "remove-user",
             53: "change-password", 54: "sign-in", 55: "failed-sign-in", 56: "sign-out", 57: "invite-user",
+            58: "failed-confirmation",
             60: "start-rollout",
             61: "widen-rollout", 62: "pause-rollout", 63: "resume-rollout", 64: "stop-rollout",
         ]
@@ -23,7 +24,8 @@ struct OperationActionTests {
 
     @Test("C9: people are those at the console and the command line, not the API")
     func people() {
-        #expect(OperationEntry.isPerson("console:alice") && OperationEntry.isPerson("mssctl:root"))
-        #expect(!OperationEntry.isPerson("api") && !OperationEntry.isPerson(""))
+        let people: [OperationActor] = ["console:alice", "mssctl:root"]
+        let others: [OperationActor] = ["api", "", "console"]
+        #expect(people.allSatisfy(\.isPerson) && !others.contains(where: \.isPerson))
     }
 }

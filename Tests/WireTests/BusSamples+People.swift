@@ -1,6 +1,7 @@
 import BusMessages
 import Foundation
 import SwiftProtobuf
+import SyncModel
 
 // What people ask for at the console and with the tool, and what they are answered.
 extension BusSamples {
@@ -105,6 +106,28 @@ extension BusSamples {
             $0.records.headNumber = 9
             $0.records.headHash = Data([7])
         },
+    ]
+
+    // Where people came from.
+    static let personSources: [Mss_Bus_V1_OperationCommand] = [
+        .with {
+            $0.correlation = 1
+            $0.by = OperationActor("console:alice", from: "192.0.2.1")
+        }
+    ]
+
+    static let changeSources: [Mss_Bus_V1_ControlCommand] = [
+        .with {
+            $0.correlation = 1
+            $0.by = OperationActor("console:alice", from: "192.0.2.1")
+        }
+    ]
+
+    static let recordSources: [Mss_Bus_V1_Reply] = [
+        .with {
+            $0.correlation = 1
+            $0.records.records = [.with { $0.source = "192.0.2.1" }]
+        }
     ]
 
     static let disconnections: [Mss_Bus_V1_GatewayNotice] = [

@@ -18,6 +18,9 @@ struct Visitor: Sendable {
     /// The password was given within the last five minutes.
     let isConfirmed: Bool
 
+    /// The address that the request comes from.
+    var source = ""
+
     /// For the records.
-    var actor: String { "console:\(account.name)" }
+    var actor: OperationActor { OperationActor("console:\(account.name)", from: source) }
 }

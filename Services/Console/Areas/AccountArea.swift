@@ -10,7 +10,6 @@ struct AccountArea: Sendable {
 
     let database: Database
     let desk: ControlDesk
-    let records: RecordDesk
 
     /// A role at an instance, in words.
     struct Grant: Sendable {
@@ -117,8 +116,7 @@ struct AccountArea: Sendable {
                 let visitor = try exchange.signedIn()
                 let old = try await account(exchange)
                 guard old.name != visitor.account.name else { throw .refused(exchange.words.text("fault.self")) }
-                _ = try await database.run(AccountStore.remove(old.name))
-                try await records.note(.removeUser, by: visitor.actor, subject: old.name, before: old.record)
+                _ = try await database.run(AccountStore.remove(old.name, by: visitor.actor))
                 return .done
             },
             Route(
@@ -126,8 +124,8 @@ struct AccountArea: Sendable {
                 needsPassword: true, summary: "Removes the second factor of somebody who has lost it."
             ) { exchange throws(ConsoleFault) in
                 let name = try await account(exchange).name
-                _ = try await database.run(AccountStore.setSecondFactor([], of: name))
-                try await records.note(.modifyUser, by: try exchange.signedIn().actor, subject: name)
+                _ = try await database.run(
+                    AccountStore.setSecondFactor([], step: 0, of: name, by: try exchange.signedIn().actor))
                 return .done
             },
             Route(
@@ -135,8 +133,10 @@ struct AccountArea: Sendable {
                 needsPassword: true, summary: "A new invitation to choose a password; earlier ones are void."
             ) { exchange throws(ConsoleFault) in
                 let name = try await account(exchange).name
-                try await records.note(.inviteUser, by: try exchange.signedIn().actor, subject: name)
-                return .json(["invitation": try await invitation(of: name)])
+                let token = SessionToken()
+                let invite = AccountStore.invite(name, digest: token.digest, by: try exchange.signedIn().actor)
+                guard try await database.run(invite) else { throw .noSuch("account", name) }
+                return .json(["invitation": Self.address(of: token)])
             },
         ]
     }
@@ -145,10 +145,10 @@ struct AccountArea: Sendable {
         let input = try exchange.input(Input.self)
         let account = ConsoleAccount(name: (input.name ?? "").trimmed, grants: try grants(of: input))
         if account.fault != nil { throw .wrong("name", "fault.accountName") }
-        guard try await database.run(AccountStore.create(account)) else { throw .exists("name") }
-        try await records.note(
-            .createUser, by: try exchange.signedIn().actor, subject: account.name, after: account.record)
-        return .json(["invitation": try await invitation(of: account.name)], status: 201)
+        let token = SessionToken()
+        let create = AccountStore.create(account, invitation: token.digest, by: try exchange.signedIn().actor)
+        guard try await database.run(create) else { throw .exists("name") }
+        return .json(["invitation": Self.address(of: token)], status: 201)
     }
 
     private func modify(_ exchange: Exchange) async throws(ConsoleFault) -> ConsoleAnswer {
@@ -163,9 +163,7 @@ struct AccountArea: Sendable {
         let losesRights = account.grants[ConsoleAccount.everyInstance] != .administrator || !account.isEnabled
         // Whoever locks himself out needs somebody at the command line.
         if old.name == visitor.account.name, losesRights { throw .refused(exchange.words.text("fault.self")) }
-        guard try await database.run(AccountStore.modify(account)) else { throw .stale }
-        try await records.note(
-            .modifyUser, by: visitor.actor, subject: old.name, before: old.record, after: account.record)
+        guard try await database.run(AccountStore.modify(account, by: visitor.actor)) else { throw .stale }
         return .json(try await item(exchange))
     }
 
@@ -186,11 +184,7 @@ struct AccountArea: Sendable {
 
     /// The way to the page on which the account chooses its password. The token stands behind `#`, which browsers do
     /// not send.
-    private func invitation(of name: String) async throws(ConsoleFault) -> String {
-        let token = SessionToken()
-        _ = try await database.run(AccountStore.invite(name, digest: token.digest))
-        return "/choose-password#\(token.text)"
-    }
+    private static func address(of invitation: SessionToken) -> String { "/choose-password#\(invitation.text)" }
 
     private func account(_ exchange: Exchange) async throws(ConsoleFault) -> ConsoleAccount {
         let name = exchange.part("name")
@@ -236,18 +230,5 @@ extension ConsoleAccount {
     /// Words of its roles by instance id.
     var rolesByInstance: [String: String] {
         Dictionary(uniqueKeysWithValues: grants.map { ($0.key.text, $0.value.word) })
-    }
-
-    /// What the records keep of it.
-    var record: String {
-        struct Record: Encodable {
-            let name: String
-            let enabled: Bool
-            let roles: [String: String]
-        }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let record = Record(name: name, enabled: isEnabled, roles: rolesByInstance)
-        return (try? encoder.encode(record)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 }

@@ -62,7 +62,8 @@ struct ConfigurationArea: Sendable {
                     throw .exists("bizType")
                 }
                 let message = configuration.bus
-                try await desk.change(by: try exchange.signedIn()) { $0.createConfiguration = message }
+                let made = try await desk.change(by: try exchange.signedIn()) { $0.createConfiguration = message }
+                try desk.requireCopy(of: made)
                 return try item(exchange, configuration.bizType.text, status: 201)
             },
             Route(
@@ -76,14 +77,15 @@ struct ConfigurationArea: Sendable {
                     try desk.configuration(id, name)
                 }
                 let message = try input.configuration(of: exchange.instanceID, old: old).bus
-                try await desk.change(by: try exchange.signedIn()) { $0.modifyConfiguration = message }
+                let made = try await desk.change(by: try exchange.signedIn()) { $0.modifyConfiguration = message }
+                try desk.requireCopy(of: made)
                 return try item(exchange, exchange.part("bizType"))
             },
             switching("online", true, "Takes pushes again, and sends what waited."),
             switching("offline", false, "Refuses pushes and holds back what is stored."),
             Route(
                 method: .delete, pattern: RoutePattern("/api/v1" + one), access: .instance(.operations),
-                summary: "Deletes a configuration that is offline."
+                needsPassword: true, summary: "Deletes a configuration that is offline."
             ) { exchange throws(ConsoleFault) in
                 let configuration = try desk.configuration(exchange.instanceID, exchange.part("bizType"))
                 guard !configuration.isOnline else { throw .refused(exchange.words.text("fault.deleteOnline")) }
@@ -138,12 +140,13 @@ struct ConfigurationArea: Sendable {
             access: .instance(.operations), summary: summary
         ) { exchange throws(ConsoleFault) in
             let name = name(exchange)
-            try await desk.change(by: try exchange.signedIn()) {
+            let made = try await desk.change(by: try exchange.signedIn()) {
                 $0.switchConfiguration = .with {
                     $0.name = name
                     $0.online = isOnline
                 }
             }
+            try desk.requireCopy(of: made)
             return try item(exchange, exchange.part("bizType"))
         }
     }

@@ -115,12 +115,14 @@ struct InstanceArea: Sendable {
                 let instance = try exchange.input(InstanceInput.self).instance(nil)
                 guard desk.directory.instance(instance.id) == nil else { throw .exists("instanceId") }
                 let message = instance.bus
-                try await desk.change(by: try exchange.signedIn()) { $0.createInstance = message }
+                let made = try await desk.change(by: try exchange.signedIn()) { $0.createInstance = message }
+                try desk.requireCopy(of: made)
                 return .json(InstanceItem(try desk.instance(instance.id), exchange.words), status: 201)
             },
             Route(
                 method: .put, pattern: RoutePattern(Self.one), access: .instance(.administrator),
-                summary: "Changes settings of an instance that still has the revision given; what is absent stays.",
+                summary: "Changes settings of an instance that still has the revision given; what is absent stays. To "
+                    + "switch signatures off takes the password.",
                 inputs: InstanceInput.inputs
             ) { exchange throws(ConsoleFault) in
                 let input = try exchange.input(InstanceInput.self)
@@ -129,13 +131,22 @@ struct InstanceArea: Sendable {
                 let old = try await desk.current(revision, \.revision) { () throws(ConsoleFault) in
                     try desk.instance(id)
                 }
-                let message = try input.instance(old).bus
-                try await desk.change(by: try exchange.signedIn()) { $0.modifyInstance = message }
+                let new = try input.instance(old)
+                let visitor = try exchange.signedIn()
+                if Self.asksForPassword(old, new), !visitor.isConfirmed { throw .passwordNeeded }
+                let message = new.bus
+                let made = try await desk.change(by: visitor) { $0.modifyInstance = message }
+                try desk.requireCopy(of: made)
                 return try item(exchange)
             },
             switching("enable", true, "Devices and backends of the instance are served."),
             switching("disable", false, "Pushes are refused and nothing goes out; data and keys stay."),
         ]
+    }
+
+    /// Whether a change is one that takes the password: with signatures off, anybody can push who reaches the API.
+    static func asksForPassword(_ old: Instance, _ new: Instance) -> Bool {
+        old.requiresSignature && !new.requiresSignature
     }
 
     private func switching(_ word: String, _ isEnabled: Bool, _ summary: String) -> Route {
@@ -146,7 +157,8 @@ struct InstanceArea: Sendable {
             var instance = try desk.instance(exchange.instanceID)
             instance.isEnabled = isEnabled
             let message = instance.bus
-            try await desk.change(by: try exchange.signedIn()) { $0.modifyInstance = message }
+            let made = try await desk.change(by: try exchange.signedIn()) { $0.modifyInstance = message }
+            try desk.requireCopy(of: made)
             return try item(exchange)
         }
     }

@@ -86,7 +86,8 @@ struct OverviewArea: Sendable {
         guard !Task.isCancelled, !health.isDraining else { return nil }
         // Whoever has signed out, or lost the role, is told no more.
         guard let visitor = exchange.visitor,
-            let now = try? await sessions.visitor((visitor.token, visitor.proof), isSignOfLife: false),
+            let now = try? await sessions.visitor(
+                (visitor.token, visitor.proof), from: visitor.source, isSignOfLife: false),
             Access.instance(.viewer).allows(now.account, instance: exchange.instanceID)
         else { return nil }
         guard let figures = try? await figures(exchange) else { return ": \n\n" }

@@ -128,14 +128,14 @@ struct RecordArea: Sendable {
             }
             filter.actionCode = action.rawValue
         }
-        filter.from = exchange.time("from")
-        filter.to = exchange.time("to")
+        filter.from = try exchange.time("from")
+        filter.to = try exchange.time("to")
         return filter
     }
 
     private func list(_ exchange: Exchange, _ place: Place) async throws(ConsoleFault) -> List {
         let filter = try filter(exchange, place)
-        let before = exchange.query["before"].flatMap(Int64.init)
+        let before = exchange.query["before"] == nil ? nil : exchange.number("before", in: 1...(.max), default: .max)
         let page = try await database.run(RecordStore.page(filter, before: before, limit: Self.pageRows))
         let chosen = exchange.query["action"]
         let next = page.hasMore ? page.records.last?.number : nil

@@ -8,6 +8,8 @@ struct RecordItem: Encodable, Sendable {
     /// Milliseconds since 1970.
     let at: Int64
     let actor: String
+    /// The address or host that the actor came from; empty: not known.
+    let source: String
     let action: String
     let instanceId: String
     let subject: String
@@ -22,7 +24,7 @@ struct RecordItem: Encodable, Sendable {
     let page: String
 
     private enum CodingKeys: String, CodingKey {
-        case number, at, actor, action, instanceId, subject, before, after, previousHash, hash
+        case number, at, actor, source, action, instanceId, subject, before, after, previousHash, hash
     }
 
     /// - Parameter page: where its details are.
@@ -31,6 +33,7 @@ struct RecordItem: Encodable, Sendable {
         at = record.recordedAt.milliseconds
         atText = record.recordedAt.text
         actor = record.actor
+        source = record.source
         action = record.actionWord
         actionWord = words.text("action.\(record.actionWord)")
         instanceId = record.instanceID.text

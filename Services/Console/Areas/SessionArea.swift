@@ -9,7 +9,8 @@ struct SessionArea: Sendable {
     let database: Database
     let sessions: Sessions
     let signIn: SignIn
-    let records: RecordDesk
+    /// Whether whoever may change anything needs a second factor.
+    let requiresSecondFactor: Bool
 
     private struct Credentials: Decodable {
         let name: String
@@ -35,7 +36,10 @@ struct SessionArea: Sendable {
     private struct SecondFactor: Decodable {
         let secret: String
         let code: String
+        let currentCode: String?
     }
+
+    private struct Code: Decodable { let code: String }
 
     /// A session as a program needs it.
     struct Started: Encodable {
@@ -52,6 +56,7 @@ struct SessionArea: Sendable {
 
         // For pages alone.
         let keepsSecondFactors: Bool
+        let mustEnrol: Bool
         let isEnglish: Bool
         let isChinese: Bool
         let grants: [AccountArea.Grant]
@@ -93,7 +98,6 @@ struct SessionArea: Sendable {
                 let given = try exchange.input(Credentials.self)
                 let account = given.name.trimmed
                 try await signIn.check(account, given.password, code: given.code, from: exchange.source)
-                try await records.note(.signIn, by: "console:\(account)", subject: exchange.source)
                 let token = try await sessions.begin(account, from: exchange.source)
                 var answer = ConsoleAnswer.json(Started(token: token.text, account: account))
                 answer.headers = [SessionCookie.set(token)]
@@ -104,8 +108,7 @@ struct SessionArea: Sendable {
                 summary: "Signs out, at every console at once."
             ) { exchange throws(ConsoleFault) in
                 let visitor = try exchange.signedIn()
-                try await database.run(ConsoleSessionStore.end(visitor.token.digest))
-                try await records.note(.signOut, by: visitor.actor, subject: exchange.source)
+                try await database.run(ConsoleSessionStore.end(visitor.token.digest, by: visitor.actor))
                 var answer = ConsoleAnswer.done
                 answer.headers = [SessionCookie.removal]
                 return answer
@@ -117,9 +120,7 @@ struct SessionArea: Sendable {
             ) { exchange throws(ConsoleFault) in
                 let visitor = try exchange.signedIn()
                 let given = try exchange.input(Password.self)
-                guard try await signIn.isPassword(given.password, of: visitor.account.name) else {
-                    throw .wrong("password", "fault.passwordWrong")
-                }
+                try await signIn.confirm(given.password, of: visitor, field: "password")
                 try await database.run(ConsoleSessionStore.confirm(visitor.token.digest))
                 return .done
             },
@@ -170,16 +171,10 @@ struct SessionArea: Sendable {
         let name = invited.isEmpty ? (given.name ?? "").trimmed : invited
         let administrator = ConsoleAccount(name: name, grants: [ConsoleAccount.everyInstance: .administrator])
         if invited.isEmpty, administrator.fault != nil { throw .wrong("name", "fault.accountName") }
-        let hash = try await signIn.hash(given.password, of: name)
+        let hash = try await signIn.hash(given.password, of: name, from: exchange.source)
         // Two that use it at once: one of them comes too late.
-        guard try await database.run(AccountStore.use(invitation: token.digest)) else { throw .invitationGone }
-        let actor = "console:\(name)"
-        if invited.isEmpty {
-            _ = try await database.run(AccountStore.makeAdministrator(name))
-            try await records.note(.createUser, by: actor, subject: name, after: administrator.record)
-        }
-        _ = try await database.run(AccountStore.setPassword(hash, of: name, sparing: []))
-        try await records.note(.changePassword, by: actor, subject: name)
+        let use = AccountStore.use(invitation: token.digest, for: name, hash: hash, from: exchange.source)
+        guard try await database.run(use) else { throw .invitationGone }
         return .done
     }
 
@@ -215,12 +210,10 @@ struct SessionArea: Sendable {
                 let visitor = try exchange.signedIn()
                 let given = try exchange.input(PasswordChange.self)
                 let name = visitor.account.name
-                guard try await signIn.isPassword(given.oldPassword, of: name) else {
-                    throw .wrong("oldPassword", "fault.passwordWrong")
-                }
-                let hash = try await signIn.hash(given.password, of: name)
-                _ = try await database.run(AccountStore.setPassword(hash, of: name, sparing: visitor.token.digest))
-                try await records.note(.changePassword, by: visitor.actor, subject: name)
+                try await signIn.confirm(given.oldPassword, of: visitor, field: "oldPassword")
+                let hash = try await signIn.hash(given.password, of: name, from: exchange.source)
+                _ = try await database.run(
+                    AccountStore.setPassword(hash, of: name, sparing: visitor.token.digest, by: visitor.actor))
                 return .done
             },
         ] + secondFactor
@@ -247,23 +240,29 @@ struct SessionArea: Sendable {
                 inputs: [
                     RouteInput("secret", required: true, "As it was given."),
                     RouteInput("code", required: true, "That the app shows for it now."),
+                    RouteInput("currentCode", "Of the second factor that is replaced, when there is one."),
                 ]
             ) { exchange throws(ConsoleFault) in
                 let visitor = try exchange.signedIn()
                 let given = try exchange.input(SecondFactor.self)
                 guard let secret = HexText.bytes(of: given.secret), secret.count == 20 else { throw .notJSON }
-                let sealed = try signIn.sealed(secret, code: given.code, of: visitor.account.name)
-                _ = try await database.run(AccountStore.setSecondFactor(sealed, of: visitor.account.name))
-                try await records.note(.modifyUser, by: visitor.actor, subject: visitor.account.name)
+                let name = visitor.account.name
+                try await signIn.confirmCode(given.currentCode, of: visitor, field: "currentCode")
+                let (sealed, step) = try signIn.sealed(secret, code: given.code, of: name)
+                _ = try await database.run(
+                    AccountStore.setSecondFactor(sealed, step: step, of: name, by: visitor.actor))
                 return .done
             },
             Route(
-                method: .delete, pattern: RoutePattern("/api/v1/me/second-factor"), access: .signedIn,
-                needsPassword: true, summary: "A sign-in takes the password alone."
+                method: .post, pattern: RoutePattern("/api/v1/me/second-factor/remove"), access: .signedIn,
+                needsPassword: true, summary: "A sign-in takes the password alone.",
+                inputs: [RouteInput("code", required: true, "That the app shows now.")]
             ) { exchange throws(ConsoleFault) in
                 let visitor = try exchange.signedIn()
-                _ = try await database.run(AccountStore.setSecondFactor([], of: visitor.account.name))
-                try await records.note(.modifyUser, by: visitor.actor, subject: visitor.account.name)
+                let code = try exchange.input(Code.self).code
+                try await signIn.confirmCode(code, of: visitor, field: "code")
+                _ = try await database.run(
+                    AccountStore.setSecondFactor([], step: 0, of: visitor.account.name, by: visitor.actor))
                 return .done
             },
         ]
@@ -274,6 +273,7 @@ struct SessionArea: Sendable {
         return Me(
             account: account.name, language: exchange.language.rawValue, roles: account.rolesByInstance,
             secondFactor: account.hasSecondFactor, keepsSecondFactors: signIn.keepsSecondFactors,
+            mustEnrol: requiresSecondFactor && account.mayChange && !account.hasSecondFactor,
             isEnglish: exchange.language == .english, isChinese: exchange.language == .chinese,
             grants: AccountArea.grants(of: account, exchange.words))
     }

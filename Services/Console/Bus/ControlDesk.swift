@@ -11,7 +11,8 @@ struct ControlDesk: Sendable {
     let bus: MessageBus
     let directory: ControlDirectory
 
-    /// Makes a change, and returns when this console goes by it.
+    /// Makes a change, and returns when this console goes by it, or has not for as long as a page waits: `requireCopy`
+    /// tells.
     ///
     /// - Throws: `stale` when somebody else was first, `refused` with the store's reason, `storeAway` when nothing was
     ///   done, `notKnown` when it may have been.
@@ -24,7 +25,7 @@ struct ControlDesk: Sendable {
             try await bus.request(.control, as: Mss_Bus_V1_ControlCommands.self) { correlation in
                 var command = Mss_Bus_V1_ControlCommand()
                 command.correlation = correlation
-                command.actor = actor
+                command.by = actor
                 fill(&command)
                 return command
             }
@@ -39,6 +40,13 @@ struct ControlDesk: Sendable {
         return reply.control
     }
 
+    /// For a route that goes on to look at what it has changed.
+    ///
+    /// - Throws: `notSeenYet` when this console's copy of the control data does not have the change.
+    func requireCopy(of made: Mss_Bus_V1_ControlReply) throws(ConsoleFault) {
+        guard directory.version >= made.version else { throw .notSeenYet }
+    }
+
     /// Asks about pushes and devices, or acts on them.
     func operate(
         by visitor: Visitor, _ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void
@@ -48,7 +56,7 @@ struct ControlDesk: Sendable {
             try await bus.request(.people, as: Mss_Bus_V1_OperationCommands.self) { correlation in
                 var command = Mss_Bus_V1_OperationCommand()
                 command.correlation = correlation
-                command.actor = actor
+                command.by = actor
                 fill(&command)
                 return command
             }

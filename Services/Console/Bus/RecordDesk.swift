@@ -1,7 +1,7 @@
 import SyncModel
 import SyncStore
 
-/// Puts what people do at the console itself into the operation records; changes of control data make their own.
+/// Puts into the operation records what is no change: changes of control data and accounts make their own.
 struct RecordDesk: Sendable {
     let database: Database
 
@@ -12,7 +12,7 @@ struct RecordDesk: Sendable {
     ///   - after: likewise, what there is now.
     @discardableResult
     func note(
-        _ action: OperationAction, by actor: String, at instanceID: InstanceID? = nil, subject: String,
+        _ action: OperationAction, by actor: OperationActor, at instanceID: InstanceID? = nil, subject: String,
         before: String? = nil, after: String? = nil
     ) async throws(ConsoleFault) -> Int64 {
         try await database.run(

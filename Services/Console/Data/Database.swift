@@ -13,17 +13,25 @@ final class Database: Service {
     private static let lanes = 4
     /// Queries that may wait for one connection; above that the answer is "busy".
     private static let waitingMaximum = 32
-    private static let limit = Duration.seconds(4)
     private static let watchInterval = Duration.seconds(2)
 
     private let lanes: [DatabaseLane]
+    /// How long one query may take.
+    private let limit: Duration
     private let waiting: Mutex<[Int]>
     private let health: HealthState
     private let logger: Logger
 
-    init(configuration: PostgresConfiguration, health: HealthState, logger: Logger) {
-        lanes = (0..<Self.lanes).map { _ in DatabaseLane(configuration: configuration, logger: logger) }
-        waiting = Mutex(Array(repeating: 0, count: Self.lanes))
+    /// - Parameters:
+    ///   - laneCount: connections.
+    ///   - limit: how long one query may take; one that has waited half as long for its turn is not begun any more.
+    init(
+        configuration: PostgresConfiguration, health: HealthState, logger: Logger, laneCount: Int = lanes,
+        limit: Duration = .seconds(4)
+    ) {
+        self.limit = limit
+        lanes = (0..<laneCount).map { _ in DatabaseLane(configuration: configuration, logger: logger) }
+        waiting = Mutex(Array(repeating: 0, count: laneCount))
         self.health = health
         self.logger = logger
         health.set("postgres", isReady: false)
@@ -42,12 +50,16 @@ final class Database: Service {
         }
         guard let lane else { throw ConsoleFault.busy }
         defer { waiting.withLock { $0[lane] -= 1 } }
+        let output: Output?
         do throws(PostgresError) {
-            return try await lanes[lane].run(query, within: Self.limit)
+            output = try await lanes[lane].run(query, within: limit, noLaterThan: .now + limit / 2)
         } catch {
-            logger.warning("a query failed", metadata: ["error": "\(error.message)"])
+            logger.warning(
+                "a query failed", metadata: ["error": "\(error.message)", "request_id": "\(RequestName.current)"])
             throw ConsoleFault.databaseAway
         }
+        guard let output else { throw ConsoleFault.busy }
+        return output
     }
 
     /// Shows whether the database is there, until graceful shutdown.

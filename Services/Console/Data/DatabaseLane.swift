@@ -15,8 +15,13 @@ actor DatabaseLane {
     }
 
     /// Runs one query; a connection that was lost is made anew by the next one.
-    func run<Output>(_ query: Query<Output>, within limit: Duration) throws(PostgresError) -> Output {
-        try connection.run(query, within: limit)
+    ///
+    /// - Returns: nil when its turn came too late: whoever asked has been waiting long enough.
+    func run<Output>(
+        _ query: Query<Output>, within limit: Duration, noLaterThan latest: ContinuousClock.Instant
+    ) throws(PostgresError) -> Output? {
+        guard .now <= latest else { return nil }
+        return try connection.run(query, within: limit)
     }
 
     /// Ends the connection and its thread; call it last.

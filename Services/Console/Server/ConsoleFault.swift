@@ -21,7 +21,17 @@ struct ConsoleFault: Error, Hashable {
     static let notAllowed = ConsoleFault(status: 403, code: "NOT_ALLOWED", word: "fault.notAllowed")
     static let otherOrigin = ConsoleFault(status: 403, code: "OTHER_ORIGIN", word: "fault.otherOrigin")
     static let passwordNeeded = ConsoleFault(status: 403, code: "PASSWORD_NEEDED", word: "fault.passwordNeeded")
+    static let secondFactorNeeded = ConsoleFault(
+        status: 403, code: "SECOND_FACTOR_NEEDED", word: "fault.secondFactorNeeded")
     static let invitationGone = ConsoleFault(status: 403, code: "INVITATION_GONE", word: "fault.invitationGone")
+
+    /// Too many passwords were wrong: for who is signed in, to whom it may be told.
+    static func tooManyTries(_ wait: Duration, field: String) -> ConsoleFault {
+        let seconds = max(1, Int((wait / .seconds(1)).rounded(.up)))
+        return ConsoleFault(
+            status: 429, code: "TOO_MANY_TRIES", word: "fault.tooManyTries", detail: "\(seconds)", field: field,
+            retryAfter: seconds)
+    }
 
     // MARK: What is called
 
@@ -60,5 +70,7 @@ struct ConsoleFault: Error, Hashable {
     static let busy = ConsoleFault(status: 503, code: "BUSY", word: "fault.busy", retryAfter: 2)
     static let starting = ConsoleFault(status: 503, code: "STARTING", word: "fault.starting", retryAfter: 2)
     static let storeAway = ConsoleFault(status: 503, code: "STORE_AWAY", word: "fault.storeAway", retryAfter: 2)
+    /// No refusal: it is made, and cannot be shown here yet.
+    static let notSeenYet = ConsoleFault(status: 202, code: "NOT_SEEN_YET", word: "fault.notSeenYet")
     static let notKnown = ConsoleFault(status: 504, code: "NOT_KNOWN", word: "fault.notKnown")
 }

@@ -17,32 +17,41 @@ struct ConsoleResponder: HTTPResponder {
     let renderer: PageRenderer
     let health: HealthState
     let isTLS: Bool
+    var rules = EntryRules()
     let logger: Logger
 
     /// Throws nothing: what the server made of an error would not have the console's form.
     func respond(to request: Request, context: ConsoleContext) async -> Response {
         let facts = RequestFacts(request.head)
         let requestID = UUID().uuidString.lowercased()
+        return await RequestName.$current.withValue(requestID) { await respond(to: request, facts, requestID, context) }
+    }
+
+    private func respond(
+        to request: Request, _ facts: RequestFacts, _ requestID: String, _ context: ConsoleContext
+    ) async -> Response {
+        let source = rules.source(peer: context.source, forwarded: facts.forwardedFor)
         if facts.method == "GET", let asset = Asset.all[facts.path] { return response(asset, to: request, requestID) }
         let visitor: Visitor?
         do throws(ConsoleFault) {
-            visitor = try await sessions.visitor(facts.session)
+            visitor = try await sessions.visitor(facts.session, from: source)
         } catch {
-            let exchange = exchange(facts, [:], [], nil, context, requestID)
+            let exchange = exchange(facts, [:], [], nil, source, requestID)
             return response(problem(error, exchange, facts), exchange)
         }
         do throws(ConsoleFault) {
             let (route, parts) = try route(of: facts)
-            try Gate.check(route, facts, visitor, instance: parts["instance"].map(InstanceID.init))
+            try Gate.check(route, facts, visitor, instance: parts["instance"].map(InstanceID.init), rules: rules)
             let body = try await body(of: request)
-            let exchange = exchange(facts, parts, body, visitor, context, requestID)
+            let exchange = exchange(facts, parts, body, visitor, source, requestID)
             do throws(ConsoleFault) {
+                try InputForm.check(route, parts: parts, query: facts.query, body: body)
                 return response(try await route.answer(exchange), exchange)
             } catch {
                 return response(problem(error, exchange, facts), exchange)
             }
         } catch {
-            let exchange = exchange(facts, [:], [], visitor, context, requestID)
+            let exchange = exchange(facts, [:], [], visitor, source, requestID)
             return response(problem(error, exchange, facts), exchange)
         }
     }
@@ -77,20 +86,21 @@ struct ConsoleResponder: HTTPResponder {
 
     private func exchange(
         _ facts: RequestFacts, _ parts: [String: String], _ body: [UInt8], _ visitor: Visitor?,
-        _ context: ConsoleContext, _ requestID: String
+        _ source: String, _ requestID: String
     ) -> Exchange {
         let chosen = [visitor?.account.language, facts.cookie("mss-language")].compactMap { $0 }
             .compactMap(Language.init).first
         return Exchange(
             method: Method(rawValue: facts.method) ?? .get, path: facts.path, parts: parts, query: facts.query,
             body: body, visitor: visitor, language: chosen ?? Language(accepting: facts.language),
-            source: context.source, requestID: requestID)
+            source: source, requestID: requestID)
     }
 
     // MARK: Answers
 
     /// A program gets JSON; a person a page, or the way to the sign-in.
     private func problem(_ fault: ConsoleFault, _ exchange: Exchange, _ facts: RequestFacts) -> ConsoleAnswer {
+        note(fault, exchange)
         var headers = fault.retryAfter.map { [("Retry-After", "\($0)")] } ?? []
         if fault == .signedOut, facts.session != nil { headers.append(SessionCookie.removal) }
         let words = exchange.words.text(fault.word, fault.detail)
@@ -107,6 +117,7 @@ struct ConsoleResponder: HTTPResponder {
             answer.headers += headers
             return answer
         }
+        if fault == .secondFactorNeeded { return ConsoleAnswer.redirect(to: "/me") }
         var answer = ConsoleAnswer.page(
             PageContent(
                 template: "problem", title: "title.problem",
@@ -114,6 +125,18 @@ struct ConsoleResponder: HTTPResponder {
         answer.status = fault.status
         answer.headers += headers
         return answer
+    }
+
+    /// Whoever reports a refusal names its request, and it is found here; never with a query or what was typed.
+    private func note(_ fault: ConsoleFault, _ exchange: Exchange) {
+        guard fault.status >= 400 else { return }
+        logger.log(
+            level: fault.status >= 500 ? .warning : .info, "a request was refused",
+            metadata: [
+                "request_id": "\(exchange.requestID)", "status": "\(fault.status)", "code": "\(fault.code)",
+                "method": "\(exchange.method.rawValue)", "path": "\(exchange.path)", "source": "\(exchange.source)",
+                "account": "\(exchange.visitor?.account.name ?? "")",
+            ])
     }
 
     private func response(_ answer: ConsoleAnswer, _ exchange: Exchange) -> Response {

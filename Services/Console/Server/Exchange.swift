@@ -42,16 +42,29 @@ struct Exchange: Sendable {
             throw .wrong(key.stringValue, "fault.missing")
         } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
             throw .wrong(context.codingPath.last?.stringValue ?? "", "fault.wrongType")
+        } catch DecodingError.dataCorrupted(let context) where isJSON {
+            // Such as a number that is too large.
+            throw .wrong(context.codingPath.last?.stringValue ?? "", "fault.wrongType")
         } catch {
             throw .notJSON
         }
     }
 
-    /// A whole number of the query within bounds; the default when it is absent or will not do.
+    private var isJSON: Bool { (try? JSONSerialization.jsonObject(with: Data(body))) != nil }
+
+    /// A whole number of the query; the nearest within bounds; the default when it is absent.
     func number(_ name: String, in range: ClosedRange<Int64>, default standard: Int64) -> Int64 {
         query[name].flatMap(Int64.init).map { min(max($0, range.lowerBound), range.upperBound) } ?? standard
     }
 
-    /// A moment of the query, in milliseconds since 1970; nil when absent or not to be read.
-    func time(_ name: String) -> WallTime? { query[name].flatMap(Int64.init).map(WallTime.init) }
+    /// A moment of the query, in milliseconds since 1970; nil when absent.
+    ///
+    /// - Throws: `wrong` when it is none that there is up to the year 9999.
+    func time(_ name: String) throws(ConsoleFault) -> WallTime? {
+        guard let text = query[name] else { return nil }
+        guard let milliseconds = Int64(text), (0...253_402_300_799_999).contains(milliseconds) else {
+            throw .wrong(name, "fault.wrongType")
+        }
+        return WallTime(milliseconds: milliseconds)
+    }
 }

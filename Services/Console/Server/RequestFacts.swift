@@ -16,6 +16,8 @@ struct RequestFacts: Sendable {
     let fetchSite: String?
     let host: String?
     let language: String?
+    /// Where proxies say that the request comes from.
+    let forwardedFor: String?
 
     init(_ head: HTTPRequest) {
         method = head.method.rawValue
@@ -30,6 +32,7 @@ struct RequestFacts: Sendable {
         fetchSite = field("Sec-Fetch-Site")
         host = head.authority
         language = field("Accept-Language")
+        forwardedFor = field("X-Forwarded-For")
     }
 
     private static func values(of query: Substring) -> [String: String] {
@@ -60,9 +63,12 @@ struct RequestFacts: Sendable {
     }
 
     /// Whether a page of another site has sent this: what a browser says of itself, where it says something.
-    var isFromElsewhere: Bool {
+    ///
+    /// - Parameter ours: the console's own origin; nil: whatever the Host field says.
+    func isFromElsewhere(than ours: String?) -> Bool {
         if let fetchSite, fetchSite != "same-origin", fetchSite != "none" { return true }
         guard let origin else { return false }
+        if let ours { return origin.lowercased() != ours }
         return host.map { origin != "http://\($0)" && origin != "https://\($0)" } ?? true
     }
 

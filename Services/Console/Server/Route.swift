@@ -17,6 +17,14 @@ struct Route: Sendable {
     var queries: [RouteInput] = []
     let answer: Handler
 
+    /// Whether it is for the visitor's own account and session alone.
+    var isOwn: Bool {
+        access == .signedIn
+            && ["/me", "/api/v1/me", "/api/v1/session"].contains {
+                pattern.text == $0 || pattern.text.hasPrefix($0 + "/")
+            }
+    }
+
     /// Whether it belongs to the JSON API and its description.
     var isAPI: Bool { pattern.text.hasPrefix("/api/") }
 }

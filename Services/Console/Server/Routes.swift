@@ -28,9 +28,10 @@ enum Routes {
             inFlightMaximum: pushesMaximum, now: { WallTime.now })
         let routes =
             SessionArea(
-                database: database, sessions: Sessions(database: database), signIn: signIn, records: records
+                database: database, sessions: Sessions(database: database), signIn: signIn,
+                requiresSecondFactor: ConsoleSettings.entry(settings).requiresSecondFactor
             ).routes
-            + AccountArea(database: database, desk: desk, records: records).routes
+            + AccountArea(database: database, desk: desk).routes
             + InstanceArea(desk: desk, devices: devices).routes
             + OverviewArea(
                 database: database, desk: desk, board: board, sessions: Sessions(database: database),

@@ -280,7 +280,7 @@ async function send(form) {
     const answer = await callWithPassword(
       form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined);
     if (form.dataset.show) return showAnswer(document.querySelector(form.dataset.show), answer);
-    if (!("entering" in form.dataset)) sessionStorage.setItem("mss-notice", words.done);
+    if (!("entering" in form.dataset)) sessionStorage.setItem("mss-notice", answer.code === "NOT_SEEN_YET" ? answer.detail : words.done);
     if (form.dataset.next && form.dataset.next !== location.pathname) location.assign(form.dataset.next);
     else location.reload();
   } catch (problem) {

@@ -1278,10 +1278,15 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .records(newValue)}
   }
 
-  /// Who asks for a change, for the records.
+  /// Who asks for a change, and from which address or host, for the records.
   package var actor: String {
     get {_storage._actor}
     set {_uniqueStorage()._actor = newValue}
+  }
+
+  package var source: String {
+    get {_storage._source}
+    set {_uniqueStorage()._source = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1770,6 +1775,9 @@ package nonisolated struct Mss_Bus_V1_OperationRecord: Sendable {
 
   package var hash: Data = Data()
 
+  /// Where the actor came from.
+  package var source: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1904,10 +1912,15 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     set {_uniqueStorage()._body = .recordPush(newValue)}
   }
 
-  /// Who asks for a change, for the records.
+  /// Who asks for a change, and from which address or host, for the records.
   package var actor: String {
     get {_storage._actor}
     set {_uniqueStorage()._actor = newValue}
+  }
+
+  package var source: String {
+    get {_storage._source}
+    set {_uniqueStorage()._source = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -5096,12 +5109,13 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0\u{1}source\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
     var _body: Mss_Bus_V1_ControlCommand.OneOf_Body?
     var _actor: String = String()
+    var _source: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5115,6 +5129,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       _correlation = source._correlation
       _body = source._body
       _actor = source._actor
+      _source = source._source
     }
   }
 
@@ -5330,6 +5345,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
             _storage._body = .records(v)
           }
         }()
+        case 19: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
         default: break
         }
       }
@@ -5414,6 +5430,9 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       }()
       default: break
       }
+      if !_storage._source.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5426,6 +5445,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
         if _storage._correlation != rhs_storage._correlation {return false}
         if _storage._body != rhs_storage._body {return false}
         if _storage._actor != rhs_storage._actor {return false}
+        if _storage._source != rhs_storage._source {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -6245,7 +6265,7 @@ nonisolated extension Mss_Bus_V1_RecordsReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_OperationRecord: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationRecord"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}recorded_at_us\0\u{1}actor\0\u{1}action\0\u{3}instance_id\0\u{1}subject\0\u{1}before\0\u{1}after\0\u{3}previous_hash\0\u{1}hash\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}recorded_at_us\0\u{1}actor\0\u{1}action\0\u{3}instance_id\0\u{1}subject\0\u{1}before\0\u{1}after\0\u{3}previous_hash\0\u{1}hash\0\u{1}source\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6263,6 +6283,7 @@ nonisolated extension Mss_Bus_V1_OperationRecord: SwiftProtobuf.Message, SwiftPr
       case 8: try { try decoder.decodeSingularStringField(value: &self._after) }()
       case 9: try { try decoder.decodeSingularBytesField(value: &self.previousHash) }()
       case 10: try { try decoder.decodeSingularBytesField(value: &self.hash) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.source) }()
       default: break
       }
     }
@@ -6303,6 +6324,9 @@ nonisolated extension Mss_Bus_V1_OperationRecord: SwiftProtobuf.Message, SwiftPr
     if !self.hash.isEmpty {
       try visitor.visitSingularBytesField(value: self.hash, fieldNumber: 10)
     }
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6317,6 +6341,7 @@ nonisolated extension Mss_Bus_V1_OperationRecord: SwiftProtobuf.Message, SwiftPr
     if lhs._after != rhs._after {return false}
     if lhs.previousHash != rhs.previousHash {return false}
     if lhs.hash != rhs.hash {return false}
+    if lhs.source != rhs.source {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6394,12 +6419,13 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{2}\u{4}actor\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{2}\u{4}actor\0\u{1}source\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
     var _body: Mss_Bus_V1_OperationCommand.OneOf_Body?
     var _actor: String = String()
+    var _source: String = String()
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -6413,6 +6439,7 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       _correlation = source._correlation
       _body = source._body
       _actor = source._actor
+      _source = source._source
     }
   }
 
@@ -6563,6 +6590,7 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
           }
         }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        case 16: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
         default: break
         }
       }
@@ -6624,6 +6652,9 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       if !_storage._actor.isEmpty {
         try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
       }
+      if !_storage._source.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 16)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6636,6 +6667,7 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
         if _storage._correlation != rhs_storage._correlation {return false}
         if _storage._body != rhs_storage._body {return false}
         if _storage._actor != rhs_storage._actor {return false}
+        if _storage._source != rhs_storage._source {return false}
         return true
       }
       if !storagesAreEqual {return false}

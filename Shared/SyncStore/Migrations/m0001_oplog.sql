@@ -147,6 +147,7 @@ CREATE TABLE operation_record (
     recorded_at timestamptz NOT NULL,
     -- As one_line has them, like the subject: no line break is in any text of a record.
     actor text COLLATE "C" NOT NULL,
+    source text COLLATE "C" NOT NULL, -- the address or host that the actor came from; empty: not known
     action smallint NOT NULL, -- OperationAction
     instance_id text COLLATE "C" NOT NULL, -- empty: of no instance
     subject text COLLATE "C" NOT NULL, -- Sync ID, key, user, device …
@@ -187,10 +188,10 @@ CREATE FUNCTION chain_part(in_part bytea) RETURNS bytea LANGUAGE sql IMMUTABLE A
     SELECT int4send(octet_length(in_part)) || in_part
 $$;
 
--- Appends a record. It is the last thing that a transaction locks, so nobody waits for anybody in a circle. A
--- connection that has named an instance records of that one alone.
+-- Appends a record. An actor has two parts, a name and where it came from. It is the last thing that a transaction
+-- locks, so nobody waits for anybody in a circle. A connection that has named an instance records of that one alone.
 CREATE FUNCTION record_operation(
-    in_actor text, in_action smallint, in_instance text, in_subject text, in_before jsonb, in_after jsonb
+    in_actor text[], in_action smallint, in_instance text, in_subject text, in_before jsonb, in_after jsonb
 ) RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -203,7 +204,8 @@ BEGIN
     SELECT * INTO STRICT head FROM record_head FOR UPDATE;
     made.number := head.number + 1;
     made.recorded_at := greatest(clock_timestamp(), head.recorded_at);
-    made.actor := one_line(in_actor);
+    made.actor := one_line(in_actor[1]);
+    made.source := one_line(in_actor[2]);
     made.action := in_action;
     made.instance_id := in_instance;
     made.subject := one_line(in_subject);
@@ -214,8 +216,9 @@ BEGIN
     made.hash := sha256(
         chain_part('mss-record-1') || chain_part(made.previous_hash) || chain_part(int8send(made.number))
         || chain_part(int8send((extract(epoch FROM made.recorded_at) * 1000000)::bigint))
-        || chain_part(convert_to(made.actor, 'UTF8')) || chain_part(int2send(made.action))
-        || chain_part(convert_to(made.instance_id, 'UTF8')) || chain_part(convert_to(made.subject, 'UTF8'))
+        || chain_part(convert_to(made.actor, 'UTF8')) || chain_part(convert_to(made.source, 'UTF8'))
+        || chain_part(int2send(made.action)) || chain_part(convert_to(made.instance_id, 'UTF8'))
+        || chain_part(convert_to(made.subject, 'UTF8'))
         || chain_part(convert_to(coalesce(made.before, ''), 'UTF8'))
         || chain_part(convert_to(coalesce(made.after, ''), 'UTF8')));
     INSERT INTO operation_record VALUES (made.*);
@@ -311,7 +314,7 @@ $$;
 
 -- Ends a change that was made.
 CREATE FUNCTION finish_change(
-    in_actor text, in_action integer, in_instance text, in_subject text, in_before jsonb, in_after jsonb
+    in_actor text[], in_action integer, in_instance text, in_subject text, in_before jsonb, in_after jsonb
 ) RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -324,7 +327,7 @@ END $$;
 
 -- Creates an instance (`create`), changes one that still has the revision given (`modify`), or whichever is needed
 -- (`put`). A modification that comes twice finds its own effect.
-CREATE FUNCTION change_instance(in_actor text, in_way text, in_row instance)
+CREATE FUNCTION change_instance(in_actor text[], in_way text, in_row instance)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -381,7 +384,7 @@ BEGIN
 END $$;
 
 -- The same for a configuration, whose scope and target cannot be changed (spec C4).
-CREATE FUNCTION change_configuration(in_actor text, in_way text, in_row sync_configuration)
+CREATE FUNCTION change_configuration(in_actor text[], in_way text, in_row sync_configuration)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -432,7 +435,7 @@ BEGIN
 END $$;
 
 -- Sets a configuration online or offline, whatever its revision.
-CREATE FUNCTION switch_configuration(in_actor text, in_instance text, in_biz_type text, in_is_online boolean)
+CREATE FUNCTION switch_configuration(in_actor text[], in_instance text, in_biz_type text, in_is_online boolean)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -446,7 +449,7 @@ END $$;
 
 -- Deletes a configuration that is offline. Its oplogs and keys no longer count from then on, their space goes with
 -- retention, and its channels' ids go on rising should it be created again (spec D17).
-CREATE FUNCTION delete_configuration(in_actor text, in_instance text, in_biz_type text)
+CREATE FUNCTION delete_configuration(in_actor text[], in_instance text, in_biz_type text)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -465,7 +468,7 @@ END $$;
 
 -- Adds a key where the instance has fewer than `in_most` live ones of the purpose. The instance is held to the commit:
 -- of two that each want to add the last one, the second counts after the first has committed.
-CREATE FUNCTION create_key(in_actor text, in_row app_key, in_most bigint)
+CREATE FUNCTION create_key(in_actor text[], in_row app_key, in_most bigint)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -486,7 +489,7 @@ BEGIN
 END $$;
 
 -- Ends a key.
-CREATE FUNCTION revoke_key(in_actor text, in_instance text, in_key text)
+CREATE FUNCTION revoke_key(in_actor text[], in_instance text, in_key text)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -502,7 +505,7 @@ BEGIN
 END $$;
 
 -- Puts another sealing of the same secret in a key's place.
-CREATE FUNCTION reseal_key(in_actor text, in_instance text, in_key text, in_sealed bytea)
+CREATE FUNCTION reseal_key(in_actor text[], in_instance text, in_key text, in_sealed bytea)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -516,7 +519,7 @@ BEGIN
 END $$;
 
 -- Forgets the secret of a device id: the next device that connects with the id gets it.
-CREATE FUNCTION release_device(in_actor text, in_instance text, in_device text)
+CREATE FUNCTION release_device(in_actor text[], in_instance text, in_device text)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -703,7 +706,7 @@ END $$;
 -- records; null: a backend asks.
 CREATE FUNCTION recall_oplog(
     in_instance text, in_kind smallint, in_target text, in_biz_type text, in_third_message_id text, in_hash bigint,
-    in_person text
+    in_person text[]
 ) RETURNS TABLE (
     channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint, minimum_version text,
     maximum_version text, valid_until_ms bigint, created_at_ms bigint

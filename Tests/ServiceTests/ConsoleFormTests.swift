@@ -1,0 +1,113 @@
+import Foundation
+import SyncModel
+import Testing
+
+@testable import Console
+
+@Suite("Console: what no route takes") struct ConsoleFormTests {
+    private func refusal(
+        _ route: Route, parts: [String: String] = [:], query: [String: String] = [:], body: String = ""
+    ) -> ConsoleFault? {
+        do throws(ConsoleFault) {
+            try InputForm.check(route, parts: parts, query: query, body: Array(body.utf8))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("SEC8: NUL is answered 422 with the name of where it stands, at every route", arguments: ConsoleRoutes.all)
+    func zero(_ route: Route) {
+        for name in route.pattern.names {
+            #expect(refusal(route, parts: [name: "a\0"]) == .wrong(name, "fault.nul"))
+            #expect(refusal(route, parts: [name: "a"]) == nil)
+        }
+        // Also under a name that no route asks for: nothing is to be passed on.
+        for name in route.queries.map(\.name) + ["other"] {
+            #expect(refusal(route, query: [name: "\0"]) == .wrong(name, "fault.nul"))
+        }
+        for input in route.inputs {
+            for value in [#""a\u0000b""#, #"["\u0000"]"#, #"{"a":{"\u0000":1}}"#] {
+                #expect(refusal(route, body: "{\"\(input.name)\":\(value)}") == .wrong(input.name, "fault.nul"))
+            }
+            #expect(refusal(route, body: #"{"\#(input.name)":"\\u0000"}"#)?.word != "fault.nul", "no NUL: six letters")
+        }
+    }
+
+    @Test("SEC8: a number beyond 64 bits, or none, is answered 422, at every route", arguments: ConsoleRoutes.all)
+    func numbers(_ route: Route) {
+        for query in route.queries where query.form == .whole {
+            for value in ["9223372036854775808", "-9223372036854775809", "1e30", "1.5", "x"] {
+                #expect(refusal(route, query: [query.name: value]) == .wrong(query.name, "fault.wrongType"), "\(value)")
+            }
+            #expect(refusal(route, query: [query.name: "9223372036854775807"]) == nil)
+        }
+        for input in route.inputs where input.form == .whole {
+            for value in ["9223372036854775808", "1e30", "-1e300", "1.5"] {
+                let fault = refusal(route, body: "{\"\(input.name)\":\(value)}")
+                #expect(fault == .wrong(input.name, "fault.wrongType"), "\(value)")
+            }
+            #expect(refusal(route, body: "{\"\(input.name)\":9223372036854775807}") == nil)
+        }
+    }
+
+    /// An exchange with a query or a body.
+    private func exchange(query: [String: String] = [:], body: String = "") -> Exchange {
+        Exchange(
+            method: .get, path: "/", parts: [:], query: query, body: Array(body.utf8), visitor: nil,
+            language: .english, source: "", requestID: "")
+    }
+
+    @Test("SEC8: the largest number of a body is wrong input, never one that ends the process") func largest() throws {
+        struct Input: Decodable { let days: Int }
+        for value in ["9223372036854775808", "1e30", "1.5"] {
+            let fault = #expect(throws: ConsoleFault.self) {
+                _ = try exchange(body: "{\"days\":\(value)}").input(Input.self)
+            }
+            #expect(fault?.status == 422 && fault?.word == "fault.wrongType", "\(value)")
+        }
+        let most = "9223372036854775807"
+        for member in ["verdictLifetimeSeconds", "retentionDays", "sessionLength", "requestsPerSecond", "pushesPerDay"]
+        {
+            for number in [most, "-" + most] {
+                let json = "{\"instanceId\":\"a_b\",\"name\":\"n\",\"\(member)\":\(number)}"
+                let fault = #expect(throws: ConsoleFault.self) {
+                    _ = try JSONDecoder().decode(InstanceInput.self, from: Data(json.utf8)).instance(nil)
+                }
+                #expect(fault?.status == 422, "\(member)")
+            }
+        }
+    }
+
+    @Test("SEC8: a time is one up to the year 9999") func times() throws {
+        #expect(try exchange(query: ["from": "0"]).time("from")?.milliseconds == 0)
+        #expect(try exchange().time("from") == nil)
+        for value in ["-1", "253402300800000", "9223372036854775807", "x"] {
+            #expect(throws: ConsoleFault.wrong("from", "fault.wrongType")) {
+                _ = try exchange(query: ["from": value]).time("from")
+            }
+        }
+    }
+
+    // MARK: What is shared
+
+    @Test("passwords of one source take its share of the turns, and no more of them") func turns() async throws {
+        let turns = PasswordTurns(maximum: 3, sourceMaximum: 2)
+        func refused(_ source: String) async -> Bool {
+            do throws(ConsoleFault) {
+                try await turns.take(from: source) {}
+                return false
+            } catch {
+                return error == .busy
+            }
+        }
+        try await turns.take(from: "a") {
+            try? await turns.take(from: "a") {
+                #expect(await refused("a"))
+                #expect(await !refused("b"))
+                try? await turns.take(from: "b") { #expect(await refused("c"), "all of them are taken") }
+            }
+        }
+        #expect(await !refused("a"))
+    }
+}
