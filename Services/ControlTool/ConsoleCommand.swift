@@ -16,14 +16,15 @@ struct ConsoleCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints the address at which an administrator of the service chooses name and password.",
             discussion: """
-                The address is good once, for a day; earlier ones are void. Whoever has it owns the service. Reads \
+                The address is good once, for a day; earlier ones are void, but with --first one that nobody has used \
+                stays good, and that is said instead. Whoever has it owns the service. It is recorded. Reads \
                 MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT; the user is \
                 the one that migrates.
                 """)
 
         @Option(help: "The console's address.")
         var console = "http://127.0.0.1:7090"
-        @Flag(help: "Only when no administrator can sign in yet; prints nothing otherwise.")
+        @Flag(help: "Only when no administrator can sign in yet; prints nothing otherwise, or that one is invited.")
         var first = false
 
         func run() async throws {
@@ -31,12 +32,20 @@ struct ConsoleCommand: AsyncParsableCommand {
             let connection = PostgresConnection(
                 configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
             defer { connection.close() }
-            if first, try connection.run(AccountStore.hasAdministrator, within: .seconds(5)) { return }
+            if first {
+                if try connection.run(AccountStore.hasAdministrator, within: .seconds(5)) { return }
+                if let until = try connection.run(AccountStore.administratorInvitedUntil, within: .seconds(5)) {
+                    print(
+                        "\(console) (the address printed before makes the first administrator until \(until.text); "
+                            + "mssctl console invite makes another)")
+                    return
+                }
+            }
             let token = RandomBytes.make(32)
             let digest = Array(SHA256.hash(data: token))
             try connection.run(
                 AccountStore.inviteAdministrator(digest: digest, by: ControlClient.actor), within: .seconds(5))
-            print("\(console)/setup#\(HexText.of(token))")
+            print("\(console)/setup#\(HexText.of(token))\(first ? " (makes the first administrator; good once)" : "")")
         }
     }
 }

@@ -89,6 +89,20 @@ import Testing
         }
     }
 
+    @Test("C9: of a recorded push the content is shown whose hash the record has, and no other") func contents() throws
+    {
+        let after = #"{"target":"u","thirdMsgId":"m","payloadSha256":"\#(Self.helloDigest)"}"#
+        let record = OperationRecord(
+            number: 1, recordedAtMicroseconds: 0, actor: "console:alice", source: "", actionCode: 10,
+            instanceID: InstanceID("a_b"), subject: "B", before: nil, after: after, previousHash: [], hash: [])
+        let push = try #require(RecordedPush(record))
+        #expect(push.isContent(Data("hello".utf8)))
+        #expect(!push.isContent(Data("hello!".utf8)))
+    }
+
+    /// SHA-256 of `hello`.
+    private static let helloDigest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+
     // MARK: What is shared
 
     @Test("passwords of one source take its share of the turns, and no more of them") func turns() async throws {
@@ -109,5 +123,40 @@ import Testing
             }
         }
         #expect(await !refused("a"))
+    }
+
+    @Test("C1: who asks for the same at the same time gets one answer; a fault is kept for nobody") func shared()
+        async throws
+    {
+        let shared = SharedAnswers<String, Int>(lifetime: .seconds(60))
+        let made = Counting()
+        let answers = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    try await shared.answer(of: "a") { () throws(ConsoleFault) in
+                        await made.next()
+                    }
+                }
+            }
+            return try await group.reduce(into: [Int]()) { $0.append($1) }
+        }
+        #expect(answers == Array(repeating: 1, count: 20))
+        #expect(try await shared.answer(of: "b") { () throws(ConsoleFault) in await made.next() } == 2)
+        await #expect(throws: ConsoleFault.busy) {
+            _ = try await shared.answer(of: "c") { () throws(ConsoleFault) in throw .busy }
+        }
+        #expect(try await shared.answer(of: "c") { () throws(ConsoleFault) in await made.next() } == 3)
+        let brief = SharedAnswers<String, Int>(lifetime: .zero)
+        for expected in [4, 5] {
+            #expect(try await brief.answer(of: "a") { () throws(ConsoleFault) in await made.next() } == expected)
+        }
+    }
+
+    private actor Counting {
+        private var count = 0
+        func next() -> Int {
+            count += 1
+            return count
+        }
     }
 }

@@ -15,6 +15,36 @@ struct OverviewArea: Sendable {
     let sessions: Sessions
     let health: HealthState
     let streams: StreamCount
+    private let shared = SharedAnswers<Question, Figures>(lifetime: .seconds(1))
+
+    init(
+        database: Database, desk: ControlDesk, board: ProcessReportBoard, sessions: Sessions, health: HealthState,
+        streams: StreamCount
+    ) {
+        self.database = database
+        self.desk = desk
+        self.board = board
+        self.sessions = sessions
+        self.health = health
+        self.streams = streams
+    }
+
+    /// What is asked of the database for a page, the same for everybody who looks at it.
+    private struct Question: Hashable, Sendable {
+        let instanceID: InstanceID
+        let range: OverviewRange
+    }
+
+    /// What the database says of the time from one moment to another.
+    private struct Figures: Sendable {
+        let from: WallTime
+        let to: WallTime
+        let minutes: [FigureStore.Step]
+        let connected: [FigureStore.Connected]
+        let backlog: Int64
+        let deadLetters: Int64
+        let foldedUntil: WallTime?
+    }
 
     /// A range that can be chosen.
     struct Choice: Sendable {
@@ -101,26 +131,22 @@ struct OverviewArea: Sendable {
     private func figures(_ exchange: Exchange) async throws(ConsoleFault) -> OverviewFigures {
         let instance = try desk.instance(exchange.instanceID)
         let range = range(exchange)
+        let question = Question(instanceID: instance.id, range: range)
+        let read = try await shared.answer(of: question) { [database] () throws(ConsoleFault) in
+            try await Self.read(question, from: database)
+        }
         let now = WallTime.now
-        let (from, to) = range.steps(at: now)
-        let minutes = try await database.run(
-            FigureStore.minutes(of: instance.id, from: from, to: to, step: range.step))
-        let connected = try await database.run(
-            FigureStore.connected(of: instance.id, from: from, to: to, step: range.step))
-        let monthAgo = WallTime(milliseconds: now.milliseconds - 29 * 86_400_000)
-        let days = try await database.run(FigureStore.days(of: instance.id, from: monthAgo, to: now))
-        let dead = try await database.run(FigureStore.deadLetters(of: instance.id))
-        let foldedUntil = try await database.run(FigureStore.foldedUntil)
+        let (from, to, minutes, dead) = (read.from, read.to, read.minutes, read.deadLetters)
         var times = ArrivalTimes()
         for minute in minutes { times += minute.arrivals }
-        let steps = Self.steps(minutes, connected, from: from, to: to, step: range.step)
-        let lag = foldedUntil.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) }
+        let steps = Self.steps(minutes, read.connected, from: from, to: to, step: range.step)
+        let lag = read.foldedUntil.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) }
         let reports = board.reports
         let words = exchange.words
         return OverviewFigures(
-            connected: connected.last?.devices ?? 0, pushes: minutes.reduce(0) { $0 + $1.pushes },
+            connected: read.connected.last?.devices ?? 0, pushes: minutes.reduce(0) { $0 + $1.pushes },
             arrivals: times.total, p50: times.milliseconds(at: 0.5), p99: times.milliseconds(at: 0.99),
-            backlog: days.reduce(0) { $0 + $1.pushes - $1.arrivals }, deadLetters: dead,
+            backlog: read.backlog, deadLetters: dead,
             verdictFailures: Self.verdictFailures(reports), lagSeconds: lag, steps: steps,
             processes: reports.map(Self.process), queues: await queues(),
             p50Text: OverviewFigures.text(milliseconds: times.milliseconds(at: 0.5)),
@@ -129,6 +155,20 @@ struct OverviewArea: Sendable {
             hasDeadLetters: dead > 0,
             charts: Self.charts(steps, from: from.milliseconds, to: to.milliseconds, range, words),
             updatedAt: now.milliseconds, updatedText: now.text)
+    }
+
+    private static func read(_ question: Question, from database: Database) async throws(ConsoleFault) -> Figures {
+        let (id, range, now) = (question.instanceID, question.range, WallTime.now)
+        let (from, to) = range.steps(at: now)
+        let monthAgo = WallTime(milliseconds: now.milliseconds - 29 * 86_400_000)
+        let days = try await database.run(FigureStore.days(of: id, from: monthAgo, to: now))
+        return Figures(
+            from: from, to: to,
+            minutes: try await database.run(FigureStore.minutes(of: id, from: from, to: to, step: range.step)),
+            connected: try await database.run(FigureStore.connected(of: id, from: from, to: to, step: range.step)),
+            backlog: days.reduce(0) { $0 + $1.pushes - $1.arrivals },
+            deadLetters: try await database.run(FigureStore.deadLetters(of: id)),
+            foldedUntil: try await database.run(FigureStore.foldedUntil))
     }
 
     /// One for each step, also where nothing happened.

@@ -178,7 +178,9 @@ struct RecordArea: Sendable {
                 command.trace.oplog = push.name
                 command.trace.withPayload = true
             }
-            if let oplog = reply?.trace.oplog, reply?.trace.channelID != 0, !oplog.payload.isEmpty {
+            if let oplog = reply?.trace.oplog, reply?.trace.channelID != 0, !oplog.payload.isEmpty,
+                push.isContent(oplog.payload)
+            {
                 content =
                     oplog.binary
                     ? oplog.payload.base64EncodedString() : String(decoding: oplog.payload, as: UTF8.self)

@@ -1,4 +1,6 @@
 import BusMessages
+import Credentials
+import Crypto
 import Foundation
 import SwiftProtobuf
 import SyncModel
@@ -6,12 +8,20 @@ import SyncModel
 /// The push that a record of "create sync" tells of.
 struct RecordedPush {
     let name: Mss_Bus_V1_OplogName
+    private let payloadDigest: String
+
+    /// Whether this is what was pushed: the record has its hash. Under the same name there may be another one, such as of
+    /// a backend that came first, or one made after the other had ended.
+    func isContent(_ payload: Data) -> Bool {
+        HexText.of(Array(SHA256.hash(data: payload))) == payloadDigest
+    }
 
     /// Nil: the record tells of none.
     init?(_ record: OperationRecord) {
         struct Members: Decodable {
             let target: String?
             let thirdMsgId: String
+            let payloadSha256: String
         }
         guard let after = record.after,
             let members = try? JSONDecoder().decode(Members.self, from: Data(after.utf8))
@@ -22,5 +32,6 @@ struct RecordedPush {
             $0.linkToken = members.target ?? ""
             $0.thirdMessageID = members.thirdMsgId
         }
+        payloadDigest = members.payloadSha256
     }
 }
