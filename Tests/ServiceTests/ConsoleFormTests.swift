@@ -1,5 +1,6 @@
 import Foundation
 import SyncModel
+import TestSupport
 import Testing
 
 @testable import Console
@@ -130,17 +131,23 @@ import Testing
     {
         let shared = SharedAnswers<String, Int>(lifetime: .seconds(60))
         let made = Counting()
+        let (begin, go) = AsyncStream.makeStream(of: Void.self)
         let answers = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<20 {
                 group.addTask {
                     try await shared.answer(of: "a") { () throws(ConsoleFault) in
-                        await made.next()
+                        for await _ in begin { break }
+                        return await made.next()
                     }
                 }
             }
+            // One makes it, and all others wait for that one.
+            try await eventually("everybody waits", within: .seconds(10)) { await shared.waiting["a"]?.count == 19 }
+            go.finish()
             return try await group.reduce(into: [Int]()) { $0.append($1) }
         }
         #expect(answers == Array(repeating: 1, count: 20))
+        #expect(try await shared.answer(of: "a") { () throws(ConsoleFault) in await made.next() } == 1, "kept")
         #expect(try await shared.answer(of: "b") { () throws(ConsoleFault) in await made.next() } == 2)
         await #expect(throws: ConsoleFault.busy) {
             _ = try await shared.answer(of: "c") { () throws(ConsoleFault) in throw .busy }

@@ -1,12 +1,13 @@
 /// Answers that several ask for at the same time, made once: who asks while one is being made waits for it, and who asks
 /// within its lifetime gets it too.
 actor SharedAnswers<Key: Hashable & Sendable, Answer: Sendable> {
-    private typealias Outcome = Result<Answer, ConsoleFault>
+    /// What a making came to.
+    typealias Outcome = Result<Answer, ConsoleFault>
 
     private let lifetime: Duration
     private var kept: [Key: (answer: Answer, until: ContinuousClock.Instant)] = [:]
     /// Those who wait, by what is being made.
-    private var waiting: [Key: [CheckedContinuation<Outcome, Never>]] = [:]
+    private(set) var waiting: [Key: [CheckedContinuation<Outcome, Never>]] = [:]
 
     /// - Parameter lifetime: of an answer, from when it is there.
     init(lifetime: Duration) { self.lifetime = lifetime }
