@@ -8,8 +8,9 @@ struct ControlTool: AsyncParsableCommand {
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
-            PushCommand.self, PushGlobalCommand.self, RecallCommand.self, RevokeCommand.self, ExplainCommand.self,
-            DevicesCommand.self, RecordsCommand.self, DeadLettersCommand.self, ConsoleCommand.self, ListenCommand.self,
+            PushCommand.self, PushGlobalCommand.self, RolloutCommand.self, RecallCommand.self, RevokeCommand.self,
+            ExplainCommand.self, DevicesCommand.self, RecordsCommand.self, DeadLettersCommand.self, ConsoleCommand.self,
+            ListenCommand.self,
             LoadCommand.self, ConformanceCommand.self, BrokerDefinitionsCommand.self,
         ])
 

@@ -293,6 +293,7 @@ final class GatewayCore: Sendable {
                 $0.page.newest = UInt32(request.newest)
                 $0.page.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
                 $0.page.appVersion = request.traits.appVersion
+                $0.page.slot = UInt32(request.traits.slot.number)
                 $0.page.ownerDeviceID = request.onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
@@ -317,6 +318,7 @@ final class GatewayCore: Sendable {
                 $0.history.oldestFirst = read.isOldestFirst
                 $0.history.operatingSystem = Mss_Bus_V1_OperatingSystem(read.traits.operatingSystem)
                 $0.history.appVersion = read.traits.appVersion
+                $0.history.slot = UInt32(read.traits.slot.number)
                 $0.history.ownerDeviceID = read.onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
@@ -333,6 +335,7 @@ final class GatewayCore: Sendable {
                 $0.correlation = number
                 $0.summary.operatingSystem = Mss_Bus_V1_OperatingSystem(read.traits.operatingSystem)
                 $0.summary.appVersion = read.traits.appVersion
+                $0.summary.slot = UInt32(read.traits.slot.number)
                 $0.summary.channels = read.channels.map { channel in
                     .with {
                         $0.channelID = channel.channelID

@@ -88,7 +88,8 @@ extension SessionStateMachine {
             instanceID: InstanceID(connect.instanceID), deviceID: DeviceID(connect.deviceID),
             storeID: StoreID(connect.storeID),
             traits: DeviceTraits(
-                operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion),
+                operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion,
+                slot: DeviceSlot(hashing: connect.deviceID)),
             isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
             secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
             signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)

@@ -402,7 +402,7 @@ struct SessionStateMachine {
         defer { cursors[key] = cursor }
         let taken = cursor.take(
             upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime)
-        var actions: [SessionAction] = taken.skipped.map { reason, ids in
+        var actions: [SessionAction] = taken.skipped.filter(\.key.isRecorded).map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
         guard let batch = taken.batch else {

@@ -15,7 +15,8 @@ extension FetchWork {
         let head = OplogStore.head(of: request.channelID, readBy: DeviceID(nonempty: request.ownerDeviceID))
         guard let head = try connection.run(head, within: Self.limit) else { return .with { $0.notOwner = true } }
         let device = DeviceTraits(
-            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion)
+            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion,
+            slot: DeviceSlot(number: Int(request.slot)))
         let page = try page(
             of: request.channelID, after: OplogID(request.after),
             before: request.before == 0 ? OplogID(.max) : OplogID(request.before), oldestFirst: request.oldestFirst,
@@ -33,7 +34,8 @@ extension FetchWork {
         _ request: Mss_Bus_V1_ReadSummary, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_SummaryReply {
         let device = DeviceTraits(
-            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion)
+            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion,
+            slot: DeviceSlot(number: Int(request.slot)))
         let channels = request.channels.prefix(Limits.summaryPageChannels)
         let places = channels.map { channel in
             HistoryStore.Place(

@@ -136,7 +136,8 @@ struct FetchWork: LaneWork {
         let after = OplogID(request.after)
         guard request.newest > 0 else { return after }
         let device = DeviceTraits(
-            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion)
+            operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion,
+            slot: DeviceSlot(number: Int(request.slot)))
         // One more than goes out: only what is there can be passed over.
         var wanted = Int(request.newest) + 1
         var below = OplogID(Int64.max)

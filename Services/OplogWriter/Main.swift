@@ -17,7 +17,9 @@ struct Main {
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [
-                PartitionKeeper(configuration: postgres, health: context.health, logger: context.logger), writer,
+                PartitionKeeper(
+                    configuration: postgres, rollouts: writer.rollouts, health: context.health, logger: context.logger),
+                writer,
             ]
         }
     }

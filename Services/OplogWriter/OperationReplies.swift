@@ -39,16 +39,18 @@ extension Mss_Bus_V1_ReceiverTrace {
 }
 
 extension Mss_Bus_V1_OplogNotice {
-    /// The step of a channel that a tombstone makes. Of a recall that is repeated only where the channel stands: what
-    /// lies between its tombstone and the head is not in this notice.
-    init(_ recalled: OplogStore.Recalled, of address: ChannelAddress, correlation: UInt64) {
+    /// The step of a channel that tombstones make, which follow each other. Of recalls that are repeated only where the
+    /// channel stands: what lies between their tombstones and the head is not in this notice.
+    ///
+    /// - Parameter recalls: of one transaction, in their order; at least one.
+    init(_ recalls: [OplogStore.Recalled], of address: ChannelAddress, correlation: UInt64) {
         self = .with {
-            $0.channelID = recalled.channelID
+            $0.channelID = recalls[0].channelID
             $0.target = address.target.bus
             $0.bizType = address.bizType.text
-            $0.after = recalled.headBefore.value
-            $0.upto = max(recalled.headBefore, recalled.tombstone.id).value
-            $0.entries = [recalled.tombstone.bus]
+            $0.after = recalls[0].headBefore.value
+            $0.upto = recalls.map { max($0.headBefore, $0.tombstone.id).value }.max() ?? 0
+            $0.entries = recalls.map(\.tombstone.bus)
             $0.correlation = correlation
         }
     }

@@ -41,6 +41,10 @@ struct OperationWork: LaneWork {
                 try revoke(sessions, for: command, replyTo: replyTo, on: connection)
                 return nil
             }
+            if case .changeRollout(let change)? = command.body, case .stop? = change.way {
+                try stop(Rollout.Name(bus: change.name), for: command, replyTo: replyTo, on: connection)
+                return nil
+            }
             return try answer(command, on: connection)
         }
     }
@@ -72,6 +76,9 @@ struct OperationWork: LaneWork {
         case .device(let request): return try device(request, on: connection)
         case .disconnect(let request): return try disconnect(request, by: command.by, on: connection)
         case .recordPush(let push): return try record(push, by: command.by, on: connection)
+        case .startRollout(let request): return try start(request, by: command.by, on: connection)
+        case .changeRollout(let request): return try change(request, by: command.by, on: connection)
+        case .rollouts(let request): return try rollouts(request, on: connection)
         case .recall, .revokeSessions, nil:
             return .with { $0.failure.reason = "this build does not know the command" }
         }
@@ -137,11 +144,13 @@ struct OperationWork: LaneWork {
             let receivers = TraceStore.receivers(of: channel, channelID: 0, oplogID: oplog.id, device: nil)
             return try answer(base, receivers, on: connection)
         }
-        let crowds = try connection.run(TraceStore.crowds(of: channel), within: Self.limit)
+        let crowds = try connection.run(
+            TraceStore.crowds(of: channel, share: oplog.targeting.share), within: Self.limit)
         var counts: [DeliveryState: Int64] = [:]
         for crowd in crowds {
             var one = base
             one.presence = crowd.presence
+            one.slot = crowd.presence.traits.slot
             counts[one.state(now: .now).state, default: 0] += crowd.devices
         }
         return .with {
@@ -171,6 +180,7 @@ struct OperationWork: LaneWork {
                 trace.record = device.record
                 trace.syncPoint = device.syncPoint
                 trace.presence = device.presence
+                trace.slot = DeviceSlot(of: device.deviceID)
                 return .init(device, trace.state(now: now))
             }
         }
@@ -199,7 +209,7 @@ struct OperationWork: LaneWork {
             : Set(try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit).map(\.gatewayID))
                 .sorted()
         tell(gateways) { correlation in
-            .with { $0.oplogs = .init(recalled, of: address, correlation: correlation) }
+            .with { $0.oplogs = .init([recalled], of: address, correlation: correlation) }
         } whenAnswered: { [self] isCertain in
             reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
         }
@@ -267,6 +277,9 @@ extension Mss_Bus_V1_OperationCommand {
         case .disconnect(let request): request.instanceID
         case .device(let request): request.instanceID
         case .recordPush(let push): push.oplog.instanceID
+        case .startRollout(let request): request.instanceID
+        case .changeRollout(let request): request.name.instanceID
+        case .rollouts(let request): request.instanceID
         case nil: ""
         }
     }

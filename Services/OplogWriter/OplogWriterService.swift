@@ -56,6 +56,9 @@ struct OplogWriterService: Service {
         }
     }
 
+    /// What moves roll-outs on.
+    var rollouts: RolloutClock { RolloutClock(bus: bus) }
+
     /// Whether the broker is there.
     var isConnected: Bool { bus.isConnected }
 

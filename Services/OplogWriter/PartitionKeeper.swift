@@ -5,19 +5,21 @@ import ServiceKit
 import ServiceLifecycle
 import SyncStore
 
-/// Makes the partitions of the coming weeks, drops what has ended, and shows whether the database is ready for this
-/// process.
+/// Makes the partitions of the coming weeks, drops what has ended, moves roll-outs on in time, and shows whether the
+/// database is ready for this process.
 actor PartitionKeeper: Service {
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
+    private let rollouts: RolloutClock
     private let health: HealthState
     private let logger: Logger
     private var lastMade: ContinuousClock.Instant?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(configuration: PostgresConfiguration, health: HealthState, logger: Logger) {
+    init(configuration: PostgresConfiguration, rollouts: RolloutClock, health: HealthState, logger: Logger) {
         connection = SyncDatabase.connection(configuration, logger: logger)
+        self.rollouts = rollouts
         self.health = health
         self.logger = logger
     }
@@ -46,6 +48,11 @@ actor PartitionKeeper: Service {
             logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
             return
         }
+        do throws(PostgresError) {
+            try rollouts.tick(on: connection)
+        } catch {
+            logger.warning("roll-outs were not moved on", metadata: ["error": "\(error.message)"])
+        }
         // Far more than come in a second.
         let limit = 10_000
         tidy("nonces") { () throws(PostgresError) in
@@ -55,6 +62,9 @@ actor PartitionKeeper: Service {
             try connection.run(RevocationStore.removeOld(limit: limit), within: .seconds(10))
         }
         guard isDue else { return }
+        tidy("roll-outs") { () throws(PostgresError) in
+            try connection.run(RolloutStore.forgetEnded, within: .seconds(10))
+        }
         tidy("partitions") { () throws(PostgresError) in try dropEnded() }
         tidy("quotas") { () throws(PostgresError) in
             try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(10))

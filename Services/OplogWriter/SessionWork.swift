@@ -98,7 +98,8 @@ struct SessionWork: LaneWork {
             storeID: StoreID(session.storeID), userID: session.userID.isEmpty ? nil : UserID(session.userID),
             traits: DeviceTraits(
                 operatingSystem: SyncModel.OperatingSystem(bus: session.operatingSystem),
-                appVersion: session.appVersion), isForeground: session.foreground,
+                appVersion: session.appVersion, slot: DeviceSlot(hashing: session.deviceID)),
+            isForeground: session.foreground,
             connectionNumber: session.connectionNumber, connectionEpoch: session.connectionEpoch,
             takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
             suspended: session.suspended.map { BizType($0) },

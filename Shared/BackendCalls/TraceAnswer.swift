@@ -141,7 +141,7 @@ extension DeliveryState {
         case .dead: 4
         case .notConnected: 3
         case .recalled, .overThreshold, .filteredBySystem, .filteredByVersion, .expired: 2
-        case .notOwner, .notPersisted: 1
+        case .notOwner, .notPersisted, .outsideStage: 1
         }
     }
 }

@@ -55,7 +55,8 @@ extension SyncModel.Oplog {
             targeting: Targeting(
                 operatingSystem: SyncModel.OperatingSystem(bus: bus.operatingSystem),
                 minimumVersion: bus.minimumVersion.isEmpty ? nil : bus.minimumVersion,
-                maximumVersion: bus.maximumVersion.isEmpty ? nil : bus.maximumVersion),
+                maximumVersion: bus.maximumVersion.isEmpty ? nil : bus.maximumVersion,
+                share: DeviceShare(start: Int(bus.shareStart), size: Int(bus.shareSize))),
             validUntil: WallTime(milliseconds: bus.validUntilMs), createdAt: WallTime(milliseconds: bus.createdAtMs),
             isPersistent: bus.persistent, recalls: bus.recalls == 0 ? nil : OplogID(bus.recalls))
     }
@@ -70,6 +71,10 @@ extension SyncModel.Oplog {
             $0.operatingSystem = Mss_Bus_V1_OperatingSystem(targeting.operatingSystem)
             $0.minimumVersion = targeting.minimumVersion ?? ""
             $0.maximumVersion = targeting.maximumVersion ?? ""
+            if targeting.share != .everyone {
+                $0.shareStart = UInt32(targeting.share.start)
+                $0.shareSize = UInt32(targeting.share.size)
+            }
             $0.validUntilMs = validUntil.milliseconds
             $0.createdAtMs = createdAt.milliseconds
             $0.persistent = isPersistent

@@ -9,6 +9,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
     case filteredByVersion = 6
     case expired = 7
     case notPersisted = 8
+    case outsideStage = 19
     // On its way.
     case stored = 9
     case handedOut = 10
@@ -43,6 +44,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .sessionNotValid: "SESSION_NOT_VALID"
         case .waitsForForeground: "WAITS_FOR_FOREGROUND"
         case .suspended: "SUSPENDED"
+        case .outsideStage: "OUTSIDE_STAGE"
         }
     }
 
@@ -69,6 +71,8 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .waitsForForeground:
             "Global data is not pushed at once: it goes when the app connects or comes to the front."
         case .suspended: "The device does not take data of this bizType now; it goes when the device takes it again."
+        case .outsideStage:
+            "This stage of the roll-out is for other devices; a wider stage, as a push of its own, can be for this one."
         }
     }
 
@@ -78,6 +82,7 @@ package enum DeliveryState: Int, Hashable, Sendable, CaseIterable {
         case .version: self = .filteredByVersion
         case .expired: self = .expired
         case .notStored: self = .notPersisted
+        case .share: self = .outsideStage
         }
     }
 

@@ -43,6 +43,8 @@ package struct DeliveryTrace: Hashable, Sendable {
     package var syncPoint = OplogID.zero
     /// Nil: not connected.
     package var presence: Presence?
+    /// Nil: of no device that is known.
+    package var slot: DeviceSlot?
 
     package init(oplog: Oplog) { self.oplog = oplog }
 
@@ -54,6 +56,7 @@ package struct DeliveryTrace: Hashable, Sendable {
             if oplog.id <= syncPoint { return (.stored, at) }
             return recalledAt.map { (.recalled, $0) } ?? (.handedOut, at)
         }
+        if let slot, !oplog.targeting.share.contains(slot) { return (.outsideStage, nil) }
         if let reason = record.skipReason { return (DeliveryState(reason), record.skippedAt) }
         // The range that a threshold passed over also covers what had gone before.
         if let at = record.discardedAt, at < oplog.validUntil, recalledAt.map({ at < $0 }) ?? true {

@@ -19,6 +19,8 @@ package struct DeviceTraits: Hashable, Sendable {
     package var operatingSystem: OperatingSystem?
     /// As the app reports it; may be of no comparable form.
     package var appVersion: String
+    /// Where its id falls.
+    package var slot: DeviceSlot
 
     /// The version under which figures count the device: apps say what they like, so only one that can be compared and
     /// is no longer than `Limits.countedVersionBytes`; otherwise empty.
@@ -26,8 +28,9 @@ package struct DeviceTraits: Hashable, Sendable {
         appVersion.utf8.count <= Limits.countedVersionBytes && AppVersion(appVersion) != nil ? appVersion : ""
     }
 
-    package init(operatingSystem: OperatingSystem?, appVersion: String) {
+    package init(operatingSystem: OperatingSystem?, appVersion: String, slot: DeviceSlot) {
         self.operatingSystem = operatingSystem
         self.appVersion = appVersion
+        self.slot = slot
     }
 }

@@ -1,14 +1,19 @@
-/// Restriction of one oplog to an operating system and an inclusive version range (spec D12).
+/// Restriction of one oplog to an operating system and an inclusive version range (spec D12), and, as a stage of a
+/// roll-out, to a share of the devices.
 package struct Targeting: Hashable, Sendable {
     package var operatingSystem: OperatingSystem?
     package var minimumVersion: String?
     package var maximumVersion: String?
+    package var share: DeviceShare
 
-    package init(operatingSystem: OperatingSystem? = nil, minimumVersion: String? = nil, maximumVersion: String? = nil)
-    {
+    package init(
+        operatingSystem: OperatingSystem? = nil, minimumVersion: String? = nil, maximumVersion: String? = nil,
+        share: DeviceShare = .everyone
+    ) {
         self.operatingSystem = operatingSystem
         self.minimumVersion = minimumVersion
         self.maximumVersion = maximumVersion
+        self.share = share
     }
 
     /// No restriction at all.
@@ -16,6 +21,7 @@ package struct Targeting: Hashable, Sendable {
 
     /// Nil when the device matches, otherwise the first rule that excludes it.
     package func exclusion(of device: DeviceTraits) -> SkipReason? {
+        if share != .everyone, !share.contains(device.slot) { return .share }
         if let operatingSystem, operatingSystem != device.operatingSystem { return .operatingSystem }
         guard minimumVersion != nil || maximumVersion != nil else { return nil }
         guard let version = AppVersion(device.appVersion) else { return .version }
@@ -35,4 +41,10 @@ package enum SkipReason: Int16, Hashable, Sendable, CaseIterable {
     case expired = 3
     /// Non-persistent and not taken live (spec D6).
     case notStored = 4
+    /// The device is not of the share that a roll-out's stage goes to.
+    case share = 5
+
+    /// Whether gateways tell the statistics of it. The share is known from the device id alone: a record for each device
+    /// that a small stage leaves out would say nothing, a million times.
+    package var isRecorded: Bool { self != .share }
 }

@@ -30,7 +30,9 @@ package enum ConnectedDeviceStore {
         Row(
             deviceID: DeviceID(row.text(0)), userID: row.text(1).isEmpty ? nil : UserID(row.text(1)),
             gatewayID: row.text(2),
-            traits: DeviceTraits(operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
+            traits: DeviceTraits(
+                operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4),
+                slot: DeviceSlot(of: DeviceID(row.text(0)))),
             isForeground: row.bool(5), isOwner: row.bool(6), hasValidVerdict: row.bool(7),
             since: WallTime(milliseconds: row.int64(8)))
     }

@@ -102,8 +102,9 @@ package enum DeviceSessionStore {
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
             .text(session.deviceID.text), .text(session.userID?.text ?? ""),
             .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
-            .bool(session.isForeground), .int64(Int64(clamping: session.connectionNumber)),
-            .int64(session.connectionEpoch), .bool(session.takesOwnership),
+            .int16(Int16(session.traits.slot.number)), .bool(session.isForeground),
+            .int64(Int64(clamping: session.connectionNumber)), .int64(session.connectionEpoch),
+            .bool(session.takesOwnership),
             .int64(session.verdictMilliseconds), .textArray(session.suspended.map(\.text)),
             .bool(session.secretDigest != nil), .bytes(session.secretDigest ?? []),
         ]
@@ -233,7 +234,8 @@ package enum DeviceSessionStore {
                 Presence(
                     ordinal: Int(row.int64(0)) - 1, gatewayID: row.text(1), deviceID: DeviceID(row.text(2)),
                     traits: DeviceTraits(
-                        operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4)),
+                        operatingSystem: OperatingSystem(rawValue: row.int16(3)), appVersion: row.text(4),
+                        slot: DeviceSlot(of: DeviceID(row.text(2)))),
                     isOwner: row.bool(5), hasValidVerdict: row.bool(6), isSuspended: row.bool(7))
             }
         }

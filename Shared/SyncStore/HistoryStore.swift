@@ -32,7 +32,7 @@ package enum HistoryStore {
         of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int
     ) -> Query<[Candidate]> {
         let sql = """
-            SELECT o.oplog_id, o.operating_system, o.minimum_version, o.maximum_version,
+            SELECT o.oplog_id, \(OplogStore.targetingColumns),
                 coalesce(octet_length(o.payload), 0),
                 coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false)
             FROM oplog o
@@ -46,7 +46,7 @@ package enum HistoryStore {
             rows.map { row in
                 Candidate(
                     id: OplogID(row.int64(0)), targeting: OplogStore.targeting(of: row, from: 1),
-                    payloadBytes: Int(row.int32(4)), isOffered: row.bool(5))
+                    payloadBytes: Int(row.int32(6)), isOffered: row.bool(7))
             }
         }
     }
@@ -100,7 +100,7 @@ package enum HistoryStore {
     package static func standings(of places: [Place]) -> Query<[Standing]> {
         let sql = """
             SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
-                g.operating_system, g.minimum_version, g.maximum_version, g.waiting
+                g.operating_system, g.minimum_version, g.maximum_version, g.share_start, g.share_size, g.waiting
             FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])
                 WITH ORDINALITY AS i (channel_id, device_id, store_id, stored, owner, ordinal)
             JOIN channel c ON c.channel_id = i.channel_id
@@ -113,14 +113,15 @@ package enum HistoryStore {
                 ELSE (SELECT max(s.oplog_id) FROM sync_point s WHERE s.channel_id = i.channel_id) END) AS upto
             ) p
             LEFT JOIN LATERAL (
-                SELECT r.operating_system, r.minimum_version, r.maximum_version, count(*) AS waiting
+                SELECT r.operating_system, r.minimum_version, r.maximum_version, r.share_start, r.share_size,
+                    count(*) AS waiting
                 FROM (
-                    SELECT o.operating_system, o.minimum_version, o.maximum_version,
+                    SELECT \(OplogStore.targetingColumns),
                         \(isOffered) AND o.created_at >= f.data_since AS is_offered
                     FROM oplog o WHERE o.channel_id = i.channel_id AND o.oplog_id > p.upto
                     ORDER BY o.oplog_id DESC LIMIT $6
                 ) r
-                WHERE r.is_offered GROUP BY 1, 2, 3
+                WHERE r.is_offered GROUP BY 1, 2, 3, 4, 5
             ) g ON true
             ORDER BY i.ordinal
             """
@@ -137,8 +138,8 @@ package enum HistoryStore {
                 standings[index].head = OplogID(row.int64(1))
                 standings[index].syncPoint = OplogID(row.int64(2))
                 standings[index].isForAnother = row.bool(3)
-                if !row.isNull(7) {
-                    standings[index].waiting[OplogStore.targeting(of: row, from: 4)] = Int(row.int64(7))
+                if !row.isNull(9) {
+                    standings[index].waiting[OplogStore.targeting(of: row, from: 4)] = Int(row.int64(9))
                 }
             }
             return standings

@@ -50,12 +50,14 @@ package enum OplogStore {
             .int16Array(pushes.map { $0.oplog.targeting.operatingSystem?.rawValue ?? 0 }),
             .textArray(pushes.map { $0.oplog.targeting.minimumVersion ?? "" }),
             .textArray(pushes.map { $0.oplog.targeting.maximumVersion ?? "" }),
+            .int16Array(pushes.map { Int16($0.oplog.targeting.share.start) }),
+            .int16Array(pushes.map { Int16($0.oplog.targeting.share.size) }),
             .int64Array(pushes.map(\.oplog.validUntil.milliseconds)),
         ]
         let sql = """
             SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
                 is_single_device, checks_session, is_immediate, ordinal
-            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
             """
         let count = pushes.count
         return Query(PostgresStatement(sql, parameters)) { rows in
@@ -112,11 +114,15 @@ package enum OplogStore {
         }
     }
 
+    /// The columns of an oplog's restrictions, of the table called o.
+    static let targetingColumns =
+        "o.operating_system, o.minimum_version, o.maximum_version, o.share_start, o.share_size"
+
     /// A stored oplog's columns, of the table called o.
     static let columns = """
-        o.oplog_id, o.third_message_id, o.payload, o.is_binary, o.operating_system, o.minimum_version,
-        o.maximum_version, floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
-        floor(extract(epoch FROM o.created_at) * 1000)::bigint, o.recalls
+        o.oplog_id, o.third_message_id, o.payload, o.is_binary, \(targetingColumns),
+        floor(extract(epoch FROM o.valid_until) * 1000)::bigint, floor(extract(epoch FROM o.created_at) * 1000)::bigint,
+        o.recalls
         """
 
     /// Reads `columns`.
@@ -125,9 +131,9 @@ package enum OplogStore {
             id: OplogID(row.int64(first)), thirdMessageID: ThirdMessageID(row.text(first + 1)),
             payload: row.bytes(first + 2), isBinary: row.bool(first + 3),
             targeting: targeting(of: row, from: first + 4),
-            validUntil: WallTime(milliseconds: row.int64(first + 7)),
-            createdAt: WallTime(milliseconds: row.int64(first + 8)), isPersistent: true,
-            recalls: row.isNull(first + 9) ? nil : OplogID(row.int64(first + 9)))
+            validUntil: WallTime(milliseconds: row.int64(first + 9)),
+            createdAt: WallTime(milliseconds: row.int64(first + 10)), isPersistent: true,
+            recalls: row.isNull(first + 11) ? nil : OplogID(row.int64(first + 11)))
     }
 
     /// Tombstones above a position up to another, in id order: a threshold does not pass them over (spec H7).
@@ -156,7 +162,7 @@ package enum OplogStore {
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
     ) -> Query<[Standing]> {
         let sql = """
-            SELECT oplog_id, operating_system, minimum_version, maximum_version
+            SELECT oplog_id, \(targetingColumns)
             FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
                 AND recalls IS NULL AND \(isOfConfiguration)
@@ -187,8 +193,7 @@ package enum OplogStore {
         _ address: ChannelAddress, _ id: ThirdMessageID, by person: OperationActor? = nil
     ) -> Query<Recalled?> {
         let sql = """
-            SELECT channel, id, tombstone, head_before, operating_system, minimum_version, maximum_version,
-                valid_until_ms, created_at_ms
+            SELECT \(recalledColumns)
             FROM recall_oplog($1, $2, $3, $4, $5, $6, $7)
             """
         let parameters: [PostgresValue] = [
@@ -197,15 +202,26 @@ package enum OplogStore {
             person?.value ?? .null,
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            guard let row = rows.first else { return nil }
-            let tombstone = Oplog(
-                id: OplogID(row.int64(2)), thirdMessageID: ThirdMessageID(""), payload: [], isBinary: false,
-                targeting: targeting(of: row, from: 4), validUntil: WallTime(milliseconds: row.int64(7)),
-                createdAt: WallTime(milliseconds: row.int64(8)), isPersistent: true, recalls: OplogID(row.int64(1)))
-            return Recalled(
-                channelID: row.int64(0), oplogID: OplogID(row.int64(1)), tombstone: tombstone,
-                headBefore: OplogID(row.int64(3)))
+            rows.first.map { recalled(of: $0, from: 0) }
         }
+    }
+
+    /// The columns of what became of a recall.
+    static let recalledColumns = """
+        channel, id, tombstone, head_before, operating_system, minimum_version, maximum_version, share_start, share_size,
+        valid_until_ms, created_at_ms
+        """
+
+    /// Reads `recalledColumns`.
+    static func recalled(of row: PostgresRow, from first: Int) -> Recalled {
+        let tombstone = Oplog(
+            id: OplogID(row.int64(first + 2)), thirdMessageID: ThirdMessageID(""), payload: [], isBinary: false,
+            targeting: targeting(of: row, from: first + 4), validUntil: WallTime(milliseconds: row.int64(first + 9)),
+            createdAt: WallTime(milliseconds: row.int64(first + 10)), isPersistent: true,
+            recalls: OplogID(row.int64(first + 1)))
+        return Recalled(
+            channelID: row.int64(first), oplogID: OplogID(row.int64(first + 1)), tombstone: tombstone,
+            headBefore: OplogID(row.int64(first + 3)))
     }
 
     /// A partition whose oplogs, and their keys, are all past their time (spec D11, D18).
@@ -247,7 +263,8 @@ package enum OplogStore {
         return Targeting(
             operatingSystem: OperatingSystem(rawValue: row.int16(column)),
             minimumVersion: minimum.isEmpty ? nil : minimum,
-            maximumVersion: maximum.isEmpty ? nil : maximum)
+            maximumVersion: maximum.isEmpty ? nil : maximum,
+            share: DeviceShare(start: Int(row.int16(column + 3)), size: Int(row.int16(column + 4))))
     }
 
     /// FNV-1a over the UTF-8 bytes: the index key of a thirdMsgId, the same in every build and server version.

@@ -47,8 +47,8 @@ package enum TraceStore {
             parameters.append(.int64(id.value))
         }
         let sql = """
-            SELECT c.channel_id, c.kind, o.oplog_id, o.third_message_id, o.operating_system, o.minimum_version,
-                o.maximum_version, floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
+            SELECT c.channel_id, c.kind, o.oplog_id, o.third_message_id, \(OplogStore.targetingColumns),
+                floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
                 floor(extract(epoch FROM o.created_at) * 1000)::bigint,
                 floor(extract(epoch FROM o.recalled_at) * 1000)::bigint,
                 o.payload IS NOT NULL OR o.recalled_at IS NOT NULL, o.created_at >= coalesce(f.data_since, 'infinity'),
@@ -67,10 +67,10 @@ package enum TraceStore {
                 channelID: row.int64(0), kind: kind,
                 oplog: Oplog(
                     id: OplogID(row.int64(2)), thirdMessageID: ThirdMessageID(row.text(3)), payload: [],
-                    isBinary: row.bool(12), targeting: OplogStore.targeting(of: row, from: 4),
-                    validUntil: WallTime(milliseconds: row.int64(7)), createdAt: WallTime(milliseconds: row.int64(8)),
-                    isPersistent: row.bool(10)),
-                recalledAt: time(row, 9), isOfConfiguration: row.bool(11))
+                    isBinary: row.bool(14), targeting: OplogStore.targeting(of: row, from: 4),
+                    validUntil: WallTime(milliseconds: row.int64(9)), createdAt: WallTime(milliseconds: row.int64(10)),
+                    isPersistent: row.bool(12)),
+                recalledAt: time(row, 11), isOfConfiguration: row.bool(13))
         }
     }
 
@@ -170,7 +170,7 @@ package enum TraceStore {
         let presence = DeliveryTrace.Presence(
             traits: DeviceTraits(
                 operatingSystem: row.isNull(3) ? nil : OperatingSystem(rawValue: row.int16(3)),
-                appVersion: row.isNull(4) ? "" : row.text(4)),
+                appVersion: row.isNull(4) ? "" : row.text(4), slot: DeviceSlot(of: DeviceID(row.text(0)))),
             hasValidVerdict: !row.isNull(5) && row.bool(5),
             isOwner: row.bool(6), isSuspended: row.bool(14))
         return Receiver(
@@ -178,34 +178,38 @@ package enum TraceStore {
             record: record)
     }
 
-    /// How many connected devices of a global push's kind share traits, verdict and whether they take it.
+    /// How many connected devices of a global push's kind have the same traits, verdict and whether they take it.
     package struct Crowd: Sendable {
         package var presence: DeliveryTrace.Presence
         package var devices: Int64
     }
 
     /// Everybody that a global push is for and who is connected, grouped.
-    package static func crowds(of channel: ChannelAddress) -> Query<[Crowd]> {
+    ///
+    /// - Parameter share: devices within it and those outside are told apart; each crowd has some slot of its side.
+    package static func crowds(of channel: ChannelAddress, share: DeviceShare) -> Query<[Crowd]> {
         let sql = """
             SELECT s.operating_system, s.app_version, s.verdict_until > clock_timestamp(), $3 = ANY (s.suspended),
-                count(*)
+                (s.slot - $4 + \(DeviceSlot.count)) % \(DeviceSlot.count) < $5, count(*)
             FROM device_session s
             JOIN gateway g
                 ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
             WHERE s.instance_id = $1 AND (s.user_id <> '' OR NOT $2)
-            GROUP BY 1, 2, 3, 4
+            GROUP BY 1, 2, 3, 4, 5
             """
         let parameters: [PostgresValue] = [
             .text(channel.target.instanceID.text), .bool(channel.target.kind.needsUser), .text(channel.bizType.text),
+            .int32(Int32(share.start)), .int32(Int32(share.size)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.map { row in
                 Crowd(
                     presence: DeliveryTrace.Presence(
                         traits: DeviceTraits(
-                            operatingSystem: OperatingSystem(rawValue: row.int16(0)), appVersion: row.text(1)),
+                            operatingSystem: OperatingSystem(rawValue: row.int16(0)), appVersion: row.text(1),
+                            slot: DeviceSlot(number: row.bool(4) ? share.start : share.start + share.size)),
                         hasValidVerdict: row.bool(2), isOwner: false, isSuspended: row.bool(3)),
-                    devices: row.int64(4))
+                    devices: row.int64(5))
             }
         }
     }

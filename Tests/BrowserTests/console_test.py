@@ -457,6 +457,51 @@ class Suite:
             self.give_password()
         expect(page.locator("#sent")).to_contain_text("SUCCESS")
 
+    def step_12_in_stages(self):
+        """C6: a global push in stages names how many its first stage is for; it is widened, paused and stopped."""
+        page = self.page
+        self.at(INSTANCE, "configurations")
+        self.row("NEWS").get_by_role("link", name="Operate").click()
+        stages = page.locator("[name=stages]")
+        expect(stages).to_be_hidden()
+        page.get_by_label("in stages").check()
+        expect(stages).to_have_value("1, 10, 100")
+        stages.fill("10, 1, 100")
+        page.locator("[name=payload]").fill("to some first")
+        page.locator("[name=thirdMsgId]").fill("browser-stages")
+        page.get_by_role("button", name="Preview").click()
+        self.fault("Percentages that rise to 100")
+        stages.fill("20, 60, 100")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#preview b[data-member=firstStage]")).to_have_text(re.compile(r"\d+"))
+        page.get_by_role("button", name="Send now").click()
+        expect(page.locator("#ask-text")).to_contain_text(re.compile(r"first stage .* is for \d+ devices"))
+        self.yes()
+        expect(page.locator("#sent")).to_contain_text("The first stage was made")
+        page.get_by_role("link", name="To the roll-out").click()
+        state = page.locator("#rollout-state")
+        expect(state).to_have_text("running")
+        expect(page.locator("section.card")).to_contain_text("1 / 3")
+        page.get_by_role("button", name="Pause").click()
+        expect(state).to_have_text("paused")
+        expect(page.get_by_role("button", name="Widen")).to_have_count(0)
+        page.get_by_role("button", name="Resume").click()
+        expect(state).to_have_text("running")
+        page.get_by_role("button", name="Widen").click()
+        expect(page.locator("#ask-text")).to_contain_text("60 % of the devices")
+        self.yes()
+        expect(page.locator("section.card")).to_contain_text("2 / 3")
+        expect(page.get_by_role("link", name="browser-stages~2")).to_be_visible()
+        page.get_by_role("button", name="Stop and recall").click()
+        self.yes()
+        expect(state).to_have_text("stopped")
+        expect(page.get_by_role("button", name="Stop and recall")).to_have_count(0)
+        self.at(INSTANCE, "rollouts")
+        expect(self.row("browser-stages")).to_contain_text("stopped")
+        self.at(INSTANCE, "records")
+        for action in ["Start roll-out", "Pause roll-out", "Resume roll-out", "Widen roll-out", "Stop roll-out"]:
+            expect(self.row(action).first).to_be_visible()
+
     def step_13_data_query(self):
         """C7: by user: connected, figures and list; arrived or not; by device; "No data" for who had none."""
         page = self.page
@@ -843,6 +888,9 @@ class Suite:
             "devices": at + "/devices", "service": at + "/service",
             "records": f"/instances/{INSTANCE}/records", "instances": "/instances", "accounts": "/accounts",
             "account": "/accounts/root", "me": "/me", "dead-letters": at + "/dead-letters", "api": "/api",
+            "rollouts": f"/instances/{INSTANCE}/rollouts",
+            "rollout": f"/instances/{INSTANCE}/rollout?bizType=NEWS&thirdMsgId=browser-stages",
+            "operate-global": f"/instances/{INSTANCE}/configurations/NEWS/operate",
         }
 
     LOOKS = {

@@ -18,7 +18,8 @@ struct DeviceSecretStoreTests {
             DeviceSessionStore.Registration(
                 gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
                 storeID: StoreID("s"), userID: UserID("u"),
-                traits: DeviceTraits(operatingSystem: nil, appVersion: "1.0"), isForeground: true,
+                traits: DeviceTraits(operatingSystem: nil, appVersion: "1.0", slot: DeviceSlot(number: 0)),
+ isForeground: true,
                 connectionNumber: 1, connectionEpoch: connection, takesOwnership: true, verdictMilliseconds: 0,
                 suspended: [],
                 secretDigest: secret))

@@ -20,7 +20,8 @@ struct DeviceSessionStoreTests {
         DeviceSessionStore.Registration(
             gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
             storeID: StoreID("s"), userID: user.map { UserID($0) },
-            traits: DeviceTraits(operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0"), isForeground: true,
+            traits: DeviceTraits(operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0", slot: DeviceSlot(number: 0)),
+ isForeground: true,
             connectionNumber: number, connectionEpoch: connection, takesOwnership: takesOwnership,
             verdictMilliseconds: 0,
             suspended: suspended.map { BizType($0) })
@@ -268,7 +269,7 @@ struct DeviceSessionStoreTests {
                 let everybody = ChannelAddress(
                     target: TargetAddress(instanceID: Self.app, kind: .globalUser, target: ""),
                     bizType: channel.bizType)
-                let crowds = try await database.runAsOperator(TraceStore.crowds(of: everybody))
+                let crowds = try await database.runAsOperator(TraceStore.crowds(of: everybody, share: .everyone))
                 let found = present.filter { $0.ordinal == 1 }.map(\.isSuspended)
                 #expect(found == traced.map { $0.presence?.isSuspended } && found == crowds.map(\.presence.isSuspended))
                 return found

@@ -6,10 +6,16 @@ import SyncStore
 import TestSupport
 import Testing
 
+@testable import AMQP
 @testable import OplogWriter
 
 @Suite("The keeper of partitions", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct PartitionKeeperTests {
+    /// Nobody is there.
+    private static let bus = MessageBus(
+        configuration: AMQPConfiguration(host: "127.0.0.1", port: 1, user: "", password: ""), consumptions: [],
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+
     @Test("What cannot be removed holds up neither readiness nor the removing of everything else")
     func apart() async throws {
         try await TestDatabase.with(connections: 1) { databases in
@@ -29,7 +35,8 @@ struct PartitionKeeperTests {
             let keeper = PartitionKeeper(
                 configuration: PostgresConfiguration(
                     host: "127.0.0.1", port: TestDatabase.port ?? 0, database: database.database, user: login),
-                health: health, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+                rollouts: RolloutClock(bus: Self.bus), health: health,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
             func rows(in table: String) async throws -> Int {
                 try await database.rows("SELECT 'x' FROM \(table)", columns: 1).count
             }

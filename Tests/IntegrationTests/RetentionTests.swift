@@ -37,7 +37,7 @@ struct RetentionTests {
                         EXECUTE format('CREATE TABLE %s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
                             name, monday, monday + interval '7 days');
                         EXECUTE format('INSERT INTO oplog SELECT \(channel), -%s * 1000 - n, ''old'', 1, ''x'', false, 0,
-                            '''', '''', now(), %L FROM generate_series(1, 100) n', week, monday + interval '1 day');
+                            '''', '''', 0, 10000, now(), %L FROM generate_series(1, 100) n', week, monday + interval '1 day');
                         IF week = 10 THEN EXECUTE format('ALTER TABLE oplog DETACH PARTITION %s', name); END IF;
                     END LOOP;
                 END $$;

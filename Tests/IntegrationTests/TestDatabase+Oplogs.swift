@@ -10,7 +10,7 @@ extension TestDatabase {
     func fill(_ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day") throws {
         try execute(
             """
-            INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '',
+            INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '', 0, 10000,
                 now() + interval '\(validity)', now() FROM generate_series(\(first), \(last)) n;
             UPDATE channel SET head = \(last) WHERE channel_id = \(channelID); ANALYZE oplog
             """)

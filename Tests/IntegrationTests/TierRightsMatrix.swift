@@ -53,6 +53,16 @@ enum TierRightsMatrix {
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
         "recall_oplog": ["", "", "", "EXECUTE"],
+        // Staged roll-outs: changed by functions alone, but for what gateways and statistics were told.
+        "rollout": ["SELECT UPDATE(told_stages)", "", "", "SELECT"],
+        "rollout_members": [],
+        "keep_rollout": [],
+        "make_rollout_stage": [],
+        "start_rollout": ["", "", "", "EXECUTE"],
+        "change_rollout": ["", "", "", "EXECUTE"],
+        "stop_rollout": ["", "", "", "EXECUTE"],
+        "widen_due_rollout": ["EXECUTE"],
+        "forget_ended_rollouts": ["EXECUTE"],
         "ensure_oplog_partitions": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.

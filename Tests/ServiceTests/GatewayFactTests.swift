@@ -12,7 +12,8 @@ struct GatewayFactTests {
     private func identity(version: String = "1.2", user: String? = "u1") -> SessionIdentity {
         SessionIdentity(
             instanceID: InstanceID("a"), deviceID: DeviceID("d1"), storeID: StoreID("s"),
-            traits: DeviceTraits(operatingSystem: .android, appVersion: version), isForeground: true, isSimple: false,
+            traits: DeviceTraits(operatingSystem: .android, appVersion: version, slot: DeviceSlot(number: 0)),
+            isForeground: true, isSimple: false,
             suspended: [], secretDigest: [], signedBy: nil, userID: user.map { UserID($0) }, sessionID: "",
             bindNumber: 1)
     }

@@ -10,12 +10,14 @@ import Testing
 @Suite("The tail of a global channel")
 struct GlobalTailTests {
     private static let now = WallTime(milliseconds: 10)
-    private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1")
+    private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: DeviceSlot(number: 0))
 
-    private static func oplog(_ id: Int64, system: SyncModel.OperatingSystem? = nil, until: Int64 = 100) -> Oplog {
+    private static func oplog(
+        _ id: Int64, system: SyncModel.OperatingSystem? = nil, share: DeviceShare = .everyone, until: Int64 = 100
+    ) -> Oplog {
         Oplog(
             id: OplogID(id), thirdMessageID: ThirdMessageID("\(id)"), payload: [1], isBinary: false,
-            targeting: Targeting(operatingSystem: system), validUntil: WallTime(milliseconds: until),
+            targeting: Targeting(operatingSystem: system, share: share), validUntil: WallTime(milliseconds: until),
             createdAt: WallTime(milliseconds: 0), isPersistent: true)
     }
 
@@ -32,6 +34,7 @@ struct GlobalTailTests {
             let all = (1...Int64.random(in: 1...400, using: &generator)).map { id in
                 Self.oplog(
                     id, system: [nil, .iOS, .android][Int.random(in: 0..<3, using: &generator)],
+                    share: DeviceShare(start: Int.random(in: 0...1, using: &generator), size: 5_000),
                     until: Bool.random(using: &generator) ? 100 : 5)
             }
             let head = all.count

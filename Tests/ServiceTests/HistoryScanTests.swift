@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A page of history, chosen row by row")
 struct HistoryScanTests {
-    private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1.0")
+    private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1.0", slot: DeviceSlot(number: 0))
 
     private static func row(
         _ id: Int, bytes: Int = 1, isOffered: Bool = true, targeting: Targeting = .everyone

@@ -116,6 +116,25 @@ struct SessionStateMachineTests {
         #expect(acknowledged.recorded == [13])
     }
 
+    @Test(
+        "a roll-out's stage for other devices moves the sync point like any restriction, and is not told to statistics")
+    func otherDevicesStage() {
+        var bench = Bench()
+        bench.open([("B", 3, 10, 10)])
+        let slot = DeviceSlot(of: DeviceID("d")).number
+        func noticed(_ id: Int64, _ targeting: Targeting) -> [SessionAction] {
+            let notice = Bench.notice("B", channel: 3, after: id - 1, ids: [id], targeting: targeting)
+            return bench.machine.noticed(notice, in: bench.world)
+        }
+        func areSkipped(_ actions: [SessionAction]) -> Bool {
+            actions.contains { if case .skipped = $0 { true } else { false } }
+        }
+        let others = noticed(11, Targeting(share: DeviceShare(start: slot + 1, size: 9_999)))
+        #expect(others.recorded == [11] && others.pushed.isEmpty && !areSkipped(others))
+        #expect(areSkipped(noticed(12, Targeting(operatingSystem: .android))))
+        #expect(noticed(13, Targeting(share: DeviceShare(start: slot, size: 1))).pushed == [13])
+    }
+
     @Test("what the device says it has beyond the server's record is recorded when it connects")
     func reportedPositionsAreRecorded() {
         var bench = Bench()

@@ -23,7 +23,8 @@ struct DeliveryTraceTests {
         trace.instance = instance
         trace.configuration = configuration()
         trace.presence = DeliveryTrace.Presence(
-            traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0"), hasValidVerdict: false,
+            traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0", slot: DeviceSlot(number: 0)),
+            hasValidVerdict: false,
             isOwner: true, isSuspended: false)
         change(&trace)
         return trace
@@ -59,6 +60,16 @@ struct DeliveryTraceTests {
         (.notPersisted, { $0.record.skipReason = .notStored }),
         (.expired, { $0.oplog.validUntil = now }),
         (.notPersisted, { $0.oplog.isPersistent = false }),
+        (
+            .outsideStage,
+            {
+                $0.oplog.targeting.share = DeviceShare(start: 1, size: 9_999)
+                $0.slot = DeviceSlot(number: 0)
+                $0.syncPoint = OplogID(6)
+                $0.presence = nil
+            }
+        ),
+        (.outsideStage, { $0.oplog.targeting.share = DeviceShare(start: 1, size: 9_999) }),
         (.instanceDisabled, { $0.instance?.isEnabled = false }),
         (.instanceDisabled, { $0.instance = nil }),
         (.configurationOffline, { $0.configuration?.isOnline = false }),

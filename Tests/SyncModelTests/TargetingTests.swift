@@ -23,7 +23,8 @@ struct TargetingTests {
     func excludes() {
         let targeting = Targeting(minimumVersion: "1.2", maximumVersion: "2.0")
         func reason(_ version: String) -> SkipReason? {
-            targeting.exclusion(of: DeviceTraits(operatingSystem: .iOS, appVersion: version))
+            targeting.exclusion(
+                of: DeviceTraits(operatingSystem: .iOS, appVersion: version, slot: DeviceSlot(number: 0)))
         }
         #expect(reason("1.2") == nil)
         #expect(reason("1.2.0") == nil)
@@ -31,12 +32,15 @@ struct TargetingTests {
         #expect(reason("1.1.9") == .version)
         #expect(reason("2.0.1") == .version)
         #expect(reason("dev") == .version)
-        #expect(Targeting.everyone.exclusion(of: DeviceTraits(operatingSystem: nil, appVersion: "dev")) == nil)
+        #expect(
+            Targeting.everyone.exclusion(
+                of: DeviceTraits(operatingSystem: nil, appVersion: "dev", slot: DeviceSlot(number: 0))) == nil)
     }
 
     @Test("a device of another system matches only unrestricted oplogs")
     func excludesSystems() {
-        let device = DeviceTraits(operatingSystem: OperatingSystem(name: "HarmonyOS"), appVersion: "1")
+        let device = DeviceTraits(
+            operatingSystem: OperatingSystem(name: "HarmonyOS"), appVersion: "1", slot: DeviceSlot(number: 0))
         #expect(Targeting(operatingSystem: .iOS).exclusion(of: device) == .operatingSystem)
         #expect(OperatingSystem(name: "ANDROID") == .android)
         #expect(OperatingSystem(name: "ios") == .iOS)

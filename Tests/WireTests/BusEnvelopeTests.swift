@@ -65,6 +65,9 @@ struct BusEnvelopeTests {
         Kind("sources of changes", Mss_Bus_V1_ControlCommands.self, BusSamples.changeSources),
         Kind("sources of records", Mss_Bus_V1_Replies.self, BusSamples.recordSources),
         Kind("disconnections", Mss_Bus_V1_GatewayNotices.self, BusSamples.disconnections),
+        Kind("roll-outs", Mss_Bus_V1_OperationCommands.self, BusSamples.rolloutCommands),
+        Kind("replies of roll-outs", Mss_Bus_V1_Replies.self, BusSamples.rolloutReplies),
+        Kind("shares", Mss_Bus_V1_FetchCommands.self, BusSamples.sharedFetches),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
         Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]

@@ -11,7 +11,7 @@ mssctl=.build/release/mssctl
 "$mssctl" push --instance demo_app --biz-type UCHAT --to "$user" --id first first > /dev/null
 psql -v count="$count" -v user="$user" <<'SQL'
 INSERT INTO oplog
-SELECT c.channel_id, c.head + n, 'k' || n, n, convert_to('{"number":' || n || '}', 'UTF8'), false, 0, '', '',
+SELECT c.channel_id, c.head + n, 'k' || n, n, convert_to('{"number":' || n || '}', 'UTF8'), false, 0, '', '', 0, 10000,
     now() + interval '1 day', now()
 FROM channel c, generate_series(1, :count - 1) n WHERE c.target = :'user';
 UPDATE channel SET head = head + :count - 1 WHERE target = :'user';

@@ -22,7 +22,7 @@ BEGIN
         EXECUTE format('CREATE TABLE %s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
             name, monday, monday + interval '7 days');
         EXECUTE format('INSERT INTO oplog SELECT n %% 10000, week, ''bench-'' || n, n,
-            convert_to(repeat(''x'', %s), ''UTF8''), false, 0, '''', '''', now(), %L
+            convert_to(repeat(''x'', %s), ''UTF8''), false, 0, '''', '''', 0, 10000, now(), %L
             FROM generate_series(1, 250000) n, (SELECT %s AS week) w',
             current_setting('bench.bytes'), monday + interval '1 day', week);
     END LOOP;

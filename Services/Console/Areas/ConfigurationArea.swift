@@ -27,6 +27,7 @@ struct ConfigurationArea: Sendable {
         let before: String?
         let after: String?
         let newPage: String
+        let rollouts: String
         let mayChange: Bool
 
         private enum CodingKeys: String, CodingKey { case configurations, total, page, pages }
@@ -192,7 +193,8 @@ struct ConfigurationArea: Sendable {
             configurations: rows.map { ConfigurationItem($0, exchange.words) }, total: found.count, page: number,
             pages: pages, search: search, isOnline: online == "yes",
             isOffline: online == "no", isEmpty: found.isEmpty, before: address(number - 1), after: address(number + 1),
-            newPage: Paths.page(exchange.instanceID, "new-configuration"), mayChange: mayChange(exchange))
+            newPage: Paths.page(exchange.instanceID, "new-configuration"),
+            rollouts: Paths.page(exchange.instanceID, "rollouts"), mayChange: mayChange(exchange))
     }
 
     private func form(_ exchange: Exchange) throws(ConsoleFault) -> Form {

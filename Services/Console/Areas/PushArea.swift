@@ -37,8 +37,12 @@ struct PushArea: Sendable {
         /// Devices that get it now, of a dry run.
         let reached: Int64
         let states: [State]
+        /// Connected devices that the first stage is for, of a dry run of a roll-out.
+        var firstStage: Int64?
         /// Where its trace is.
         let trace: String?
+        /// Where the roll-out is.
+        var rollout: String?
     }
 
     var routes: [Route] {
@@ -61,7 +65,8 @@ struct PushArea: Sendable {
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/instances/{instance}/pushes"),
                 access: .instance(.operations),
-                summary: "Makes a push, or says what it would meet; a global one takes the password.",
+                summary:
+                    "Makes a push, starts a roll-out, or says what it would meet; a global one takes the password.",
                 inputs: PushInput.inputs
             ) { exchange throws(ConsoleFault) in try await push(exchange) },
         ]
@@ -73,6 +78,7 @@ struct PushArea: Sendable {
         let configuration = try desk.configuration(exchange.instanceID, input.bizType)
         let call = try input.call(of: configuration, at: .now)
         guard let body = try? JSONEncoder().encode(call) else { throw .notJSON }
+        let plan = try input.plan(of: configuration, id: call.thirdMsgId)
         let isDryRun = input.dryRun ?? false
         let scope = configuration.kind.isGlobal ? PushScope.global : .single
         if scope == .global, !isDryRun, !visitor.isConfirmed { throw .passwordNeeded }
@@ -85,10 +91,17 @@ struct PushArea: Sendable {
         }
         // What would be refused is not recorded as made.
         let preview = try await answer(isDryRun: true)
-        if isDryRun { return .json(self.answer(preview, call, exchange, isDryRun: true)) }
+        if isDryRun {
+            var shown = self.answer(preview, call, exchange, isDryRun: true)
+            if let plan, preview.code != .duplicatedBizID {
+                shown.firstStage = try await reached(by: plan, call, configuration, visitor)
+            }
+            return .json(shown)
+        }
         guard preview.code != .duplicatedBizID else {
             return .json(self.answer(preview, call, exchange, isDryRun: false))
         }
+        if let plan { return try await start(plan, call, configuration, exchange) }
         try await record(call, input, exchange, visitor)
         let made = try await answer(isDryRun: false)
         return .json(self.answer(made, call, exchange, isDryRun: false), status: 201)

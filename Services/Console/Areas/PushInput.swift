@@ -16,6 +16,10 @@ struct PushInput: Decodable, Sendable {
     var appMaxVersion: String?
     /// 1 to 30; absent: as long as the instance keeps it.
     var validDays: Int?
+    /// Of global data, to have it go out in stages: percent of the devices, rising to 100, such as `1, 10, 100`.
+    var stages: String?
+    /// After which the next stage comes by itself; absent: people widen it.
+    var everyMinutes: Int?
     /// Only say what it would meet now.
     var dryRun: Bool?
 
@@ -30,6 +34,9 @@ struct PushInput: Decodable, Sendable {
         RouteInput("android", .flag, "Goes to Android."),
         RouteInput("appMinVersion", "Such as 10.2.1."), RouteInput("appMaxVersion", "Such as 11."),
         RouteInput("validDays", .whole, "1 to 30; absent: as long as the instance keeps it."),
+        RouteInput(
+            "stages", "Global data goes out in stages, a roll-out: percent of the devices, such as 1, 10, 100."),
+        RouteInput("everyMinutes", .whole, "After which its next stage comes by itself; absent: by hand."),
         RouteInput("dryRun", .flag, "Only say what it would meet now; nothing is stored."),
     ]
 
@@ -66,6 +73,24 @@ struct PushInput: Decodable, Sendable {
             binaryPayload: binaryPayload, osType: both ? nil : toIOS ? "iOS" : "Android",
             appMinVersion: given(appMinVersion), appMaxVersion: given(appMaxVersion),
             validTimeEnd: validDays.map { now.milliseconds + Int64($0) * 86_400_000 })
+    }
+
+    /// The stages that were asked for; nil: everybody at once.
+    ///
+    /// - Throws: `wrong`: they will not do, or the push is for one user or device.
+    func plan(of configuration: SyncConfiguration, id: String) throws(ConsoleFault) -> RolloutPlan? {
+        guard let stages, !stages.trimmed.isEmpty else { return nil }
+        guard configuration.kind.isGlobal else { throw .wrong("stages", "fault.notGlobal") }
+        guard let slots = RolloutPlan.stages(stages) else { throw .wrong("stages", "fault.stages") }
+        let minutes = everyMinutes ?? 0
+        guard (0...43_200).contains(minutes) else { throw .wrong("everyMinutes", "fault.range", "1 – 43200") }
+        let plan = RolloutPlan(
+            id: ThirdMessageID(id), stages: slots, interval: minutes == 0 ? nil : .seconds(Int64(minutes) * 60))
+        guard RolloutPlan(id: ThirdMessageID("x"), stages: slots).fault == nil else {
+            throw .wrong("stages", "fault.stages")
+        }
+        if let fault = plan.fault { throw .refused(fault, field: "thirdMsgId") }
+        return plan
     }
 
     private func given(_ text: String?) -> String? {

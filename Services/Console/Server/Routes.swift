@@ -39,6 +39,7 @@ enum Routes {
             ).routes
             + ConfigurationArea(desk: desk).routes
             + PushArea(desk: desk, intake: intake).routes
+            + RolloutArea(desk: desk).routes
             + DataArea(database: database, desk: desk).routes
             + TraceArea(desk: desk, operations: operations).routes
             + DeadLetterArea(desk: desk).routes

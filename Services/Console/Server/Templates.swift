@@ -20,6 +20,8 @@ enum Templates {
         "devices": PackageResources.devices_mustache,
         "device": PackageResources.device_mustache,
         "dead-letters": PackageResources.dead_letters_mustache,
+        "rollouts": PackageResources.rollouts_mustache,
+        "rollout": PackageResources.rollout_mustache,
         "service": PackageResources.service_mustache,
         "instances": PackageResources.instances_mustache,
         "records": PackageResources.records_mustache,

@@ -373,32 +373,41 @@ if (push) {
   const sent = document.getElementById("sent");
   let isReal = false;
   let reached = 0;
+  let firstStage;
   real.addEventListener("click", () => { isReal = true; });
   dry.addEventListener("click", () => { isReal = false; });
   // What was looked at is what goes out: a change asks for another look.
   push.addEventListener("input", () => {
     real.hidden = preview.hidden = sent.hidden = true;
+    showFields(push);
   });
+  showFields(push);
   const action = push.dataset;
   push.addEventListener("submit", async (event) => {
     event.preventDefault();
     clearFaults(push);
     if (!push.reportValidity()) return;
     const title = action.confirmTitle;
-    if (isReal && action.ask && !(await ask(title, action.ask.replace("%", reached)))) return;
+    const question = firstStage === undefined ? action.ask.replace("%", reached)
+      : action.askStages.replace("%", firstStage);
+    if (isReal && action.ask && !(await ask(title, question))) return;
     dry.disabled = real.disabled = true;
     try {
       const answer = await callWithPassword("POST", action.push, { ...members(push), dryRun: !isReal });
       const part = isReal ? sent : preview;
       showAnswer(part, answer);
       if (isReal) {
-        part.querySelector("[data-trace]").href = answer.trace;
+        const [trace, rollout] = [part.querySelector("[data-trace]"), part.querySelector("[data-rollout]")];
+        [trace.href, rollout.href] = [answer.trace ?? "", answer.rollout ?? ""];
+        rollout.hidden = !answer.rollout;
+        trace.hidden = !answer.trace;
         preview.hidden = real.hidden = true;
         // What follows is another push.
         if (push.elements.thirdMsgId.required) push.elements.thirdMsgId.value = `console-${Date.now()}`;
         part.focus();
       } else {
-        reached = answer.reached;
+        [reached, firstStage] = [answer.reached, answer.firstStage];
+        part.querySelector("[data-first-stage]").hidden = firstStage === undefined;
         part.querySelector("[data-states]").replaceChildren(...answer.states.map((state) => {
           const item = document.createElement("li");
           item.textContent = `${state.devices} × ${state.detail}`;

@@ -338,6 +338,11 @@ package nonisolated struct Mss_Bus_V1_Oplog: Sendable {
   /// Not 0: a tombstone; the backend has recalled this oplog of the same channel.
   package var recalls: Int64 = 0
 
+  /// Only for devices of these slots; size 0: for all.
+  package var shareStart: UInt32 = 0
+
+  package var shareSize: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -357,40 +362,45 @@ package nonisolated struct Mss_Bus_V1_AppendCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_AppendCommand: Sendable {
+package nonisolated struct Mss_Bus_V1_AppendCommand: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 = 0
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
 
   package var target: Mss_Bus_V1_Target {
-    get {_target ?? Mss_Bus_V1_Target()}
-    set {_target = newValue}
+    get {_storage._target ?? Mss_Bus_V1_Target()}
+    set {_uniqueStorage()._target = newValue}
   }
   /// Returns true if `target` has been explicitly set.
-  package var hasTarget: Bool {self._target != nil}
+  package var hasTarget: Bool {_storage._target != nil}
   /// Clears the value of `target`. Subsequent reads from it will return its default value.
-  package mutating func clearTarget() {self._target = nil}
+  package mutating func clearTarget() {_uniqueStorage()._target = nil}
 
-  package var bizType: String = String()
+  package var bizType: String {
+    get {_storage._bizType}
+    set {_uniqueStorage()._bizType = newValue}
+  }
 
   /// id and created_at_ms are given by the writer; valid_until_ms 0 means the default validity.
   package var oplog: Mss_Bus_V1_Oplog {
-    get {_oplog ?? Mss_Bus_V1_Oplog()}
-    set {_oplog = newValue}
+    get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
+    set {_uniqueStorage()._oplog = newValue}
   }
   /// Returns true if `oplog` has been explicitly set.
-  package var hasOplog: Bool {self._oplog != nil}
+  package var hasOplog: Bool {_storage._oplog != nil}
   /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
-  package mutating func clearOplog() {self._oplog = nil}
+  package mutating func clearOplog() {_uniqueStorage()._oplog = nil}
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _target: Mss_Bus_V1_Target? = nil
-  fileprivate var _oplog: Mss_Bus_V1_Oplog? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_AppendReply: Sendable {
@@ -901,6 +911,9 @@ package nonisolated struct Mss_Bus_V1_ReadPage: Sendable {
   /// newest counts what any device could get: system and version are not looked at.
   package var anyDevice: Bool = false
 
+  /// Where the device's id falls, 0 to 9,999.
+  package var slot: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -931,6 +944,8 @@ package nonisolated struct Mss_Bus_V1_ReadHistory: Sendable {
   /// As in ReadPage.
   package var ownerDeviceID: String = String()
 
+  package var slot: UInt32 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -947,6 +962,9 @@ package nonisolated struct Mss_Bus_V1_ReadSummary: Sendable {
   package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
 
   package var appVersion: String = String()
+
+  /// As in ReadPage.
+  package var slot: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1038,36 +1056,48 @@ package nonisolated struct Mss_Bus_V1_SummaryReply: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_ChannelStanding: Sendable {
+package nonisolated struct Mss_Bus_V1_ChannelStanding: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var head: Int64 = 0
+  package var head: Int64 {
+    get {_storage._head}
+    set {_uniqueStorage()._head = newValue}
+  }
 
-  package var syncPoint: Int64 = 0
+  package var syncPoint: Int64 {
+    get {_storage._syncPoint}
+    set {_uniqueStorage()._syncPoint = newValue}
+  }
 
   /// The newest oplog that is valid and meant for the device; absent: none was found.
   package var last: Mss_Bus_V1_Oplog {
-    get {_last ?? Mss_Bus_V1_Oplog()}
-    set {_last = newValue}
+    get {_storage._last ?? Mss_Bus_V1_Oplog()}
+    set {_uniqueStorage()._last = newValue}
   }
   /// Returns true if `last` has been explicitly set.
-  package var hasLast: Bool {self._last != nil}
+  package var hasLast: Bool {_storage._last != nil}
   /// Clears the value of `last`. Subsequent reads from it will return its default value.
-  package mutating func clearLast() {self._last = nil}
+  package mutating func clearLast() {_uniqueStorage()._last = nil}
 
   /// Such oplogs above the sync point, of the newest 1,000.
-  package var waiting: UInt32 = 0
+  package var waiting: UInt32 {
+    get {_storage._waiting}
+    set {_uniqueStorage()._waiting = newValue}
+  }
 
   /// Nothing was read: another device owns the user now.
-  package var notOwner: Bool = false
+  package var notOwner: Bool {
+    get {_storage._notOwner}
+    set {_uniqueStorage()._notOwner = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _last: Mss_Bus_V1_Oplog? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_AckCommands: Sendable {
@@ -1816,112 +1846,124 @@ package nonisolated struct Mss_Bus_V1_OperationCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
+package nonisolated struct Mss_Bus_V1_OperationCommand: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 {
-    get {_storage._correlation}
-    set {_uniqueStorage()._correlation = newValue}
-  }
+  package var correlation: UInt64 = 0
 
-  package var body: OneOf_Body? {
-    get {return _storage._body}
-    set {_uniqueStorage()._body = newValue}
-  }
+  package var body: Mss_Bus_V1_OperationCommand.OneOf_Body? = nil
 
   package var trace: Mss_Bus_V1_TraceRequest {
     get {
-      if case .trace(let v)? = _storage._body {return v}
+      if case .trace(let v)? = body {return v}
       return Mss_Bus_V1_TraceRequest()
     }
-    set {_uniqueStorage()._body = .trace(newValue)}
+    set {body = .trace(newValue)}
   }
 
   /// What an append would do now; nothing is stored.
   package var dryRun: Mss_Bus_V1_AppendCommand {
     get {
-      if case .dryRun(let v)? = _storage._body {return v}
+      if case .dryRun(let v)? = body {return v}
       return Mss_Bus_V1_AppendCommand()
     }
-    set {_uniqueStorage()._body = .dryRun(newValue)}
+    set {body = .dryRun(newValue)}
   }
 
   package var recall: Mss_Bus_V1_OplogName {
     get {
-      if case .recall(let v)? = _storage._body {return v}
+      if case .recall(let v)? = body {return v}
       return Mss_Bus_V1_OplogName()
     }
-    set {_uniqueStorage()._body = .recall(newValue)}
+    set {body = .recall(newValue)}
   }
 
   package var devices: Mss_Bus_V1_DevicesRequest {
     get {
-      if case .devices(let v)? = _storage._body {return v}
+      if case .devices(let v)? = body {return v}
       return Mss_Bus_V1_DevicesRequest()
     }
-    set {_uniqueStorage()._body = .devices(newValue)}
+    set {body = .devices(newValue)}
   }
 
   package var deadLetters: Mss_Bus_V1_DeadLettersRequest {
     get {
-      if case .deadLetters(let v)? = _storage._body {return v}
+      if case .deadLetters(let v)? = body {return v}
       return Mss_Bus_V1_DeadLettersRequest()
     }
-    set {_uniqueStorage()._body = .deadLetters(newValue)}
+    set {body = .deadLetters(newValue)}
   }
 
   package var replay: Mss_Bus_V1_ReplayRequest {
     get {
-      if case .replay(let v)? = _storage._body {return v}
+      if case .replay(let v)? = body {return v}
       return Mss_Bus_V1_ReplayRequest()
     }
-    set {_uniqueStorage()._body = .replay(newValue)}
+    set {body = .replay(newValue)}
   }
 
   package var revokeSessions: Mss_Bus_V1_RevokeSessions {
     get {
-      if case .revokeSessions(let v)? = _storage._body {return v}
+      if case .revokeSessions(let v)? = body {return v}
       return Mss_Bus_V1_RevokeSessions()
     }
-    set {_uniqueStorage()._body = .revokeSessions(newValue)}
+    set {body = .revokeSessions(newValue)}
   }
 
   package var disconnect: Mss_Bus_V1_DisconnectDevice {
     get {
-      if case .disconnect(let v)? = _storage._body {return v}
+      if case .disconnect(let v)? = body {return v}
       return Mss_Bus_V1_DisconnectDevice()
     }
-    set {_uniqueStorage()._body = .disconnect(newValue)}
+    set {body = .disconnect(newValue)}
   }
 
   package var device: Mss_Bus_V1_DeviceRequest {
     get {
-      if case .device(let v)? = _storage._body {return v}
+      if case .device(let v)? = body {return v}
       return Mss_Bus_V1_DeviceRequest()
     }
-    set {_uniqueStorage()._body = .device(newValue)}
+    set {body = .device(newValue)}
   }
 
   package var recordPush: Mss_Bus_V1_RecordPush {
     get {
-      if case .recordPush(let v)? = _storage._body {return v}
+      if case .recordPush(let v)? = body {return v}
       return Mss_Bus_V1_RecordPush()
     }
-    set {_uniqueStorage()._body = .recordPush(newValue)}
+    set {body = .recordPush(newValue)}
+  }
+
+  package var startRollout: Mss_Bus_V1_StartRollout {
+    get {
+      if case .startRollout(let v)? = body {return v}
+      return Mss_Bus_V1_StartRollout()
+    }
+    set {body = .startRollout(newValue)}
+  }
+
+  package var changeRollout: Mss_Bus_V1_ChangeRollout {
+    get {
+      if case .changeRollout(let v)? = body {return v}
+      return Mss_Bus_V1_ChangeRollout()
+    }
+    set {body = .changeRollout(newValue)}
+  }
+
+  package var rollouts: Mss_Bus_V1_RolloutsRequest {
+    get {
+      if case .rollouts(let v)? = body {return v}
+      return Mss_Bus_V1_RolloutsRequest()
+    }
+    set {body = .rollouts(newValue)}
   }
 
   /// Who asks for a change, and from which address or host, for the records.
-  package var actor: String {
-    get {_storage._actor}
-    set {_uniqueStorage()._actor = newValue}
-  }
+  package var actor: String = String()
 
-  package var source: String {
-    get {_storage._source}
-    set {_uniqueStorage()._source = newValue}
-  }
+  package var source: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1937,12 +1979,13 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: @unchecked Sendable {
     case disconnect(Mss_Bus_V1_DisconnectDevice)
     case device(Mss_Bus_V1_DeviceRequest)
     case recordPush(Mss_Bus_V1_RecordPush)
+    case startRollout(Mss_Bus_V1_StartRollout)
+    case changeRollout(Mss_Bus_V1_ChangeRollout)
+    case rollouts(Mss_Bus_V1_RolloutsRequest)
 
   }
 
   package init() {}
-
-  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// As a backend names an oplog.
@@ -2295,6 +2338,267 @@ package nonisolated struct Mss_Bus_V1_RecordReply: Sendable {
 
   /// The record's number.
   package var number: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Begins a global push that goes out in stages. What was started under the id already is answered as it stands.
+package nonisolated struct Mss_Bus_V1_StartRollout: @unchecked Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String {
+    get {_storage._instanceID}
+    set {_uniqueStorage()._instanceID = newValue}
+  }
+
+  package var bizType: String {
+    get {_storage._bizType}
+    set {_uniqueStorage()._bizType = newValue}
+  }
+
+  /// Its third_message_id is the roll-out's; id, created_at_ms and share are the writer's.
+  package var oplog: Mss_Bus_V1_Oplog {
+    get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
+    set {_uniqueStorage()._oplog = newValue}
+  }
+  /// Returns true if `oplog` has been explicitly set.
+  package var hasOplog: Bool {_storage._oplog != nil}
+  /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
+  package mutating func clearOplog() {_uniqueStorage()._oplog = nil}
+
+  /// How many slots have it after each stage, rising to 10,000.
+  package var stages: [UInt32] {
+    get {_storage._stages}
+    set {_uniqueStorage()._stages = newValue}
+  }
+
+  /// 0: people widen it.
+  package var intervalSeconds: UInt32 {
+    get {_storage._intervalSeconds}
+    set {_uniqueStorage()._intervalSeconds = newValue}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+package nonisolated struct Mss_Bus_V1_RolloutName: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var bizType: String = String()
+
+  package var thirdMessageID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ChangeRollout: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var name: Mss_Bus_V1_RolloutName {
+    get {_name ?? Mss_Bus_V1_RolloutName()}
+    set {_name = newValue}
+  }
+  /// Returns true if `name` has been explicitly set.
+  package var hasName: Bool {self._name != nil}
+  /// Clears the value of `name`. Subsequent reads from it will return its default value.
+  package mutating func clearName() {self._name = nil}
+
+  package var way: Mss_Bus_V1_ChangeRollout.OneOf_Way? = nil
+
+  /// The stage that is to be made; one that was made is not made again.
+  package var widenToStage: UInt32 {
+    get {
+      if case .widenToStage(let v)? = way {return v}
+      return 0
+    }
+    set {way = .widenToStage(newValue)}
+  }
+
+  package var pause: Bool {
+    get {
+      if case .pause(let v)? = way {return v}
+      return false
+    }
+    set {way = .pause(newValue)}
+  }
+
+  package var resume: Bool {
+    get {
+      if case .resume(let v)? = way {return v}
+      return false
+    }
+    set {way = .resume(newValue)}
+  }
+
+  package var stop: Bool {
+    get {
+      if case .stop(let v)? = way {return v}
+      return false
+    }
+    set {way = .stop(newValue)}
+  }
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum OneOf_Way: Equatable, Sendable {
+    /// The stage that is to be made; one that was made is not made again.
+    case widenToStage(UInt32)
+    case pause(Bool)
+    case resume(Bool)
+    case stop(Bool)
+
+  }
+
+  package init() {}
+
+  fileprivate var _name: Mss_Bus_V1_RolloutName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RolloutsRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  /// Only this one, with its figures; absent: the newest, without.
+  package var name: Mss_Bus_V1_RolloutName {
+    get {_name ?? Mss_Bus_V1_RolloutName()}
+    set {_name = newValue}
+  }
+  /// Returns true if `name` has been explicitly set.
+  package var hasName: Bool {self._name != nil}
+  /// Clears the value of `name`. Subsequent reads from it will return its default value.
+  package mutating func clearName() {self._name = nil}
+
+  package var limit: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _name: Mss_Bus_V1_RolloutName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RolloutReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Absent: there is none.
+  package var rollout: Mss_Bus_V1_Rollout {
+    get {_rollout ?? Mss_Bus_V1_Rollout()}
+    set {_rollout = newValue}
+  }
+  /// Returns true if `rollout` has been explicitly set.
+  package var hasRollout: Bool {self._rollout != nil}
+  /// Clears the value of `rollout`. Subsequent reads from it will return its default value.
+  package mutating func clearRollout() {self._rollout = nil}
+
+  /// Empty when it was done, or was so already; otherwise why it was refused.
+  package var refusal: String = String()
+
+  /// It was so already.
+  package var unchanged: Bool = false
+
+  /// Of stop: some gateway did not say that it knows: it may still hand the push out.
+  package var uncertain: Bool = false
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _rollout: Mss_Bus_V1_Rollout? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RolloutsReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var rollouts: [Mss_Bus_V1_Rollout] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_Rollout: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var name: Mss_Bus_V1_RolloutName {
+    get {_name ?? Mss_Bus_V1_RolloutName()}
+    set {_name = newValue}
+  }
+  /// Returns true if `name` has been explicitly set.
+  package var hasName: Bool {self._name != nil}
+  /// Clears the value of `name`. Subsequent reads from it will return its default value.
+  package mutating func clearName() {self._name = nil}
+
+  /// The number of a RolloutState.
+  package var state: Int32 = 0
+
+  /// Every stage, also those not made yet.
+  package var stages: [Mss_Bus_V1_RolloutStage] = []
+
+  package var intervalSeconds: UInt32 = 0
+
+  /// When the next stage comes by itself; 0: not by time, or not while it is paused.
+  package var dueAtMs: Int64 = 0
+
+  /// How long the wait for it still was when it was paused.
+  package var waitLeftMs: Int64 = 0
+
+  package var startedBy: String = String()
+
+  package var startedAtMs: Int64 = 0
+
+  package var changedBy: String = String()
+
+  package var changedAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _name: Mss_Bus_V1_RolloutName? = nil
+}
+
+package nonisolated struct Mss_Bus_V1_RolloutStage: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Slots that have it after this stage, of 10,000.
+  package var share: UInt32 = 0
+
+  package var thirdMessageID: String = String()
+
+  /// 0: not made yet.
+  package var oplogID: Int64 = 0
+
+  /// Devices on record, where figures were asked for.
+  package var handedOut: Int64 = 0
+
+  package var confirmed: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2834,6 +3138,22 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     set {body = .records(newValue)}
   }
 
+  package var rollout: Mss_Bus_V1_RolloutReply {
+    get {
+      if case .rollout(let v)? = body {return v}
+      return Mss_Bus_V1_RolloutReply()
+    }
+    set {body = .rollout(newValue)}
+  }
+
+  package var rollouts: Mss_Bus_V1_RolloutsReply {
+    get {
+      if case .rollouts(let v)? = body {return v}
+      return Mss_Bus_V1_RolloutsReply()
+    }
+    set {body = .rollouts(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -2863,6 +3183,8 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case device(Mss_Bus_V1_DeviceReply)
     case record(Mss_Bus_V1_RecordReply)
     case records(Mss_Bus_V1_RecordsReply)
+    case rollout(Mss_Bus_V1_RolloutReply)
+    case rollouts(Mss_Bus_V1_RolloutsReply)
 
   }
 
@@ -3428,7 +3750,7 @@ nonisolated extension Mss_Bus_V1_Target: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Oplog"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0\u{3}share_start\0\u{3}share_size\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3447,6 +3769,8 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 9: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
       case 10: try { try decoder.decodeSingularBoolField(value: &self.persistent) }()
       case 11: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
+      case 12: try { try decoder.decodeSingularUInt32Field(value: &self.shareStart) }()
+      case 13: try { try decoder.decodeSingularUInt32Field(value: &self.shareSize) }()
       default: break
       }
     }
@@ -3486,6 +3810,12 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.recalls != 0 {
       try visitor.visitSingularInt64Field(value: self.recalls, fieldNumber: 11)
     }
+    if self.shareStart != 0 {
+      try visitor.visitSingularUInt32Field(value: self.shareStart, fieldNumber: 12)
+    }
+    if self.shareSize != 0 {
+      try visitor.visitSingularUInt32Field(value: self.shareSize, fieldNumber: 13)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3501,6 +3831,8 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.createdAtMs != rhs.createdAtMs {return false}
     if lhs.persistent != rhs.persistent {return false}
     if lhs.recalls != rhs.recalls {return false}
+    if lhs.shareStart != rhs.shareStart {return false}
+    if lhs.shareSize != rhs.shareSize {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -3545,46 +3877,88 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
   package static let protoMessageName: String = _protobuf_package + ".AppendCommand"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}target\0\u{3}biz_type\0\u{1}oplog\0")
 
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _target: Mss_Bus_V1_Target? = nil
+    var _bizType: String = String()
+    var _oplog: Mss_Bus_V1_Oplog? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _target = source._target
+      _bizType = source._bizType
+      _oplog = source._oplog
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try { try decoder.decodeSingularMessageField(value: &self._target) }()
-      case 3: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
-      case 4: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try { try decoder.decodeSingularMessageField(value: &_storage._target) }()
+        case 3: try { try decoder.decodeSingularStringField(value: &_storage._bizType) }()
+        case 4: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
+        default: break
+        }
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.correlation != 0 {
-      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      try { if let v = _storage._target {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      } }()
+      if !_storage._bizType.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._bizType, fieldNumber: 3)
+      }
+      try { if let v = _storage._oplog {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      } }()
     }
-    try { if let v = self._target {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    } }()
-    if !self.bizType.isEmpty {
-      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 3)
-    }
-    try { if let v = self._oplog {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_AppendCommand, rhs: Mss_Bus_V1_AppendCommand) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs._target != rhs._target {return false}
-    if lhs.bizType != rhs.bizType {return false}
-    if lhs._oplog != rhs._oplog {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._target != rhs_storage._target {return false}
+        if _storage._bizType != rhs_storage._bizType {return false}
+        if _storage._oplog != rhs_storage._oplog {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4551,7 +4925,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadPage"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4567,6 +4941,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
       case 6: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
+      case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       default: break
       }
     }
@@ -4597,6 +4972,9 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if self.anyDevice != false {
       try visitor.visitSingularBoolField(value: self.anyDevice, fieldNumber: 8)
     }
+    if self.slot != 0 {
+      try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4609,6 +4987,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.appVersion != rhs.appVersion {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.anyDevice != rhs.anyDevice {return false}
+    if lhs.slot != rhs.slot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4616,7 +4995,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadHistory"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{1}slot\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4632,6 +5011,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
       case 6: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       default: break
       }
     }
@@ -4662,6 +5042,9 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if !self.ownerDeviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 8)
     }
+    if self.slot != 0 {
+      try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4674,6 +5057,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.slot != rhs.slot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4681,7 +5065,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadSummary"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{3}operating_system\0\u{3}app_version\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{3}operating_system\0\u{3}app_version\0\u{1}slot\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4692,6 +5076,7 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
       case 2: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       default: break
       }
     }
@@ -4707,6 +5092,9 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
     if !self.appVersion.isEmpty {
       try visitor.visitSingularStringField(value: self.appVersion, fieldNumber: 3)
     }
+    if self.slot != 0 {
+      try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4714,6 +5102,7 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
     if lhs.channels != rhs.channels {return false}
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.appVersion != rhs.appVersion {return false}
+    if lhs.slot != rhs.slot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4908,51 +5297,95 @@ nonisolated extension Mss_Bus_V1_ChannelStanding: SwiftProtobuf.Message, SwiftPr
   package static let protoMessageName: String = _protobuf_package + ".ChannelStanding"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}head\0\u{3}sync_point\0\u{1}last\0\u{1}waiting\0\u{3}not_owner\0")
 
+  fileprivate class _StorageClass {
+    var _head: Int64 = 0
+    var _syncPoint: Int64 = 0
+    var _last: Mss_Bus_V1_Oplog? = nil
+    var _waiting: UInt32 = 0
+    var _notOwner: Bool = false
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _head = source._head
+      _syncPoint = source._syncPoint
+      _last = source._last
+      _waiting = source._waiting
+      _notOwner = source._notOwner
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularInt64Field(value: &self.head) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
-      case 3: try { try decoder.decodeSingularMessageField(value: &self._last) }()
-      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.waiting) }()
-      case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularInt64Field(value: &_storage._head) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._syncPoint) }()
+        case 3: try { try decoder.decodeSingularMessageField(value: &_storage._last) }()
+        case 4: try { try decoder.decodeSingularUInt32Field(value: &_storage._waiting) }()
+        case 5: try { try decoder.decodeSingularBoolField(value: &_storage._notOwner) }()
+        default: break
+        }
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.head != 0 {
-      try visitor.visitSingularInt64Field(value: self.head, fieldNumber: 1)
-    }
-    if self.syncPoint != 0 {
-      try visitor.visitSingularInt64Field(value: self.syncPoint, fieldNumber: 2)
-    }
-    try { if let v = self._last {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    } }()
-    if self.waiting != 0 {
-      try visitor.visitSingularUInt32Field(value: self.waiting, fieldNumber: 4)
-    }
-    if self.notOwner != false {
-      try visitor.visitSingularBoolField(value: self.notOwner, fieldNumber: 5)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._head != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._head, fieldNumber: 1)
+      }
+      if _storage._syncPoint != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._syncPoint, fieldNumber: 2)
+      }
+      try { if let v = _storage._last {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      } }()
+      if _storage._waiting != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._waiting, fieldNumber: 4)
+      }
+      if _storage._notOwner != false {
+        try visitor.visitSingularBoolField(value: _storage._notOwner, fieldNumber: 5)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ChannelStanding, rhs: Mss_Bus_V1_ChannelStanding) -> Bool {
-    if lhs.head != rhs.head {return false}
-    if lhs.syncPoint != rhs.syncPoint {return false}
-    if lhs._last != rhs._last {return false}
-    if lhs.waiting != rhs.waiting {return false}
-    if lhs.notOwner != rhs.notOwner {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._head != rhs_storage._head {return false}
+        if _storage._syncPoint != rhs_storage._syncPoint {return false}
+        if _storage._last != rhs_storage._last {return false}
+        if _storage._waiting != rhs_storage._waiting {return false}
+        if _storage._notOwner != rhs_storage._notOwner {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6419,259 +6852,268 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{2}\u{4}actor\0\u{1}source\0")
-
-  fileprivate class _StorageClass {
-    var _correlation: UInt64 = 0
-    var _body: Mss_Bus_V1_OperationCommand.OneOf_Body?
-    var _actor: String = String()
-    var _source: String = String()
-
-      // This property is used as the initial default value for new instances of the type.
-      // The type itself is protecting the reference to its storage via CoW semantics.
-      // This will force a copy to be made of this reference when the first mutation occurs;
-      // hence, it is safe to mark this as `nonisolated(unsafe)`.
-      static nonisolated(unsafe) let defaultInstance = _StorageClass()
-
-    private init() {}
-
-    init(copying source: _StorageClass) {
-      _correlation = source._correlation
-      _body = source._body
-      _actor = source._actor
-      _source = source._source
-    }
-  }
-
-  fileprivate mutating func _uniqueStorage() -> _StorageClass {
-    if !isKnownUniquelyReferenced(&_storage) {
-      _storage = _StorageClass(copying: _storage)
-    }
-    return _storage
-  }
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{3}start_rollout\0\u{3}change_rollout\0\u{1}rollouts\0\u{1}actor\0\u{1}source\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    _ = _uniqueStorage()
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      while let fieldNumber = try decoder.nextFieldNumber() {
-        // The use of inline closures is to circumvent an issue where the compiler
-        // allocates stack space for every case branch when no optimizations are
-        // enabled. https://github.com/apple/swift-protobuf/issues/1034
-        switch fieldNumber {
-        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
-        case 2: try {
-          var v: Mss_Bus_V1_TraceRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .trace(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .trace(v)
-          }
-        }()
-        case 3: try {
-          var v: Mss_Bus_V1_AppendCommand?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .dryRun(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .dryRun(v)
-          }
-        }()
-        case 4: try {
-          var v: Mss_Bus_V1_OplogName?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .recall(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .recall(v)
-          }
-        }()
-        case 5: try {
-          var v: Mss_Bus_V1_DevicesRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .devices(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .devices(v)
-          }
-        }()
-        case 6: try {
-          var v: Mss_Bus_V1_DeadLettersRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .deadLetters(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .deadLetters(v)
-          }
-        }()
-        case 7: try {
-          var v: Mss_Bus_V1_ReplayRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .replay(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .replay(v)
-          }
-        }()
-        case 8: try {
-          var v: Mss_Bus_V1_RevokeSessions?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .revokeSessions(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .revokeSessions(v)
-          }
-        }()
-        case 9: try {
-          var v: Mss_Bus_V1_DisconnectDevice?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .disconnect(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .disconnect(v)
-          }
-        }()
-        case 10: try {
-          var v: Mss_Bus_V1_DeviceRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .device(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .device(v)
-          }
-        }()
-        case 11: try {
-          var v: Mss_Bus_V1_RecordPush?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .recordPush(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .recordPush(v)
-          }
-        }()
-        case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
-        case 16: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
-        default: break
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try {
+        var v: Mss_Bus_V1_TraceRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .trace(let m) = current {v = m}
         }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .trace(v)
+        }
+      }()
+      case 3: try {
+        var v: Mss_Bus_V1_AppendCommand?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .dryRun(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .dryRun(v)
+        }
+      }()
+      case 4: try {
+        var v: Mss_Bus_V1_OplogName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .recall(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .recall(v)
+        }
+      }()
+      case 5: try {
+        var v: Mss_Bus_V1_DevicesRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .devices(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .devices(v)
+        }
+      }()
+      case 6: try {
+        var v: Mss_Bus_V1_DeadLettersRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .deadLetters(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .deadLetters(v)
+        }
+      }()
+      case 7: try {
+        var v: Mss_Bus_V1_ReplayRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .replay(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .replay(v)
+        }
+      }()
+      case 8: try {
+        var v: Mss_Bus_V1_RevokeSessions?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .revokeSessions(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .revokeSessions(v)
+        }
+      }()
+      case 9: try {
+        var v: Mss_Bus_V1_DisconnectDevice?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .disconnect(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .disconnect(v)
+        }
+      }()
+      case 10: try {
+        var v: Mss_Bus_V1_DeviceRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .device(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .device(v)
+        }
+      }()
+      case 11: try {
+        var v: Mss_Bus_V1_RecordPush?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .recordPush(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .recordPush(v)
+        }
+      }()
+      case 12: try {
+        var v: Mss_Bus_V1_StartRollout?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .startRollout(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .startRollout(v)
+        }
+      }()
+      case 13: try {
+        var v: Mss_Bus_V1_ChangeRollout?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .changeRollout(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .changeRollout(v)
+        }
+      }()
+      case 14: try {
+        var v: Mss_Bus_V1_RolloutsRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .rollouts(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .rollouts(v)
+        }
+      }()
+      case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 16: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every if/case branch local when no optimizations
-      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-      // https://github.com/apple/swift-protobuf/issues/1182
-      if _storage._correlation != 0 {
-        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
-      }
-      switch _storage._body {
-      case .trace?: try {
-        guard case .trace(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-      }()
-      case .dryRun?: try {
-        guard case .dryRun(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-      }()
-      case .recall?: try {
-        guard case .recall(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-      }()
-      case .devices?: try {
-        guard case .devices(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-      }()
-      case .deadLetters?: try {
-        guard case .deadLetters(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-      }()
-      case .replay?: try {
-        guard case .replay(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-      }()
-      case .revokeSessions?: try {
-        guard case .revokeSessions(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-      }()
-      case .disconnect?: try {
-        guard case .disconnect(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-      }()
-      case .device?: try {
-        guard case .device(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
-      }()
-      case .recordPush?: try {
-        guard case .recordPush(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-      }()
-      case nil: break
-      }
-      if !_storage._actor.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
-      }
-      if !_storage._source.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 16)
-      }
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    switch self.body {
+    case .trace?: try {
+      guard case .trace(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .dryRun?: try {
+      guard case .dryRun(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .recall?: try {
+      guard case .recall(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .devices?: try {
+      guard case .devices(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .deadLetters?: try {
+      guard case .deadLetters(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .replay?: try {
+      guard case .replay(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case .revokeSessions?: try {
+      guard case .revokeSessions(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .disconnect?: try {
+      guard case .disconnect(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .device?: try {
+      guard case .device(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .recordPush?: try {
+      guard case .recordPush(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .startRollout?: try {
+      guard case .startRollout(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .changeRollout?: try {
+      guard case .changeRollout(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+    }()
+    case .rollouts?: try {
+      guard case .rollouts(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    case nil: break
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 15)
+    }
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 16)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_OperationCommand, rhs: Mss_Bus_V1_OperationCommand) -> Bool {
-    if lhs._storage !== rhs._storage {
-      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
-        let _storage = _args.0
-        let rhs_storage = _args.1
-        if _storage._correlation != rhs_storage._correlation {return false}
-        if _storage._body != rhs_storage._body {return false}
-        if _storage._actor != rhs_storage._actor {return false}
-        if _storage._source != rhs_storage._source {return false}
-        return true
-      }
-      if !storagesAreEqual {return false}
-    }
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.source != rhs.source {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7436,6 +7878,482 @@ nonisolated extension Mss_Bus_V1_RecordReply: SwiftProtobuf.Message, SwiftProtob
   }
 }
 
+nonisolated extension Mss_Bus_V1_StartRollout: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".StartRollout"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}oplog\0\u{1}stages\0\u{3}interval_seconds\0")
+
+  fileprivate class _StorageClass {
+    var _instanceID: String = String()
+    var _bizType: String = String()
+    var _oplog: Mss_Bus_V1_Oplog? = nil
+    var _stages: [UInt32] = []
+    var _intervalSeconds: UInt32 = 0
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _instanceID = source._instanceID
+      _bizType = source._bizType
+      _oplog = source._oplog
+      _stages = source._stages
+      _intervalSeconds = source._intervalSeconds
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._instanceID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._bizType) }()
+        case 3: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
+        case 4: try { try decoder.decodeRepeatedUInt32Field(value: &_storage._stages) }()
+        case 5: try { try decoder.decodeSingularUInt32Field(value: &_storage._intervalSeconds) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._instanceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._instanceID, fieldNumber: 1)
+      }
+      if !_storage._bizType.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._bizType, fieldNumber: 2)
+      }
+      try { if let v = _storage._oplog {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      } }()
+      if !_storage._stages.isEmpty {
+        try visitor.visitPackedUInt32Field(value: _storage._stages, fieldNumber: 4)
+      }
+      if _storage._intervalSeconds != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._intervalSeconds, fieldNumber: 5)
+      }
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_StartRollout, rhs: Mss_Bus_V1_StartRollout) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._instanceID != rhs_storage._instanceID {return false}
+        if _storage._bizType != rhs_storage._bizType {return false}
+        if _storage._oplog != rhs_storage._oplog {return false}
+        if _storage._stages != rhs_storage._stages {return false}
+        if _storage._intervalSeconds != rhs_storage._intervalSeconds {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RolloutName: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RolloutName"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{3}third_message_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.thirdMessageID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 2)
+    }
+    if !self.thirdMessageID.isEmpty {
+      try visitor.visitSingularStringField(value: self.thirdMessageID, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RolloutName, rhs: Mss_Bus_V1_RolloutName) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.thirdMessageID != rhs.thirdMessageID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ChangeRollout: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ChangeRollout"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{3}widen_to_stage\0\u{1}pause\0\u{1}resume\0\u{1}stop\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._name) }()
+      case 2: try {
+        var v: UInt32?
+        try decoder.decodeSingularUInt32Field(value: &v)
+        if let v = v {
+          if self.way != nil {try decoder.handleConflictingOneOf()}
+          self.way = .widenToStage(v)
+        }
+      }()
+      case 3: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.way != nil {try decoder.handleConflictingOneOf()}
+          self.way = .pause(v)
+        }
+      }()
+      case 4: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.way != nil {try decoder.handleConflictingOneOf()}
+          self.way = .resume(v)
+        }
+      }()
+      case 5: try {
+        var v: Bool?
+        try decoder.decodeSingularBoolField(value: &v)
+        if let v = v {
+          if self.way != nil {try decoder.handleConflictingOneOf()}
+          self.way = .stop(v)
+        }
+      }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._name {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    switch self.way {
+    case .widenToStage?: try {
+      guard case .widenToStage(let v)? = self.way else { preconditionFailure() }
+      try visitor.visitSingularUInt32Field(value: v, fieldNumber: 2)
+    }()
+    case .pause?: try {
+      guard case .pause(let v)? = self.way else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 3)
+    }()
+    case .resume?: try {
+      guard case .resume(let v)? = self.way else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 4)
+    }()
+    case .stop?: try {
+      guard case .stop(let v)? = self.way else { preconditionFailure() }
+      try visitor.visitSingularBoolField(value: v, fieldNumber: 5)
+    }()
+    case nil: break
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ChangeRollout, rhs: Mss_Bus_V1_ChangeRollout) -> Bool {
+    if lhs._name != rhs._name {return false}
+    if lhs.way != rhs.way {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RolloutsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RolloutsRequest"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}limit\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._name) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    try { if let v = self._name {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RolloutsRequest, rhs: Mss_Bus_V1_RolloutsRequest) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs._name != rhs._name {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RolloutReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RolloutReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rollout\0\u{1}refusal\0\u{1}unchanged\0\u{1}uncertain\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._rollout) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.refusal) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.unchanged) }()
+      case 4: try { try decoder.decodeSingularBoolField(value: &self.uncertain) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._rollout {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.refusal.isEmpty {
+      try visitor.visitSingularStringField(value: self.refusal, fieldNumber: 2)
+    }
+    if self.unchanged != false {
+      try visitor.visitSingularBoolField(value: self.unchanged, fieldNumber: 3)
+    }
+    if self.uncertain != false {
+      try visitor.visitSingularBoolField(value: self.uncertain, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RolloutReply, rhs: Mss_Bus_V1_RolloutReply) -> Bool {
+    if lhs._rollout != rhs._rollout {return false}
+    if lhs.refusal != rhs.refusal {return false}
+    if lhs.unchanged != rhs.unchanged {return false}
+    if lhs.uncertain != rhs.uncertain {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RolloutsReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RolloutsReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}rollouts\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.rollouts) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.rollouts.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.rollouts, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RolloutsReply, rhs: Mss_Bus_V1_RolloutsReply) -> Bool {
+    if lhs.rollouts != rhs.rollouts {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Rollout: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Rollout"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}state\0\u{1}stages\0\u{3}interval_seconds\0\u{3}due_at_ms\0\u{3}wait_left_ms\0\u{3}started_by\0\u{3}started_at_ms\0\u{3}changed_by\0\u{3}changed_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._name) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.state) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.stages) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.intervalSeconds) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.dueAtMs) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.waitLeftMs) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.startedBy) }()
+      case 8: try { try decoder.decodeSingularInt64Field(value: &self.startedAtMs) }()
+      case 9: try { try decoder.decodeSingularStringField(value: &self.changedBy) }()
+      case 10: try { try decoder.decodeSingularInt64Field(value: &self.changedAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._name {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if self.state != 0 {
+      try visitor.visitSingularInt32Field(value: self.state, fieldNumber: 2)
+    }
+    if !self.stages.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.stages, fieldNumber: 3)
+    }
+    if self.intervalSeconds != 0 {
+      try visitor.visitSingularUInt32Field(value: self.intervalSeconds, fieldNumber: 4)
+    }
+    if self.dueAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.dueAtMs, fieldNumber: 5)
+    }
+    if self.waitLeftMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.waitLeftMs, fieldNumber: 6)
+    }
+    if !self.startedBy.isEmpty {
+      try visitor.visitSingularStringField(value: self.startedBy, fieldNumber: 7)
+    }
+    if self.startedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.startedAtMs, fieldNumber: 8)
+    }
+    if !self.changedBy.isEmpty {
+      try visitor.visitSingularStringField(value: self.changedBy, fieldNumber: 9)
+    }
+    if self.changedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.changedAtMs, fieldNumber: 10)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Rollout, rhs: Mss_Bus_V1_Rollout) -> Bool {
+    if lhs._name != rhs._name {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.stages != rhs.stages {return false}
+    if lhs.intervalSeconds != rhs.intervalSeconds {return false}
+    if lhs.dueAtMs != rhs.dueAtMs {return false}
+    if lhs.waitLeftMs != rhs.waitLeftMs {return false}
+    if lhs.startedBy != rhs.startedBy {return false}
+    if lhs.startedAtMs != rhs.startedAtMs {return false}
+    if lhs.changedBy != rhs.changedBy {return false}
+    if lhs.changedAtMs != rhs.changedAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RolloutStage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RolloutStage"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}share\0\u{3}third_message_id\0\u{3}oplog_id\0\u{3}handed_out\0\u{1}confirmed\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.share) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.thirdMessageID) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.handedOut) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.confirmed) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.share != 0 {
+      try visitor.visitSingularUInt32Field(value: self.share, fieldNumber: 1)
+    }
+    if !self.thirdMessageID.isEmpty {
+      try visitor.visitSingularStringField(value: self.thirdMessageID, fieldNumber: 2)
+    }
+    if self.oplogID != 0 {
+      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 3)
+    }
+    if self.handedOut != 0 {
+      try visitor.visitSingularInt64Field(value: self.handedOut, fieldNumber: 4)
+    }
+    if self.confirmed != 0 {
+      try visitor.visitSingularInt64Field(value: self.confirmed, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RolloutStage, rhs: Mss_Bus_V1_RolloutStage) -> Bool {
+    if lhs.share != rhs.share {return false}
+    if lhs.thirdMessageID != rhs.thirdMessageID {return false}
+    if lhs.oplogID != rhs.oplogID {return false}
+    if lhs.handedOut != rhs.handedOut {return false}
+    if lhs.confirmed != rhs.confirmed {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension Mss_Bus_V1_DeadLettersRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".DeadLettersRequest"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}limit\0")
@@ -8143,7 +9061,7 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8477,6 +9395,32 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
           self.body = .records(v)
         }
       }()
+      case 28: try {
+        var v: Mss_Bus_V1_RolloutReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .rollout(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .rollout(v)
+        }
+      }()
+      case 29: try {
+        var v: Mss_Bus_V1_RolloutsReply?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .rollouts(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .rollouts(v)
+        }
+      }()
       default: break
       }
     }
@@ -8590,6 +9534,14 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
     case .records?: try {
       guard case .records(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+    }()
+    case .rollout?: try {
+      guard case .rollout(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
+    }()
+    case .rollouts?: try {
+      guard case .rollouts(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 29)
     }()
     case nil: break
     }

@@ -557,6 +557,9 @@ CREATE TABLE oplog (
     operating_system smallint NOT NULL,
     minimum_version text NOT NULL,
     maximum_version text NOT NULL,
+    -- The slots of device ids that it is for, of 10,000 (DeviceShare).
+    share_start smallint NOT NULL,
+    share_size smallint NOT NULL,
     valid_until timestamptz NOT NULL,
     created_at timestamptz NOT NULL,
     recalls bigint, -- a tombstone: the oplog that was recalled
@@ -617,7 +620,8 @@ END $$;
 CREATE FUNCTION append_oplogs(
     in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
     in_third_message_id text[], in_third_message_hash bigint[], in_payload bytea[], in_is_binary boolean[],
-    in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_valid_until_ms bigint[]
+    in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_share_start smallint[],
+    in_share_size smallint[], in_valid_until_ms bigint[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
@@ -660,10 +664,11 @@ BEGIN
             row_number() OVER (PARTITION BY c.channel_id, i.third_message_id ORDER BY i.ordinal) AS occurrence
         FROM unnest(
             in_instance, in_kind, in_target, in_biz_type, in_third_message_id, in_third_message_hash, in_payload,
-            in_is_binary, in_operating_system, in_minimum_version, in_maximum_version, in_valid_until_ms
+            in_is_binary, in_operating_system, in_minimum_version, in_maximum_version, in_share_start, in_share_size,
+            in_valid_until_ms
         ) WITH ORDINALITY AS i (
             instance_id, kind, target, biz_type, third_message_id, third_message_hash, payload, is_binary,
-            operating_system, minimum_version, maximum_version, valid_until_ms, ordinal)
+            operating_system, minimum_version, maximum_version, share_start, share_size, valid_until_ms, ordinal)
         JOIN sync_configuration f
             ON f.instance_id = i.instance_id AND f.biz_type = i.biz_type AND f.kind = i.kind AND f.is_online
         JOIN instance n ON n.instance_id = i.instance_id AND n.is_enabled
@@ -681,10 +686,11 @@ BEGIN
     ), stored AS (
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
-            minimum_version, maximum_version, valid_until, created_at)
+            minimum_version, maximum_version, share_start, share_size, valid_until, created_at)
         SELECT n.channel_id, n.new_id, n.third_message_id, n.third_message_hash,
             CASE WHEN n.is_persistent THEN n.payload END, n.is_binary,
-            n.operating_system, n.minimum_version, n.maximum_version, n.valid_until, written_at
+            n.operating_system, n.minimum_version, n.maximum_version, n.share_start, n.share_size, n.valid_until,
+            written_at
         FROM numbered n WHERE n.new_id IS NOT NULL
     ), moved AS (
         UPDATE channel c SET head = greatest(c.head, m.new_head)
@@ -709,7 +715,7 @@ CREATE FUNCTION recall_oplog(
     in_person text[]
 ) RETURNS TABLE (
     channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint, minimum_version text,
-    maximum_version text, valid_until_ms bigint, created_at_ms bigint
+    maximum_version text, share_start smallint, share_size smallint, valid_until_ms bigint, created_at_ms bigint
 ) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -735,10 +741,10 @@ BEGIN
         -- Whom the original was for gets the tombstone; it is kept as long as an oplog can be.
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
-            minimum_version, maximum_version, valid_until, created_at, recalls)
+            minimum_version, maximum_version, share_start, share_size, valid_until, created_at, recalls)
         SELECT original.channel_id, greatest(found_channel.head, (SELECT epoch << 40 FROM incarnation)) + 1, '', 0, '',
-            false, original.operating_system, original.minimum_version, original.maximum_version,
-            clock_timestamp() + interval '30 days', clock_timestamp(), original.oplog_id
+            false, original.operating_system, original.minimum_version, original.maximum_version, original.share_start,
+            original.share_size, clock_timestamp() + interval '30 days', clock_timestamp(), original.oplog_id
         RETURNING * INTO mark;
         UPDATE channel c SET head = mark.oplog_id WHERE c.channel_id = original.channel_id;
         IF in_person IS NOT NULL THEN
@@ -753,10 +759,255 @@ BEGIN
         UPDATE channel c SET head = c.head WHERE c.channel_id = original.channel_id;
     END IF;
     RETURN QUERY SELECT original.channel_id, original.oplog_id, mark.oplog_id, found_channel.head,
-        original.operating_system, original.minimum_version, original.maximum_version,
-        floor(extract(epoch FROM mark.valid_until) * 1000)::bigint,
+        original.operating_system, original.minimum_version, original.maximum_version, original.share_start,
+        original.share_size, floor(extract(epoch FROM mark.valid_until) * 1000)::bigint,
         floor(extract(epoch FROM mark.created_at) * 1000)::bigint;
 END $$;
+
+-- ---- staged roll-outs of global pushes -----------------------------------------------------------------------------
+
+-- A global push that widens from a small share of the devices to everybody. Each stage is an oplog for the slots that
+-- it adds, made in the transaction that moves this row on: so exactly once, whoever widens, and however often.
+CREATE TABLE rollout (
+    instance_id text NOT NULL,
+    biz_type text NOT NULL,
+    third_message_id text COLLATE "C" NOT NULL,
+    kind smallint NOT NULL CHECK (kind IN (2, 3)),
+    payload bytea, -- null: no further stage is made
+    is_binary boolean NOT NULL,
+    operating_system smallint NOT NULL,
+    minimum_version text NOT NULL,
+    maximum_version text NOT NULL,
+    valid_until_ms bigint NOT NULL, -- 0: each stage as long as the instance keeps it
+    share_start smallint NOT NULL, -- the first slot of the first stage
+    stages integer[] NOT NULL, -- slots that have it after each stage, rising to 10,000
+    stage_ids text[] COLLATE "C" NOT NULL,
+    stage_hashes bigint[] NOT NULL,
+    oplog_ids bigint[] NOT NULL DEFAULT '{}', -- of the stages made
+    told_stages integer NOT NULL DEFAULT 0, -- of those, the first that gateways and statistics know of
+    state smallint NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 4), -- RolloutState
+    stage_interval interval, -- null: people widen it
+    due_at timestamptz, -- of the next stage; null: not by time, or not now
+    wait_left interval, -- while it is paused: what was left until then
+    started_by text COLLATE "C" NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    changed_by text COLLATE "C" NOT NULL,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (instance_id, biz_type, third_message_id),
+    FOREIGN KEY (instance_id, biz_type) REFERENCES sync_configuration ON DELETE CASCADE
+);
+CREATE INDEX rollout_by_time ON rollout (instance_id, started_at);
+CREATE INDEX rollout_due ON rollout (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX rollout_untold ON rollout (changed_at) WHERE told_stages < cardinality(oplog_ids);
+
+-- A roll-out as records show it: never its payload.
+CREATE FUNCTION rollout_members(in_row rollout) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'thirdMsgId', in_row.third_message_id, 'stage', cardinality(in_row.oplog_ids),
+        'state', (ARRAY['running', 'paused', 'stopped', 'completed'])[in_row.state],
+        'percent', (SELECT jsonb_agg(trim_scale(s / 100.0)) FROM unnest(in_row.stages) s),
+        'intervalSeconds', extract(epoch FROM in_row.stage_interval)::bigint,
+        'osType', (ARRAY['iOS', 'Android'])[nullif(in_row.operating_system, 0)],
+        'appMinVersion', nullif(in_row.minimum_version, ''), 'appMaxVersion', nullif(in_row.maximum_version, ''),
+        'validTimeEnd', nullif(in_row.valid_until_ms, 0))
+$$;
+
+-- Puts a changed roll-out, whose row is held, in place of what it was, and records it.
+CREATE FUNCTION keep_rollout(in_actor text, in_action integer, in_held rollout, in_row rollout) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE rollout r SET payload = CASE WHEN in_row.state IN (1, 2) THEN in_row.payload END,
+        oplog_ids = in_row.oplog_ids, state = in_row.state, due_at = in_row.due_at, wait_left = in_row.wait_left,
+        changed_by = in_actor, changed_at = clock_timestamp()
+    WHERE r.instance_id = in_held.instance_id AND r.biz_type = in_held.biz_type
+        AND r.third_message_id = in_held.third_message_id;
+    PERFORM record_operation(
+        in_actor, in_action::smallint, in_held.instance_id, in_held.biz_type,
+        CASE WHEN in_action <> 60 THEN rollout_members(in_held) END,
+        rollout_members(in_row) || CASE WHEN in_action = 60
+            THEN jsonb_build_object('payloadSha256', encode(sha256(in_row.payload), 'hex')) ELSE '{}' END);
+END $$;
+
+-- Makes the next stage of a roll-out whose row is held. The words of the answers are those of RolloutOutcome.
+CREATE FUNCTION make_rollout_stage(in_actor text, in_action integer, in_held rollout) RETURNS text
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    stage integer := cardinality(in_held.oplog_ids) + 1;
+    share_before integer := CASE WHEN stage = 1 THEN 0 ELSE in_held.stages[stage - 1] END;
+    made record;
+    moved rollout := in_held;
+BEGIN
+    IF in_held.valid_until_ms <> 0 AND to_timestamp(in_held.valid_until_ms / 1000.0) <= clock_timestamp() THEN
+        RETURN 'expired';
+    END IF;
+    SELECT * INTO made FROM append_oplogs(
+        ARRAY[in_held.instance_id], ARRAY[in_held.kind], ARRAY[''], ARRAY[in_held.biz_type],
+        ARRAY[in_held.stage_ids[stage]], ARRAY[in_held.stage_hashes[stage]], ARRAY[in_held.payload],
+        ARRAY[in_held.is_binary], ARRAY[in_held.operating_system], ARRAY[in_held.minimum_version],
+        ARRAY[in_held.maximum_version], ARRAY[((in_held.share_start + share_before) % 10000)::smallint],
+        ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms]);
+    IF NOT FOUND THEN RETURN 'offline'; END IF;
+    -- A stage of this roll-out cannot be there already: the row would say so.
+    IF made.is_duplicate THEN RETURN 'taken'; END IF;
+    moved.oplog_ids := in_held.oplog_ids || made.id;
+    IF stage = cardinality(in_held.stages) THEN
+        moved.state := 4;
+        moved.due_at := NULL;
+    ELSE
+        moved.due_at := clock_timestamp() + in_held.stage_interval;
+    END IF;
+    PERFORM keep_rollout(in_actor, in_action, in_held, moved);
+    RETURN 'done';
+END $$;
+
+-- Starts a roll-out with its first stage; what was started under the id already stays as it is. Like every function
+-- here that an operator's connection calls, it looks at the connection's own instance alone.
+CREATE FUNCTION start_rollout(
+    in_actor text, in_instance text, in_biz_type text, in_third_message_id text, in_payload bytea, in_is_binary boolean,
+    in_operating_system smallint, in_minimum_version text, in_maximum_version text, in_valid_until_ms bigint,
+    in_share_start smallint, in_stages bigint[], in_stage_ids text[], in_stage_hashes bigint[], in_interval_s bigint
+) RETURNS text LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    held rollout;
+    outcome text;
+BEGIN
+    -- Of two that come first at once one waits here for the other's commit, and finds its effect.
+    INSERT INTO rollout (
+        instance_id, biz_type, third_message_id, kind, payload, is_binary, operating_system, minimum_version,
+        maximum_version, valid_until_ms, share_start, stages, stage_ids, stage_hashes, stage_interval, started_by,
+        changed_by)
+    SELECT f.instance_id, f.biz_type, in_third_message_id, f.kind, in_payload, in_is_binary, in_operating_system,
+        in_minimum_version, in_maximum_version, in_valid_until_ms, in_share_start, in_stages::integer[], in_stage_ids,
+        in_stage_hashes, make_interval(secs => nullif(in_interval_s, 0)), in_actor, in_actor
+    FROM sync_configuration f
+    WHERE f.instance_id = in_instance AND f.biz_type = in_biz_type AND f.kind > 1
+        AND in_instance = current_setting('mss.instance', true)
+    ON CONFLICT DO NOTHING RETURNING * INTO held;
+    IF NOT FOUND THEN
+        RETURN CASE WHEN EXISTS (
+            SELECT FROM rollout r WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type
+                AND r.third_message_id = in_third_message_id AND in_instance = current_setting('mss.instance', true))
+            THEN 'unchanged' ELSE 'offline' END;
+    END IF;
+    outcome := make_rollout_stage(in_actor, 60, held);
+    IF outcome <> 'done' THEN
+        DELETE FROM rollout r WHERE r.instance_id = held.instance_id AND r.biz_type = held.biz_type
+            AND r.third_message_id = held.third_message_id;
+    END IF;
+    RETURN outcome;
+END $$;
+
+-- Makes the stage of this number (`widen`), one that was made is not made again; or has the roll-out pause or resume.
+-- Stages made go on reaching their devices while it is paused.
+CREATE FUNCTION change_rollout(
+    in_actor text, in_way text, in_instance text, in_biz_type text, in_third_message_id text, in_stage integer
+) RETURNS text LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    held rollout;
+    moved rollout;
+BEGIN
+    SELECT * INTO held FROM rollout r
+    WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type AND r.third_message_id = in_third_message_id
+        AND in_instance = current_setting('mss.instance', true)
+    FOR UPDATE;
+    IF NOT FOUND THEN RETURN 'missing'; END IF;
+    IF in_way = 'widen' AND in_stage <= cardinality(held.oplog_ids) THEN RETURN 'unchanged'; END IF;
+    IF held.state = 3 THEN RETURN 'stopped'; END IF;
+    IF held.state = 4 THEN RETURN 'completed'; END IF;
+    IF in_way = 'widen' THEN
+        IF held.state = 2 THEN RETURN 'paused'; END IF;
+        IF in_stage > cardinality(held.oplog_ids) + 1 THEN RETURN 'ahead'; END IF;
+        RETURN make_rollout_stage(in_actor, 61, held);
+    END IF;
+    IF (held.state = 2) = (in_way = 'pause') THEN RETURN 'unchanged'; END IF;
+    moved := held;
+    IF in_way = 'pause' THEN
+        moved.state := 2;
+        moved.wait_left := greatest(held.due_at - clock_timestamp(), interval '0');
+        IF held.due_at IS NULL THEN moved.wait_left := NULL; END IF;
+        moved.due_at := NULL;
+    ELSE
+        moved.state := 1;
+        moved.due_at := clock_timestamp() + held.wait_left;
+        moved.wait_left := NULL;
+    END IF;
+    PERFORM keep_rollout(in_actor, CASE WHEN in_way = 'pause' THEN 62 ELSE 63 END, held, moved);
+    RETURN 'done';
+END $$;
+
+-- Ends a roll-out for good, also one that is complete, and recalls every stage: whoever has not stored it never gets
+-- it. The answer's first row has no recall; stopping again answers as before.
+CREATE FUNCTION stop_rollout(in_actor text, in_instance text, in_biz_type text, in_third_message_id text)
+RETURNS TABLE (
+    outcome text, channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint,
+    minimum_version text, maximum_version text, share_start smallint, share_size smallint, valid_until_ms bigint,
+    created_at_ms bigint
+) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    held rollout;
+    moved rollout;
+    answer text := 'done';
+BEGIN
+    SELECT * INTO held FROM rollout r
+    WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type AND r.third_message_id = in_third_message_id
+        AND in_instance = current_setting('mss.instance', true)
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        answer := 'missing';
+    ELSIF held.state = 3 THEN
+        answer := 'unchanged';
+    END IF;
+    RETURN QUERY SELECT answer, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::smallint, NULL, NULL,
+        NULL::smallint, NULL::smallint, NULL::bigint, NULL::bigint;
+    FOR stage IN 1..coalesce(cardinality(held.oplog_ids), 0) LOOP
+        RETURN QUERY SELECT answer, m.* FROM recall_oplog(
+            held.instance_id, held.kind, '', held.biz_type, held.stage_ids[stage], held.stage_hashes[stage], NULL) m;
+    END LOOP;
+    IF answer = 'done' THEN
+        moved := held;
+        moved.state := 3;
+        moved.due_at := NULL;
+        moved.wait_left := NULL;
+        PERFORM keep_rollout(in_actor, 64, held, moved);
+    END IF;
+END $$;
+
+-- Makes one stage whose time has come, of whichever instance: every writer asks once a second, and none waits for
+-- another. One whose validity has ended stops, one whose stage's id is another push's pauses. False: nothing to do.
+CREATE FUNCTION widen_due_rollout() RETURNS boolean LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    held rollout;
+    moved rollout;
+    outcome text;
+BEGIN
+    SELECT r.* INTO held FROM rollout r
+    JOIN sync_configuration f ON f.instance_id = r.instance_id AND f.biz_type = r.biz_type AND f.is_online
+    JOIN instance n ON n.instance_id = r.instance_id AND n.is_enabled
+    WHERE r.due_at <= clock_timestamp() ORDER BY r.due_at LIMIT 1
+    FOR UPDATE OF r SKIP LOCKED;
+    IF NOT FOUND THEN RETURN false; END IF;
+    outcome := make_rollout_stage('schedule', 61, held);
+    IF outcome IN ('expired', 'taken') THEN
+        moved := held;
+        moved.state := CASE WHEN outcome = 'expired' THEN 3 ELSE 2 END;
+        moved.due_at := NULL;
+        moved.wait_left := CASE WHEN outcome = 'taken' THEN interval '0' END;
+        PERFORM keep_rollout('schedule', CASE WHEN outcome = 'expired' THEN 64 ELSE 62 END, held, moved);
+    END IF;
+    RETURN outcome <> 'offline';
+END $$;
+
+-- Forgets roll-outs that ended longer ago than statistics keep the record of their pushes; the operation records stay.
+CREATE FUNCTION forget_ended_rollouts() RETURNS void LANGUAGE sql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    DELETE FROM rollout WHERE state IN (3, 4) AND changed_at < clock_timestamp() - interval '35 days'
+        AND told_stages >= cardinality(oplog_ids)
+$$;
 
 -- ---- receivers -----------------------------------------------------------------------------------------------------
 
@@ -808,6 +1059,7 @@ CREATE UNLOGGED TABLE device_session (
     connection_epoch bigint NOT NULL,
     operating_system smallint NOT NULL,
     app_version text NOT NULL,
+    slot smallint NOT NULL, -- of the device id (DeviceSlot)
     is_foreground boolean NOT NULL,
     verdict_until timestamptz NOT NULL,
     -- Business types that the device does not take now.
@@ -879,7 +1131,8 @@ END $$;
 -- one exists, or the secret is wrong, and nothing changed.
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
-    in_operating_system smallint, in_app_version text, in_is_foreground boolean, in_connection_number bigint,
+    in_operating_system smallint, in_app_version text, in_slot smallint, in_is_foreground boolean,
+    in_connection_number bigint,
     in_connection_epoch bigint, in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[],
     in_binds_device boolean, in_digest bytea
 ) RETURNS TABLE (
@@ -922,7 +1175,7 @@ BEGIN
             UPDATE device_session s SET
                 user_id = in_user, gateway_id = in_gateway, gateway_epoch = in_gateway_epoch,
                 connection_number = in_connection_number, connection_epoch = new_epoch,
-                operating_system = in_operating_system, app_version = in_app_version,
+                operating_system = in_operating_system, app_version = in_app_version, slot = in_slot,
                 is_foreground = in_is_foreground, verdict_until = clock_timestamp() + lasts, suspended = in_suspended,
                 registered_at = CASE WHEN s.connection_epoch = new_epoch THEN s.registered_at
                     ELSE clock_timestamp() END
@@ -931,10 +1184,10 @@ BEGIN
         END IF;
         INSERT INTO device_session (
             instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_number, connection_epoch,
-            operating_system, app_version, is_foreground, verdict_until, suspended)
+            operating_system, app_version, slot, is_foreground, verdict_until, suspended)
         VALUES (
             in_instance, in_device, in_user, in_gateway, in_gateway_epoch, in_connection_number, new_epoch,
-            in_operating_system, in_app_version, in_is_foreground, clock_timestamp() + lasts, in_suspended)
+            in_operating_system, in_app_version, in_slot, in_is_foreground, clock_timestamp() + lasts, in_suspended)
         ON CONFLICT (instance_id, device_id) DO NOTHING;
         EXIT WHEN FOUND;
     END LOOP;
@@ -978,9 +1231,12 @@ GRANT SELECT, INSERT, UPDATE (claim), DELETE ON request_nonce TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (taken, granted), DELETE ON push_quota TO mss_writer;
 GRANT SELECT, DELETE ON session_revocation TO mss_writer;
 
-GRANT EXECUTE ON FUNCTION recall_oplog TO mss_operator;
-GRANT SELECT ON oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point, reread
-    TO mss_operator;
+GRANT EXECUTE ON FUNCTION widen_due_rollout, forget_ended_rollouts TO mss_writer;
+GRANT SELECT, UPDATE (told_stages) ON rollout TO mss_writer;
+
+GRANT EXECUTE ON FUNCTION recall_oplog, start_rollout, change_rollout, stop_rollout TO mss_operator;
+GRANT SELECT ON rollout, oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point,
+    reread TO mss_operator;
 GRANT INSERT ON reread TO mss_operator;
 GRANT SELECT, INSERT, UPDATE (revoked_at, revocation_number) ON session_revocation TO mss_operator;
 
@@ -1001,6 +1257,6 @@ BEGIN
 END $$;
 SELECT belt(t) FROM unnest(
     '{instance,sync_configuration,app_key,push_quota,session_revocation,device_secret,channel,
-        device_session,owner,operation_record}'::regclass[]) t;
+        device_session,owner,operation_record,rollout}'::regclass[]) t;
 -- The console looks at the records of all instances; which of them a user sees is its own rule.
 CREATE POLICY every_record ON operation_record TO mss_console USING (true);
