@@ -183,7 +183,8 @@ struct RolloutStoreTests {
                 RolloutStore.pause(Self.name(), by: Self.actor), RolloutStore.resume(Self.name(), by: Self.actor),
             ] { #expect(try await database.runAsOperator(query) == .stopped) }
             #expect(try await database.run(RolloutStore.widenDue) == false)
-            #expect(try await Self.oplogs(database).allSatisfy { $0.recalls != nil })
+            let marks = try await Self.oplogs(database)
+            #expect(marks.map(\.recalls?.value) == [1, 2] && marks.map(\.targeting.share.size) == [100, 900])
             #expect(try await Self.records(database).last == "stop-rollout \(Self.actor)")
             _ = try await database.runAsOperator(Self.start("whole", stages: [1, 10_000]))
             _ = try await database.runAsOperator(RolloutStore.widen(Self.name("whole"), to: 2, by: Self.actor))
