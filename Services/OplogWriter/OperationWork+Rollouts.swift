@@ -14,7 +14,7 @@ extension OperationWork {
 
     /// Starts one.
     func start(
-        _ request: Mss_Bus_V1_StartRollout, by actor: String, on connection: PostgresConnection
+        _ request: Mss_Bus_V1_StartRollout, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let oplog = Oplog(bus: request.oplog)
         let plan = RolloutPlan(
@@ -47,7 +47,7 @@ extension OperationWork {
 
     /// Widens one, or has it pause or resume.
     func change(
-        _ request: Mss_Bus_V1_ChangeRollout, by actor: String, on connection: PostgresConnection
+        _ request: Mss_Bus_V1_ChangeRollout, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let name = Rollout.Name(bus: request.name)
         let query =
@@ -62,13 +62,13 @@ extension OperationWork {
     }
 
     private func answer(
-        _ outcome: RolloutOutcome, _ name: Rollout.Name, by actor: String, on connection: PostgresConnection
+        _ outcome: RolloutOutcome, _ name: Rollout.Name, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         guard outcome.isSuccess else { return .with { $0.rollout.refusal = outcome.refusal } }
         let rollout = try connection.run(RolloutStore.rollout(name), within: Self.limit)
         logger.info(
             "roll-out changed",
-            metadata: ["instanceId": "\(name.instanceID)", "bizType": "\(name.bizType)", "actor": "\(actor)"])
+            metadata: ["instanceId": "\(name.instanceID)", "bizType": "\(name.bizType)", "actor": "\(actor.name)"])
         return .with {
             if let rollout { $0.rollout.rollout = rollout.bus }
             $0.rollout.unchanged = outcome == .unchanged
@@ -79,8 +79,8 @@ extension OperationWork {
     func stop(
         _ name: Rollout.Name, for command: Command, replyTo: String, on connection: PostgresConnection
     ) throws(PostgresError) {
-        let stopped = try connection.run(RolloutStore.stop(name, by: command.actor), within: Self.limit)
-        var reply = try answer(stopped.outcome, name, by: command.actor, on: connection)
+        let stopped = try connection.run(RolloutStore.stop(name, by: command.by), within: Self.limit)
+        var reply = try answer(stopped.outcome, name, by: command.by, on: connection)
         reply.correlation = command.correlation
         let kind = try connection.run(ControlStore.configuration(name.instanceID, name.bizType), within: Self.limit)?
             .kind

@@ -8,7 +8,7 @@ package enum RolloutStore {
     ///
     /// - Parameter oplog: what every stage carries; its validity 0 means as long as the instance keeps it.
     package static func start(
-        _ plan: RolloutPlan, of instanceID: InstanceID, _ bizType: BizType, _ oplog: Oplog, by actor: String
+        _ plan: RolloutPlan, of instanceID: InstanceID, _ bizType: BizType, _ oplog: Oplog, by actor: OperationActor
     ) -> Query<RolloutOutcome> {
         let ids = (1...plan.stages.count).map { plan.stageID($0).text }
         return outcome(
@@ -16,7 +16,7 @@ package enum RolloutStore {
             SELECT start_rollout($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
             """,
             [
-                .text(actor), .text(instanceID.text), .text(bizType.text), .text(plan.id.text), .bytes(oplog.payload),
+                actor.value, .text(instanceID.text), .text(bizType.text), .text(plan.id.text), .bytes(oplog.payload),
                 .bool(oplog.isBinary), .int16(oplog.targeting.operatingSystem?.rawValue ?? 0),
                 .text(oplog.targeting.minimumVersion ?? ""), .text(oplog.targeting.maximumVersion ?? ""),
                 .int64(oplog.validUntil.milliseconds), .int16(Int16(plan.start)),
@@ -26,27 +26,27 @@ package enum RolloutStore {
     }
 
     /// Makes the stage of this number, 1 for the first; one that was made is not made again.
-    package static func widen(_ name: Rollout.Name, to stage: Int, by actor: String) -> Query<RolloutOutcome> {
+    package static func widen(_ name: Rollout.Name, to stage: Int, by actor: OperationActor) -> Query<RolloutOutcome> {
         change("widen", name, stage, by: actor)
     }
 
     /// No further stage comes until it is resumed.
-    package static func pause(_ name: Rollout.Name, by actor: String) -> Query<RolloutOutcome> {
+    package static func pause(_ name: Rollout.Name, by actor: OperationActor) -> Query<RolloutOutcome> {
         change("pause", name, 0, by: actor)
     }
 
     /// Goes on, with the wait that was left.
-    package static func resume(_ name: Rollout.Name, by actor: String) -> Query<RolloutOutcome> {
+    package static func resume(_ name: Rollout.Name, by actor: OperationActor) -> Query<RolloutOutcome> {
         change("resume", name, 0, by: actor)
     }
 
     private static func change(
-        _ way: String, _ name: Rollout.Name, _ stage: Int, by actor: String
+        _ way: String, _ name: Rollout.Name, _ stage: Int, by actor: OperationActor
     ) -> Query<RolloutOutcome> {
         outcome(
             "SELECT change_rollout($1, $2, $3, $4, $5, $6)",
             [
-                .text(actor), .text(way), .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
+                actor.value, .text(way), .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
                 .int32(Int32(clamping: stage)),
             ])
     }
@@ -59,11 +59,11 @@ package enum RolloutStore {
 
     /// Ends it for good; the recalls of its stages are for gateways to know, also when it is repeated.
     package static func stop(
-        _ name: Rollout.Name, by actor: String
+        _ name: Rollout.Name, by actor: OperationActor
     ) -> Query<(outcome: RolloutOutcome, recalls: [OplogStore.Recalled])> {
         let sql = "SELECT outcome, \(OplogStore.recalledColumns) FROM stop_rollout($1, $2, $3, $4)"
         let parameters: [PostgresValue] = [
-            .text(actor), .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
+            actor.value, .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             let outcome = rows.first.flatMap { RolloutOutcome(rawValue: $0.text(0)) } ?? .missing

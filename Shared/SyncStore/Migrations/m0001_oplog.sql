@@ -813,12 +813,12 @@ CREATE FUNCTION rollout_members(in_row rollout) RETURNS jsonb LANGUAGE sql STABL
 $$;
 
 -- Puts a changed roll-out, whose row is held, in place of what it was, and records it.
-CREATE FUNCTION keep_rollout(in_actor text, in_action integer, in_held rollout, in_row rollout) RETURNS void
+CREATE FUNCTION keep_rollout(in_actor text[], in_action integer, in_held rollout, in_row rollout) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE rollout r SET payload = CASE WHEN in_row.state IN (1, 2) THEN in_row.payload END,
         oplog_ids = in_row.oplog_ids, state = in_row.state, due_at = in_row.due_at, wait_left = in_row.wait_left,
-        changed_by = in_actor, changed_at = clock_timestamp()
+        changed_by = in_actor[1], changed_at = clock_timestamp()
     WHERE r.instance_id = in_held.instance_id AND r.biz_type = in_held.biz_type
         AND r.third_message_id = in_held.third_message_id;
     PERFORM record_operation(
@@ -829,7 +829,7 @@ BEGIN
 END $$;
 
 -- Makes the next stage of a roll-out whose row is held. The words of the answers are those of RolloutOutcome.
-CREATE FUNCTION make_rollout_stage(in_actor text, in_action integer, in_held rollout) RETURNS text
+CREATE FUNCTION make_rollout_stage(in_actor text[], in_action integer, in_held rollout) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     stage integer := cardinality(in_held.oplog_ids) + 1;
@@ -863,8 +863,8 @@ END $$;
 -- Starts a roll-out with its first stage; what was started under the id already stays as it is. Like every function
 -- here that an operator's connection calls, it looks at the connection's own instance alone.
 CREATE FUNCTION start_rollout(
-    in_actor text, in_instance text, in_biz_type text, in_third_message_id text, in_payload bytea, in_is_binary boolean,
-    in_operating_system smallint, in_minimum_version text, in_maximum_version text, in_valid_until_ms bigint,
+    in_actor text[], in_instance text, in_biz_type text, in_third_message_id text, in_payload bytea,
+    in_is_binary boolean, in_operating_system smallint, in_minimum_version text, in_maximum_version text, in_valid_until_ms bigint,
     in_share_start smallint, in_stages bigint[], in_stage_ids text[], in_stage_hashes bigint[], in_interval_s bigint
 ) RETURNS text LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -879,7 +879,7 @@ BEGIN
         changed_by)
     SELECT f.instance_id, f.biz_type, in_third_message_id, f.kind, in_payload, in_is_binary, in_operating_system,
         in_minimum_version, in_maximum_version, in_valid_until_ms, in_share_start, in_stages::integer[], in_stage_ids,
-        in_stage_hashes, make_interval(secs => nullif(in_interval_s, 0)), in_actor, in_actor
+        in_stage_hashes, make_interval(secs => nullif(in_interval_s, 0)), in_actor[1], in_actor[1]
     FROM sync_configuration f
     WHERE f.instance_id = in_instance AND f.biz_type = in_biz_type AND f.kind > 1
         AND in_instance = current_setting('mss.instance', true)
@@ -901,7 +901,7 @@ END $$;
 -- Makes the stage of this number (`widen`), one that was made is not made again; or has the roll-out pause or resume.
 -- Stages made go on reaching their devices while it is paused.
 CREATE FUNCTION change_rollout(
-    in_actor text, in_way text, in_instance text, in_biz_type text, in_third_message_id text, in_stage integer
+    in_actor text[], in_way text, in_instance text, in_biz_type text, in_third_message_id text, in_stage integer
 ) RETURNS text LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -939,7 +939,7 @@ END $$;
 
 -- Ends a roll-out for good, also one that is complete, and recalls every stage: whoever has not stored it never gets
 -- it. The answer's first row has no recall; stopping again answers as before.
-CREATE FUNCTION stop_rollout(in_actor text, in_instance text, in_biz_type text, in_third_message_id text)
+CREATE FUNCTION stop_rollout(in_actor text[], in_instance text, in_biz_type text, in_third_message_id text)
 RETURNS TABLE (
     outcome text, channel bigint, id bigint, tombstone bigint, head_before bigint, operating_system smallint,
     minimum_version text, maximum_version text, share_start smallint, share_size smallint, valid_until_ms bigint,
@@ -991,13 +991,13 @@ BEGIN
     WHERE r.due_at <= clock_timestamp() ORDER BY r.due_at LIMIT 1
     FOR UPDATE OF r SKIP LOCKED;
     IF NOT FOUND THEN RETURN false; END IF;
-    outcome := make_rollout_stage('schedule', 61, held);
+    outcome := make_rollout_stage(ARRAY['schedule', ''], 61, held);
     IF outcome IN ('expired', 'taken') THEN
         moved := held;
         moved.state := CASE WHEN outcome = 'expired' THEN 3 ELSE 2 END;
         moved.due_at := NULL;
         moved.wait_left := CASE WHEN outcome = 'taken' THEN interval '0' END;
-        PERFORM keep_rollout('schedule', CASE WHEN outcome = 'expired' THEN 64 ELSE 62 END, held, moved);
+        PERFORM keep_rollout(ARRAY['schedule', ''], CASE WHEN outcome = 'expired' THEN 64 ELSE 62 END, held, moved);
     END IF;
     RETURN outcome <> 'offline';
 END $$;
