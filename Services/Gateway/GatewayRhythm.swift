@@ -10,6 +10,8 @@ struct GatewayRhythm: Service {
     private static let sweepWindowSeconds: UInt32 = 20
 
     let core: GatewayCore
+    /// What consoles hear of the connections; nil: nothing.
+    let devices: ConnectedDevices?
 
     func run() async throws {
         let connected = Gauge(label: "mss_gateway_connections")
@@ -19,6 +21,7 @@ struct GatewayRhythm: Service {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
             core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) }
             connected.record(core.registry.count)
+            devices?.note(core.sessionsByInstance().filter { $0.value > 0 })
             core.reporter.note(minutes.facts(at: .now) { core.sessionsByInstance() })
             second += 1
             if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }

@@ -30,8 +30,8 @@ struct Main {
             let listener = try DeviceListener(context, core: core)
             return [
                 control.bus, control.directory, core.makeLease(), core.reporter,
-                core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]), GatewayRhythm(core: core),
-                listener.certificates, listener,
+                core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]),
+                GatewayRhythm(core: core, devices: context.reporter?.devices), listener.certificates, listener,
             ]
         }
     }

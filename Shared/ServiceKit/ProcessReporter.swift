@@ -11,6 +11,8 @@ package struct ProcessReporter: Sendable {
     private let version: String
     private let health: HealthState
     private let metrics: MetricsRegistry
+    /// What a gateway says of its connections.
+    package let devices = ConnectedDevices()
     private let processID = UUID().uuidString
     private let startedAt = WallTime.now
 
@@ -26,7 +28,7 @@ package struct ProcessReporter: Sendable {
         let (isReady, conditions) = health.readiness
         return ProcessReport(
             service: service, processID: processID, version: version, startedAt: startedAt, isReady: isReady,
-            conditions: conditions, figures: metrics.figures)
+            conditions: conditions, figures: metrics.figures, devices: devices.counts)
     }
 
     /// Sends reports until it is cancelled or a shutdown begins; the last one says that the process drains.

@@ -51,6 +51,21 @@ struct ProcessReportTests {
         #expect(ProcessReport(bus: wider) == nil)
     }
 
+    @Test("a gateway's report tells the connected devices of the fullest 1,000 instances; one of more is not read")
+    func devices() {
+        let reporter = ProcessReporter(
+            service: "g", version: "1", health: HealthState(), metrics: MetricsRegistry(service: "g", version: "1"))
+        #expect(reporter.report.devices.isEmpty)
+        reporter.devices.note(Dictionary(uniqueKeysWithValues: (1...1_200).map { (InstanceID("i\($0)"), $0) }))
+        let read = ProcessReport(bus: reporter.report.bus)
+        #expect(read?.devices == Dictionary(uniqueKeysWithValues: (201...1_200).map { (InstanceID("i\($0)"), $0) }))
+        var larger = reporter.report.bus
+        larger.devices["more"] = 1
+        #expect(ProcessReport(bus: larger) == nil)
+        reporter.devices.note([:])
+        #expect(reporter.report.devices.isEmpty)
+    }
+
     @Test("the newest report of a process counts, and without one for 10 s it is gone")
     func table() {
         let start = ContinuousClock.now

@@ -13,6 +13,7 @@ extension BusSamples {
             // One of each: the order within a map is nobody's promise.
             $0.conditions = ["amqp": true]
             $0.figures = ["mss_ingest_in_flight": 1.5]
+            $0.devices = ["demo_app": 2]
         }
     ]
 }

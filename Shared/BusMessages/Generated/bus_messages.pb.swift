@@ -3675,6 +3675,9 @@ package nonisolated struct Mss_Bus_V1_ProcessReport: Sendable {
   /// What the process shows as metrics without labels: counters and gauges by name.
   package var figures: Dictionary<String,Double> = [:]
 
+  /// Of a gateway: connected devices by instance, the fullest 1,000 instances.
+  package var devices: Dictionary<String,UInt32> = [:]
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -10549,7 +10552,7 @@ nonisolated extension Mss_Bus_V1_ProcessReports: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_ProcessReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ProcessReport"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}service\0\u{3}process_id\0\u{1}version\0\u{3}started_at_ms\0\u{1}ready\0\u{1}conditions\0\u{1}figures\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}service\0\u{3}process_id\0\u{1}version\0\u{3}started_at_ms\0\u{1}ready\0\u{1}conditions\0\u{1}figures\0\u{1}devices\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10564,6 +10567,7 @@ nonisolated extension Mss_Bus_V1_ProcessReport: SwiftProtobuf.Message, SwiftProt
       case 5: try { try decoder.decodeSingularBoolField(value: &self.ready) }()
       case 6: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufBool>.self, value: &self.conditions) }()
       case 7: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufDouble>.self, value: &self.figures) }()
+      case 8: try { try decoder.decodeMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufUInt32>.self, value: &self.devices) }()
       default: break
       }
     }
@@ -10591,6 +10595,9 @@ nonisolated extension Mss_Bus_V1_ProcessReport: SwiftProtobuf.Message, SwiftProt
     if !self.figures.isEmpty {
       try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufDouble>.self, value: self.figures, fieldNumber: 7)
     }
+    if !self.devices.isEmpty {
+      try visitor.visitMapField(fieldType: SwiftProtobuf._ProtobufMap<SwiftProtobuf.ProtobufString,SwiftProtobuf.ProtobufUInt32>.self, value: self.devices, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -10602,6 +10609,7 @@ nonisolated extension Mss_Bus_V1_ProcessReport: SwiftProtobuf.Message, SwiftProt
     if lhs.ready != rhs.ready {return false}
     if lhs.conditions != rhs.conditions {return false}
     if lhs.figures != rhs.figures {return false}
+    if lhs.devices != rhs.devices {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
