@@ -3,6 +3,8 @@ package struct RecordFilter: Hashable, Sendable {
     package var instanceID: InstanceID?
     /// As a record's actor is written before it is stored: `console:alice`.
     package var actor: String?
+    /// Any part of an actor, in upper or lower case; counts before `actor`, and does not travel over the bus.
+    package var actorPart: String?
     /// A code, so that one can be asked for that this build does not know.
     package var actionCode: Int16?
     /// From this moment on ...
@@ -11,11 +13,12 @@ package struct RecordFilter: Hashable, Sendable {
     package var to: WallTime?
 
     package init(
-        instanceID: InstanceID? = nil, actor: String? = nil, actionCode: Int16? = nil, from: WallTime? = nil,
-        to: WallTime? = nil
+        instanceID: InstanceID? = nil, actor: String? = nil, actorPart: String? = nil, actionCode: Int16? = nil,
+        from: WallTime? = nil, to: WallTime? = nil
     ) {
         self.instanceID = instanceID
         self.actor = actor
+        self.actorPart = actorPart
         self.actionCode = actionCode
         self.from = from
         self.to = to

@@ -26,7 +26,7 @@ package enum RecordStore {
     }
 
     /// A page of what the filter lets through, the newest first. Without a time in the filter the list has the last 7
-    /// days, and at most 1,000 records in all (spec C9).
+    /// days, and at most 1,000 records in all, or of each actor where a part of the name leads to several (spec C9).
     ///
     /// - Parameters:
     ///   - number: only records before this one: the last of the page before; nil: the first page.
@@ -56,16 +56,21 @@ package enum RecordStore {
         let limit = min(max(limit, 1), pageMax)
         let sql = """
             SELECT h.number, h.hash, \(columns)
-            FROM record_head h LEFT JOIN LATERAL list_records(
-                $1::text, $2::text, $3::smallint,
-                CASE WHEN $8::bigint IS NULL THEN to_timestamp($4::bigint / 1000.0)
-                    ELSE now() - interval '\(recentDays) days' END,
-                to_timestamp($5::bigint / 1000.0), $6, $7, $9, $8, $10
+            FROM record_head h LEFT JOIN LATERAL (
+                SELECT l.* FROM (\(filter.actorPart == nil ? "SELECT $2::text" : actorsWithPart)) a (actor),
+                LATERAL list_records(
+                    $1::text, a.actor, $3::smallint,
+                    CASE WHEN $8::bigint IS NULL THEN to_timestamp($4::bigint / 1000.0)
+                        ELSE now() - interval '\(recentDays) days' END,
+                    to_timestamp($5::bigint / 1000.0), $6, $7, $9, $8, $10
+                ) l
+                ORDER BY l.number \(isNewestFirst ? "DESC" : "ASC") LIMIT $10
             ) r ON true
             ORDER BY r.number \(isNewestFirst ? "DESC" : "ASC")
             """
         let parameters: [PostgresValue] = [
-            .init(filter.instanceID?.text, PostgresValue.text), .init(filter.actor, PostgresValue.text),
+            .init(filter.instanceID?.text, PostgresValue.text),
+            .init(filter.actorPart ?? filter.actor, PostgresValue.text),
             .init(filter.actionCode, PostgresValue.int16),
             .init(filter.from?.milliseconds, PostgresValue.int64), .init(filter.to?.milliseconds, PostgresValue.int64),
             .int64(after), .int64(before),
@@ -79,6 +84,18 @@ package enum RecordStore {
                 head: head ?? RecordHead(number: 0, hash: []))
         }
     }
+
+    /// Those of all actors whose name has the part, at most 50. From each name the index leads to the next one: actors
+    /// are few, however many records there are.
+    private static let actorsWithPart = """
+        WITH RECURSIVE name AS (
+            (SELECT o.actor FROM operation_record o ORDER BY o.actor LIMIT 1)
+            UNION ALL
+            SELECT (SELECT o.actor FROM operation_record o WHERE o.actor > n.actor ORDER BY o.actor LIMIT 1)
+            FROM name n WHERE n.actor IS NOT NULL
+        )
+        SELECT n.actor FROM name n WHERE strpos(lower(n.actor), lower(one_line($2::text))) > 0 LIMIT 50
+        """
 
     private static let columns = """
         r.number, floor(extract(epoch FROM r.recorded_at) * 1000000)::bigint, r.actor, r.source, r.action,

@@ -187,6 +187,26 @@ struct RecordStoreTests {
         }
     }
 
+    @Test("C9: any part of an actor's name finds the records of every actor that has it, in upper or lower case")
+    func actorParts() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            for (number, actor) in ["console:Alice", "mssctl:alice", "console:bob", "console:Alice"].enumerated() {
+                _ = try await database.run(RecordStore.add(Self.entry(number, actor: actor)))
+            }
+            for (part, expected) in [
+                ("alice", [4, 2, 1]), ("CONSOLE:", [4, 3, 1]), ("bo", [3]), ("nobody", []), ("", [4, 3, 2, 1]),
+                ("%", []), ("_", []),
+            ] as [(String, [Int64])] {
+                let filter = RecordFilter(actorPart: part)
+                let newest = try await Self.pages(database) { RecordStore.page(filter, before: $0, limit: 2) }
+                #expect(newest == expected, "\(part)")
+                let oldest = try await Self.pages(database) { RecordStore.oldest(filter, after: $0 ?? 0, limit: 2) }
+                #expect(oldest == expected.reversed(), "\(part)")
+            }
+        }
+    }
+
     private static func unverified(_ database: TestDatabase) async throws -> [OperationRecord] {
         var records: [OperationRecord] = []
         while true {
