@@ -864,8 +864,9 @@ END $$;
 -- here that an operator's connection calls, it looks at the connection's own instance alone.
 CREATE FUNCTION start_rollout(
     in_actor text[], in_instance text, in_biz_type text, in_third_message_id text, in_payload bytea,
-    in_is_binary boolean, in_operating_system smallint, in_minimum_version text, in_maximum_version text, in_valid_until_ms bigint,
-    in_share_start smallint, in_stages bigint[], in_stage_ids text[], in_stage_hashes bigint[], in_interval_s bigint
+    in_is_binary boolean, in_operating_system smallint, in_minimum_version text, in_maximum_version text,
+    in_valid_until_ms bigint, in_share_start smallint, in_stages bigint[], in_stage_ids text[],
+    in_stage_hashes bigint[], in_interval_s bigint
 ) RETURNS text LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
