@@ -146,7 +146,8 @@ let services: [Target] = [
             lifecycle, nioCore,
             nioHTTP1, nioSSL,
         ],
-        path: "Services/Console", exclude: ["README.md"], resources: [.embedInCode("Web")], swiftSettings: strict),
+        path: "Services/Console", exclude: ["README.md", "Pictures"], resources: [.embedInCode("Web")],
+        swiftSettings: strict),
     .executableTarget(
         name: "ControlTool",
         dependencies: [

@@ -68,6 +68,22 @@ package enum FigureStore {
         return Query(PostgresStatement(sql, parameters)) { rows in rows.compactMap(push) }
     }
 
+    /// The devices on which a user took a global push, in the order of their ids.
+    ///
+    /// - Parameter limit: devices at the most.
+    package static func devices(
+        of target: TargetAddress, thatPulled oplogID: OplogID, of bizType: BizType, limit: Int
+    ) -> Query<[DeviceID]> {
+        let sql = """
+            SELECT l.device_id FROM statistics_channel c JOIN statistics_delivery l ON l.channel_id = c.channel_id
+            WHERE c.instance_id = $1 AND c.kind = \(ChannelKind.globalUser.rawValue) AND c.biz_type = $4
+                AND l.oplog_id = $5 AND l.target_id = \(targetID)
+            ORDER BY l.device_id LIMIT $6
+            """
+        let parameters = key(of: target) + [.text(bizType.text), .int64(oplogID.value), .int32(Int32(limit))]
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map { DeviceID($0.text(0)) } }
+    }
+
     private static let targetID =
         "(SELECT t.target_id FROM statistics_target t WHERE t.instance_id = $1 AND t.kind = $2 AND t.target = $3)"
 

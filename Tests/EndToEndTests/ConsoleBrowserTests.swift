@@ -24,7 +24,7 @@ extension RunningSystem {
                     script.standardized.path, "--console", console, "--invitation",
                     invitation.output.trimmingCharacters(in: .whitespacesAndNewlines), "--api",
                     "http://127.0.0.1:\(stack.apis[0])", "--gateway", "https://127.0.0.1:\(stack.gateways[0])",
-                    "--pictures", pictures,
+                    "--database", stack.databaseAddress, "--pictures", pictures,
                 ], environment: ["PATH": "/usr/bin:/bin", "HOME": stack.folder.path, "PYTHONDONTWRITEBYTECODE": "1"])
             #expect(outcome.status == 0, "\(outcome.output)")
         }

@@ -47,6 +47,9 @@ final class Stack: Sendable {
     /// The service's database, to look into.
     func database() -> TestDatabase { TestDatabase("mss", port: plan.settings.postgresPort, hasTiers: true) }
 
+    /// The database as psql takes it, for its owner.
+    var databaseAddress: String { "host=127.0.0.1 port=\(plan.settings.postgresPort) dbname=mss user=mss" }
+
     /// The tenants that are not as they should be, and where they lead to.
     var badTenants: (table: BadTenants, forbiddenPort: Int) { (plan.badTenants, plan.settings.forbiddenPort) }
 

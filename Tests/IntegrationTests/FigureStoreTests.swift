@@ -25,6 +25,30 @@ struct FigureStoreTests {
         TargetAddress(instanceID: app, kind: .user, target: name)
     }
 
+    @Test("H7: the devices on which a user took a global push, and nobody else's") func pullers() async throws {
+        try await StatisticsStoreTests.with { [now] databases in
+            let database = databases[0]
+            try await database.fold(
+                Fact.batch([
+                    .accepted(channel: 5, oplog: 1, at: now), .accepted(channel: 5, oplog: 2, at: now),
+                    .handedOut(channel: 5, oplog: 1, device: 1, at: now),
+                    .handedOut(channel: 5, oplog: 1, device: 2, at: now),
+                    .handedOut(channel: 5, oplog: 2, device: 3, at: now),
+                ]))
+            func devices(_ user: String, _ bizType: String, _ oplogID: Int64, limit: Int = 9) async throws -> [String] {
+                try await database.runAsConsole(
+                    FigureStore.devices(
+                        of: Self.user(user), thatPulled: OplogID(oplogID), of: BizType(bizType), limit: limit)
+                ).map(\.text)
+            }
+            #expect(try await devices("u1", "G", 1).count == 2)
+            #expect(try await devices("u1", "G", 1, limit: 1).count == 1)
+            #expect(try await devices("u1", "G", 2).count == 1)
+            #expect(try await devices("u2", "G", 1).isEmpty)
+            #expect(try await devices("u1", "A", 1).isEmpty)
+        }
+    }
+
     @Test("C7: a user's list has own and global pushes, newest first, page by page without a gap or a repeat")
     func list() async throws {
         try await StatisticsStoreTests.with { [now] databases in

@@ -102,7 +102,7 @@ enum TierRightsMatrix {
         "statistics_channel": ["", "", "SELECT"],
         "statistics_oplog": ["", "", "SELECT"],
         "statistics_pull": ["", "", "SELECT"],
-        "statistics_delivery": ["SELECT", "", "", "SELECT"],
+        "statistics_delivery": ["SELECT", "", "SELECT", "SELECT"],
         "statistics_discarded": ["", "", "", "SELECT"],
         "statistics_day": ["", "", "SELECT"],
         "statistics_day_traits": ["", "", "SELECT"],

@@ -105,26 +105,4 @@ import Testing
             #expect(fault?.field == field)
         }
     }
-
-    @Test("C9: a change is told in groups, what was beside what is; what is the same is not marked") func details() {
-        let before = #"{"bizType":"A","description":"old","threshold":100,"checkSession":false,"revision":1}"#
-        let after = #"{"bizType":"A","description":"new","threshold":100,"checkSession":true,"revision":2}"#
-        let groups = RecordDetail(before: before, after: after, .of(.english)).groups
-        #expect(groups.map(\.name) == ["Basic", "Persistence", "Security"])
-        let lines = groups.flatMap(\.lines)
-        #expect(lines.filter(\.isChanged).map(\.name) == ["Description", "User consistency"])
-        #expect(lines.filter(\.isChanged).map(\.was) == ["old", "false"])
-        let deleted = RecordDetail(before: before, after: nil, .of(.english)).groups.flatMap(\.lines)
-        #expect(deleted.allSatisfy { !$0.isChanged } && deleted.contains { $0.value == "old" })
-        #expect(RecordDetail(before: "no JSON", after: nil, .of(.english)).groups.isEmpty)
-    }
-
-    @Test("a chart's axis ends at a round number; times are told in few letters") func charts() {
-        #expect([0, 1, 1.5, 7, 11, 4_999, 5_001].map(LineChart.niceCeiling) == [1, 1, 2, 10, 20, 5_000, 10_000])
-        #expect([0, 950, 1_200, 3_000_000].map(LineChart.short) == ["0", "950", "1.2k", "3M"])
-        let times: [Double?] = [nil, 12.4, 3_440, 240_000, 7_200_000]
-        #expect(times.map { OverviewFigures.text(milliseconds: $0) } == ["–", "12 ms", "3.4 s", "4 min", "2.0 h"])
-        let line = LineChart.Line(points: [(at: 0, value: 1), (at: 10, value: 2)])
-        #expect(LineChart.svg([line], from: 0, to: 10, title: "x").contains("class=\"line-1\""))
-    }
 }

@@ -24,6 +24,9 @@ import Testing
             for match in text.matches(of: #/\{\{[#^]?t\.([A-Za-z0-9]+)\}\}/#) {
                 #expect(Words.file[String(match.1)] != nil, "\(name) uses \(match.1)")
             }
+            for match in text.matches(of: #/\{\{[#^]?sets\.([A-Za-z0-9]+)\.([A-Za-z0-9-]+)\}\}/#) {
+                #expect(Words.file["\(match.1).\(match.2)"] != nil, "\(name) uses \(match.1).\(match.2)")
+            }
             for match in text.matches(of: #/\{\{>([a-z-]+)\}\}/#) {
                 #expect(Templates.texts[String(match.1)] != nil, "\(name) includes \(match.1)")
             }
@@ -52,7 +55,8 @@ import Testing
             }
         }
         let evil = "<script>\"'&</script>"
-        let svg = LineChart.svg([], from: 0, to: 1, title: evil)
+        let line = LineChart.Line(name: evil, points: [])
+        let svg = LineChart(id: "c", title: evil, lines: [line], from: 0, to: 1).svg(.of(.english))
         #expect(!svg.contains("<script") && svg.contains("&lt;script&gt;&quot;"))
     }
 
@@ -61,10 +65,24 @@ import Testing
         for state in DeliveryState.allCases { #expect(Words.file["state.\(state.code)"] != nil, "\(state)") }
         for code in ResultCode.allCases { #expect(Words.file["result.\(code.rawValue)"] != nil, "\(code)") }
         for role in ConsoleRole.allCases { #expect(Words.file["role.\(role.word)"] != nil, "\(role)") }
+        for purpose in AppKey.Purpose.allCases { #expect(Words.file["purpose.\(purpose.word)"] != nil, "\(purpose)") }
         for tab in Tab.allCases { #expect(Words.file[tab.word] != nil, "\(tab)") }
         for state in DeliveryState.allCases {
             #expect(Words.of(.english).text("state.\(state.code)").contains(" "), "\(state) is a sentence")
         }
+    }
+
+    @Test("the words of a closed set stand once: templates take them from the set") func setsOnce() {
+        for key in Words.file.keys {
+            let parts = key.split(separator: ".", maxSplits: 1).map(String.init)
+            guard parts.count == 2 else { continue }
+            let joined = parts[0] + parts[1].prefix(1).uppercased() + parts[1].dropFirst()
+            #expect(Words.file[joined] == nil, "\(key) and \(joined)")
+            if parts[0] == "member" || parts[0] == "title" || parts[0] == "tab" {
+                #expect(Words.file[parts[1]] != Words.file[key], "\(key) and \(parts[1])")
+            }
+        }
+        #expect(Words.of(.chinese).sets["role"]?["viewer"] == "查看者")
     }
 
     @Test("the browser's language is followed, by its weights; others see English") func acceptance() {

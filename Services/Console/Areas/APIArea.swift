@@ -1,3 +1,5 @@
+import Foundation
+
 /// The JSON API's description, for programs and for people (spec C11).
 struct APIArea: Sendable {
     /// Every other route.
@@ -13,6 +15,8 @@ struct APIArea: Sendable {
         let inputs: [Member]
         let queries: [Member]
         let hasMembers: Bool
+        /// An answer, as JSON; nil: there is nothing to say.
+        let answer: String?
     }
 
     /// A member of a body, or a name in the query.
@@ -24,32 +28,57 @@ struct APIArea: Sendable {
     }
 
     /// The page.
-    struct Page: Sendable { let calls: [Call] }
+    struct Page: Sendable {
+        let calls: [Call]
+        /// The first two calls of a program.
+        let example = """
+            curl -s http://127.0.0.1:7090/api/v1/session -H 'Content-Type: application/json' \\
+              -d '{"name":"…","password":"…"}'
+            curl -s http://127.0.0.1:7090/api/v1/instances -H 'Authorization: Bearer …'
+            """
+    }
 
     /// Those of the description itself.
     var own: [Route] {
         let document = APIDescription.document(of: routes)
-        let page = Page(calls: routes.filter(\.isAPI).map(Self.call))
+        let pages = Dictionary(
+            uniqueKeysWithValues: Language.allCases.map { language in
+                (language, Page(calls: routes.filter(\.isAPI).map { Self.call($0, language) }))
+            })
         return [
             Route(method: .get, pattern: RoutePattern("/openapi.json"), access: .signedIn, summary: "OpenAPI.") {
                 _ throws(ConsoleFault) in
                 ConsoleAnswer(body: .bytes(document, type: "application/json; charset=utf-8"))
             },
             Route(method: .get, pattern: RoutePattern("/api"), access: .signedIn, summary: "The API's page.") {
-                _ throws(ConsoleFault) in .page(PageContent(template: "api", title: "title.api", content: page))
+                exchange throws(ConsoleFault) in
+                let page = pages[exchange.language] ?? Page(calls: [])
+                return .page(PageContent(template: "api", title: "title.api", content: page))
             },
         ]
     }
 
-    private static func call(_ route: Route) -> Call {
-        let (inputs, queries) = (route.inputs.map(member), route.queries.map(member))
+    private static func call(_ route: Route, _ language: Language) -> Call {
+        let inputs = route.inputs.map { member($0, language) }
+        let queries = route.queries.map { member($0, language) }
         return Call(
-            method: route.method.rawValue, path: route.pattern.text, summary: route.summary,
-            access: route.access.words, needsPassword: route.needsPassword, inputs: inputs, queries: queries,
-            hasMembers: !inputs.isEmpty || !queries.isEmpty)
+            method: route.method.rawValue, path: route.pattern.text,
+            summary: Sentences.text(route.summary, in: language),
+            access: Sentences.text(route.access.words, in: language), needsPassword: route.needsPassword,
+            inputs: inputs, queries: queries, hasMembers: !inputs.isEmpty || !queries.isEmpty,
+            answer: route.example.flatMap(text))
     }
 
-    private static func member(_ input: RouteInput) -> Member {
-        Member(name: input.name, form: input.form.rawValue, isRequired: input.isRequired, words: input.words)
+    private static func text(of example: any Encodable) -> String? {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(example)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func member(_ input: RouteInput, _ language: Language) -> Member {
+        Member(
+            name: input.name, form: Words.of(language).text("form.\(input.form.rawValue)"),
+            isRequired: input.isRequired,
+            words: Sentences.text(input.words, in: language))
     }
 }

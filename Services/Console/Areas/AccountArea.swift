@@ -37,8 +37,17 @@ struct AccountArea: Sendable {
         let page: String
         let api: String
         let isSelf: Bool
+        /// What this person did.
+        let records: String
 
         private enum CodingKeys: String, CodingKey { case name, enabled, roles, invited, secondFactor, revision }
+    }
+
+    /// An instance at which an account can be given a role.
+    struct Choice: Sendable {
+        let id: String
+        /// It is the one that is looked at.
+        let isChosen: Bool
     }
 
     /// A page of the list.
@@ -48,7 +57,7 @@ struct AccountArea: Sendable {
         let next: String?
 
         // For pages alone.
-        let instances: [String]
+        let instances: [Choice]
 
         private enum CodingKeys: String, CodingKey { case accounts, next }
     }
@@ -56,7 +65,7 @@ struct AccountArea: Sendable {
     /// One account's page.
     struct Page: Sendable {
         let account: Item
-        let instances: [String]
+        let instances: [Choice]
     }
 
     private struct Input: Decodable {
@@ -83,31 +92,33 @@ struct AccountArea: Sendable {
             Route(
                 method: .get, pattern: RoutePattern("/api/v1/accounts"), access: administrator,
                 summary: "Accounts in the order of their names.",
-                queries: [RouteInput("after", "The `next` of the page before.")]
+                queries: [RouteInput("after", "The `next` of the page before.")], example: AnswerExamples.accounts
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/accounts"), access: administrator, needsPassword: true,
                 summary:
                     "Creates an account; it comes in by the invitation in the answer, which is good once, for a day.",
-                inputs: [RouteInput("name", required: true, "1 to 64 letters, digits, '-', '_', '.' or '@'.")] + inputs
+                inputs: [RouteInput("name", required: true, "1 to 64 letters, digits, '-', '_', '.' or '@'.")] + inputs,
+                example: AnswerExamples.invitation
             ) { exchange throws(ConsoleFault) in try await create(exchange) },
             Route(
                 method: .get, pattern: RoutePattern("/accounts/{name}"), access: administrator, summary: "One account."
             ) { exchange throws(ConsoleFault) in
                 let page = Page(
-                    account: try await item(exchange), instances: desk.directory.instances.map(\.id.text))
+                    account: try await item(exchange), instances: instances(exchange))
                 return .page(
                     PageContent(
                         template: "account", title: "title.account", detail: exchange.part("name"), content: page))
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1/accounts/{name}"), access: administrator,
-                summary: "One account."
+                summary: "One account.", example: AnswerExamples.account
             ) { exchange throws(ConsoleFault) in .json(try await item(exchange)) },
             Route(
                 method: .put, pattern: RoutePattern("/api/v1/accounts/{name}"), access: administrator,
                 needsPassword: true, summary: "Changes what an account may do, if it still has the revision given.",
-                inputs: inputs + [RouteInput("revision", .whole, required: true, "That was read.")]
+                inputs: inputs + [RouteInput("revision", .whole, required: true, "That was read.")],
+                example: AnswerExamples.account
             ) { exchange throws(ConsoleFault) in try await modify(exchange) },
             Route(
                 method: .delete, pattern: RoutePattern("/api/v1/accounts/{name}"), access: administrator,
@@ -130,7 +141,8 @@ struct AccountArea: Sendable {
             },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/accounts/{name}/invitation"), access: administrator,
-                needsPassword: true, summary: "A new invitation to choose a password; earlier ones are void."
+                needsPassword: true, summary: "A new invitation to choose a password; earlier ones are void.",
+                example: AnswerExamples.invitation
             ) { exchange throws(ConsoleFault) in
                 let name = try await account(exchange).name
                 let token = SessionToken()
@@ -203,7 +215,12 @@ struct AccountArea: Sendable {
         return List(
             accounts: rows.map { item($0, exchange) },
             next: accounts.count > rows.count ? rows.last?.name : nil,
-            instances: desk.directory.instances.map(\.id.text))
+            instances: instances(exchange))
+    }
+
+    private func instances(_ exchange: Exchange) -> [Choice] {
+        let chosen = exchange.chosenInstance(in: desk.directory)?.id
+        return desk.directory.instances.map { Choice(id: $0.id.text, isChosen: $0.id == chosen) }
     }
 
     private func item(_ account: ConsoleAccount, _ exchange: Exchange) -> Item {
@@ -212,7 +229,8 @@ struct AccountArea: Sendable {
             name: account.name, enabled: account.isEnabled, roles: account.rolesByInstance,
             invited: !account.hasPassword, secondFactor: account.hasSecondFactor, revision: account.revision,
             grants: Self.grants(of: account, exchange.words), page: page, api: "/api/v1" + page,
-            isSelf: account.name == exchange.visitor?.account.name)
+            isSelf: account.name == exchange.visitor?.account.name,
+            records: "/records" + Paths.query([("actor", "console:\(account.name)")]))
     }
 
     /// Its roles in words, the service's first.
@@ -223,12 +241,5 @@ struct AccountArea: Sendable {
                 isEverywhere: instance == ConsoleAccount.everyInstance, isViewer: role == .viewer,
                 isOperator: role == .operations, isAdministrator: role == .administrator)
         }
-    }
-}
-
-extension ConsoleAccount {
-    /// Words of its roles by instance id.
-    var rolesByInstance: [String: String] {
-        Dictionary(uniqueKeysWithValues: grants.map { ($0.key.text, $0.value.word) })
     }
 }

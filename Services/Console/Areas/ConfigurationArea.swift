@@ -55,7 +55,7 @@ struct ConfigurationArea: Sendable {
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/instances/{instance}/configurations"),
                 access: .instance(.operations), summary: "Creates a configuration; it is online at once.",
-                inputs: ConfigurationInput.inputs
+                inputs: ConfigurationInput.inputs, example: AnswerExamples.configuration
             ) { exchange throws(ConsoleFault) in
                 let configuration = try exchange.input(ConfigurationInput.self)
                     .configuration(of: exchange.instanceID, old: nil)
@@ -69,7 +69,8 @@ struct ConfigurationArea: Sendable {
             },
             Route(
                 method: .put, pattern: RoutePattern("/api/v1" + one), access: .instance(.operations),
-                summary: "Changes a configuration that still has the revision given.", inputs: ConfigurationInput.inputs
+                summary: "Changes a configuration that still has the revision given.",
+                inputs: ConfigurationInput.inputs, example: AnswerExamples.configuration
             ) { exchange throws(ConsoleFault) in
                 let input = try exchange.input(ConfigurationInput.self)
                 guard let revision = input.revision else { throw .wrong("revision", "fault.missing") }
@@ -112,7 +113,7 @@ struct ConfigurationArea: Sendable {
             Route(
                 method: .get, pattern: RoutePattern("/api/v1" + all), access: access,
                 summary: "Configurations of an instance in the order of their Sync IDs, 50 to a page.",
-                queries: queries
+                queries: queries, example: AnswerExamples.configurations
             ) { exchange throws(ConsoleFault) in .json(try list(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/instances/{instance}/new-configuration"),
@@ -130,7 +131,7 @@ struct ConfigurationArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1" + all + "/{bizType}"), access: access,
-                summary: "One configuration."
+                summary: "One configuration.", example: AnswerExamples.configuration
             ) { exchange throws(ConsoleFault) in try item(exchange, exchange.part("bizType")) },
         ]
     }
@@ -138,7 +139,7 @@ struct ConfigurationArea: Sendable {
     private func switching(_ word: String, _ isOnline: Bool, _ summary: String) -> Route {
         Route(
             method: .post, pattern: RoutePattern("/api/v1/instances/{instance}/configurations/{bizType}/\(word)"),
-            access: .instance(.operations), summary: summary
+            access: .instance(.operations), summary: summary, example: AnswerExamples.configuration
         ) { exchange throws(ConsoleFault) in
             let name = name(exchange)
             let made = try await desk.change(by: try exchange.signedIn()) {

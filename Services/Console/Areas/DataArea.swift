@@ -47,6 +47,8 @@ struct DataArea: Sendable {
         let isEmpty: Bool
         let older: String?
         let devices: [DeviceItem]
+        /// Of a device, connected or not.
+        let devicePage: String
         let hasMoreDevices: Bool
 
         private enum CodingKeys: String, CodingKey { case by, id, connected, pushes, arrivals, list, next }
@@ -80,7 +82,7 @@ struct DataArea: Sendable {
                 queries: [
                     RouteInput("by", "user (standard) or device."), RouteInput("id", required: true, "Its id."),
                     RouteInput("before", "The `next` of the page before."),
-                ]
+                ], example: AnswerExamples.data
             ) { exchange throws(ConsoleFault) in .json(try await result(exchange)) },
         ]
     }
@@ -107,6 +109,7 @@ struct DataArea: Sendable {
             older: next.map {
                 Paths.page(instance.id, "data", query: [("by", by), ("id", id), ("before", $0)])
             }, devices: Array(devices.prefix(Self.devicesMax)),
+            devicePage: Paths.page(instance.id, "device", query: [("device", id)]),
             hasMoreDevices: devices.count > Self.devicesMax)
     }
 
@@ -124,6 +127,7 @@ struct DataArea: Sendable {
                     ("bizType", push.bizType.text), ("linkToken", isGlobal ? nil : target.target),
                     ("oplogId", "\(push.oplogID.value)"),
                     ("deviceId", target.kind == .device && isGlobal ? target.target : nil),
+                    ("user", target.kind == .user && isGlobal ? target.target : nil),
                 ]))
     }
 

@@ -39,6 +39,7 @@ struct DeadLetterArea: Sendable {
         let bizType: String
         let isEmpty: Bool
         let isCut: Bool
+        let back: String
         let api: String
         let mayChange: Bool
 
@@ -64,7 +65,8 @@ struct DeadLetterArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1" + path), access: .instance(.viewer),
-                summary: "The newest 200 dead letters.", queries: [RouteInput("bizType", "Only of this Sync ID.")]
+                summary: "The newest 200 dead letters.", queries: [RouteInput("bizType", "Only of this Sync ID.")],
+                example: AnswerExamples.deadLetters
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1\(path)/replay"), access: .instance(.operations),
@@ -114,6 +116,7 @@ struct DeadLetterArea: Sendable {
         }
         return List(
             letters: letters, bizType: bizType, isEmpty: letters.isEmpty, isCut: letters.count >= Int(Self.rows),
+            back: Paths.page(instance.id, "data"),
             api: "/api/v1" + Paths.page(instance.id, "dead-letters"),
             mayChange: Access.instance(.operations).allows(exchange.visitor?.account, instance: instance.id))
     }

@@ -20,7 +20,10 @@ struct DeviceArea: Sendable {
         let next: String?
 
         // For pages alone.
+        let device: String
         let user: String
+        /// Of a device that was asked for and is not connected.
+        let devicePage: String?
         let isEmpty: Bool
         let after: String?
         let browserDevice: String?
@@ -69,6 +72,7 @@ struct DeviceArea: Sendable {
         let viewer = Access.instance(.viewer)
         let all = "/instances/{instance}/devices"
         let queries = [
+            RouteInput("device", "Only the device of this id."),
             RouteInput("user", "Only devices of this user."),
             RouteInput("after", "The `next` of the page before."),
         ]
@@ -79,7 +83,8 @@ struct DeviceArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1" + all), access: viewer,
-                summary: "Connected devices of an instance, in the order of their ids.", queries: queries
+                summary: "Connected devices of an instance, in the order of their ids.", queries: queries,
+                example: AnswerExamples.devices
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/instances/{instance}/device"), access: viewer,
@@ -91,7 +96,7 @@ struct DeviceArea: Sendable {
             Route(
                 method: .get, pattern: RoutePattern("/api/v1/instances/{instance}/device"), access: viewer,
                 summary: "One device, connected or not, and where its channels stand.",
-                queries: [RouteInput("device", required: true, "Its id.")]
+                queries: [RouteInput("device", required: true, "Its id.")], example: AnswerExamples.device
             ) { exchange throws(ConsoleFault) in .json(try await one(exchange)) },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1" + all + "/disconnect"), access: .instance(.operations),
@@ -149,24 +154,47 @@ struct DeviceArea: Sendable {
     private func list(_ exchange: Exchange) async throws(ConsoleFault) -> List {
         let instance = try desk.instance(exchange.instanceID)
         let (user, after) = ((exchange.query["user"] ?? "").trimmed, exchange.query["after"] ?? "")
-        let reply = try await desk.operate(by: try exchange.signedIn()) {
-            $0.devices.instanceID = instance.id.text
-            $0.devices.userID = user
-            $0.devices.afterDeviceID = after
-            $0.devices.limit = UInt32(Self.pageRows + 1)
-        }
-        let rows = reply.devices.devices.prefix(Self.pageRows)
-        let next = reply.devices.devices.count > rows.count ? rows.last?.deviceID : nil
+        let device = (exchange.query["device"] ?? "").trimmed
+        let found = try await devices(of: instance.id, device: device, user: user, after: after, exchange)
+        let rows = found.prefix(Self.pageRows)
+        let next = found.count > rows.count ? rows.last?.deviceID : nil
         let browser = devices.page.map { page in
             page
                 + Paths.query([("instance", instance.id.text), ("user", user.isEmpty ? "u1" : user), ("session", "s1")])
         }
         return List(
-            devices: rows.map { DeviceItem($0, of: instance.id, exchange.words) }, next: next, user: user,
+            devices: rows.map { DeviceItem($0, of: instance.id, exchange.words) }, next: next, device: device,
+            user: user,
+            devicePage: device.isEmpty ? nil : Paths.page(instance.id, "device", query: [("device", device)]),
             isEmpty: rows.isEmpty,
             after: next.map { Paths.page(instance.id, "devices", query: [("user", user), ("after", $0)]) },
             browserDevice: browser,
             mayChange: Access.instance(.operations).allows(exchange.visitor?.account, instance: instance.id))
+    }
+
+    /// Connected devices, one more than a page has when there are more.
+    ///
+    /// - Parameters:
+    ///   - device: only that of this id; empty: all.
+    ///   - user: only those of this user; empty: all.
+    private func devices(
+        of instanceID: InstanceID, device: String, user: String, after: String, _ exchange: Exchange
+    ) async throws(ConsoleFault) -> [Mss_Bus_V1_DeviceRow] {
+        let visitor = try exchange.signedIn()
+        guard !device.isEmpty else {
+            return try await desk.operate(by: visitor) {
+                $0.devices.instanceID = instanceID.text
+                $0.devices.userID = user
+                $0.devices.afterDeviceID = after
+                $0.devices.limit = UInt32(Self.pageRows + 1)
+            }.devices.devices
+        }
+        guard device.utf16.count <= Limits.linkTokenUnits, !device.utf8.contains(0) else { return [] }
+        let reply = try await desk.operate(by: visitor) {
+            $0.device.instanceID = instanceID.text
+            $0.device.deviceID = device
+        }.device
+        return reply.hasDevice && (user.isEmpty || reply.device.userID == user) ? [reply.device] : []
     }
 
     private func one(_ exchange: Exchange) async throws(ConsoleFault) -> One {

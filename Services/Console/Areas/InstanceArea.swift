@@ -18,6 +18,9 @@ struct InstanceArea: Sendable {
         // For pages alone.
         let isEmpty: Bool
         let mayCreate: Bool
+        /// Where one comes back to who has noted a secret.
+        let here = "/instances"
+        let verdictLifetimeSeconds = 600
 
         private enum CodingKeys: String, CodingKey { case instances }
     }
@@ -28,6 +31,8 @@ struct InstanceArea: Sendable {
         let mayChange: Bool
         let metaConfig: String
         let deviceKeys: [InstanceItem.Key]
+        /// Where one comes back to who has noted a secret.
+        let here: String
     }
 
     private struct KeyInput: Decodable {
@@ -42,6 +47,22 @@ struct InstanceArea: Sendable {
         let id: String
         let purpose: String
         let secret: String?
+        /// Of a device key: the `meta.config` with the key and its secret.
+        let metaConfig: String?
+    }
+
+    /// A new instance, and its app key where one was asked for.
+    struct Created: Encodable {
+        let instance: InstanceItem
+        let key: CreatedKey?
+
+        private enum CodingKeys: String, CodingKey { case key }
+
+        func encode(to encoder: any Encoder) throws {
+            try instance.encode(to: encoder)
+            var members = encoder.container(keyedBy: CodingKeys.self)
+            try members.encodeIfPresent(key, forKey: .key)
+        }
     }
 
     private struct CheckInput: Decodable {
@@ -65,8 +86,11 @@ struct InstanceArea: Sendable {
         [
             Route(method: .get, pattern: RoutePattern("/"), access: .signedIn, summary: "The start page.") {
                 exchange throws(ConsoleFault) in
-                let first = try list(exchange).instances.first
-                return .redirect(to: first?.page ?? "/instances")
+                let seen = try list(exchange).instances
+                // An instance is chosen first (spec C1): the last one, or the only one there is.
+                let chosen = exchange.chosenInstance(in: desk.directory)?.id.text
+                let page = seen.first { $0.instanceId == chosen || seen.count == 1 }?.page
+                return .redirect(to: page ?? "/instances")
             },
             Route(method: .get, pattern: RoutePattern("/instances"), access: .signedIn, summary: "Instances.") {
                 exchange throws(ConsoleFault) in
@@ -74,7 +98,7 @@ struct InstanceArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1/instances"), access: .signedIn,
-                summary: "The instances at which the account has a role."
+                summary: "The instances at which the account has a role.", example: AnswerExamples.instances
             ) { exchange throws(ConsoleFault) in .json(try list(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/instances/{instance}/service"), access: .instance(.viewer),
@@ -87,7 +111,8 @@ struct InstanceArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern(Self.one), access: .instance(.viewer),
-                summary: "An instance, its settings and its live keys without their secrets."
+                summary: "An instance, its settings and its live keys without their secrets.",
+                example: AnswerExamples.instance
             ) { exchange throws(ConsoleFault) in try item(exchange) },
             Route(
                 method: .get, pattern: RoutePattern(Self.one + "/meta.config"), access: .instance(.viewer),
@@ -110,20 +135,16 @@ struct InstanceArea: Sendable {
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/instances"), access: .service(.administrator),
                 summary: "Creates an instance.",
-                inputs: [RouteInput("instanceId", required: true, "<workspaceId>_<appId>.")] + InstanceInput.inputs
-            ) { exchange throws(ConsoleFault) in
-                let instance = try exchange.input(InstanceInput.self).instance(nil)
-                guard desk.directory.instance(instance.id) == nil else { throw .exists("instanceId") }
-                let message = instance.bus
-                let made = try await desk.change(by: try exchange.signedIn()) { $0.createInstance = message }
-                try desk.requireCopy(of: made)
-                return .json(InstanceItem(try desk.instance(instance.id), exchange.words), status: 201)
-            },
+                inputs: [
+                    RouteInput("instanceId", required: true, "<workspaceId>_<appId>."),
+                    RouteInput("appKey", .flag, "Makes a device key as well, which takes the password."),
+                ] + InstanceInput.inputs, example: AnswerExamples.createdInstance
+            ) { exchange throws(ConsoleFault) in try await create(exchange) },
             Route(
                 method: .put, pattern: RoutePattern(Self.one), access: .instance(.administrator),
                 summary: "Changes settings of an instance that still has the revision given; what is absent stays. To "
                     + "switch signatures off takes the password.",
-                inputs: InstanceInput.inputs
+                inputs: InstanceInput.inputs, example: AnswerExamples.instance
             ) { exchange throws(ConsoleFault) in
                 let input = try exchange.input(InstanceInput.self)
                 guard let revision = input.revision else { throw .wrong("revision", "fault.missing") }
@@ -149,10 +170,30 @@ struct InstanceArea: Sendable {
         old.requiresSignature && !new.requiresSignature
     }
 
+    private func create(_ exchange: Exchange) async throws(ConsoleFault) -> ConsoleAnswer {
+        let visitor = try exchange.signedIn()
+        let input = try exchange.input(InstanceInput.self)
+        let instance = try input.instance(nil)
+        guard desk.directory.instance(instance.id) == nil else { throw .exists("instanceId") }
+        if input.appKey == true, !visitor.isConfirmed { throw .passwordNeeded }
+        let message = instance.bus
+        try desk.requireCopy(of: try await desk.change(by: visitor) { $0.createInstance = message })
+        var key: CreatedKey?
+        if input.appKey == true {
+            do throws(ConsoleFault) {
+                key = try await makeKey(.device, of: instance.id, by: visitor)
+            } catch {
+                throw ConsoleFault(status: 502, code: "KEY_NOT_MADE", word: "fault.keyNotMade")
+            }
+        }
+        return .json(
+            Created(instance: InstanceItem(try desk.instance(instance.id), exchange.words), key: key), status: 201)
+    }
+
     private func switching(_ word: String, _ isEnabled: Bool, _ summary: String) -> Route {
         Route(
             method: .post, pattern: RoutePattern("\(Self.one)/\(word)"), access: .service(.administrator),
-            summary: summary
+            summary: summary, example: AnswerExamples.instance
         ) { exchange throws(ConsoleFault) in
             var instance = try desk.instance(exchange.instanceID)
             instance.isEnabled = isEnabled
@@ -177,7 +218,7 @@ struct InstanceArea: Sendable {
                     RouteInput("secret", "For callouts: a secret of the tenant's own, in Base64."),
                     RouteInput("requestsPerSecond", .whole, "0 or absent: no limit."),
                     RouteInput("pushesPerDay", .whole, "0 or absent: no limit."),
-                ]
+                ], example: AnswerExamples.key
             ) { exchange throws(ConsoleFault) in try await createKey(exchange) },
             Route(
                 method: .delete, pattern: RoutePattern(Self.one + "/keys/{key}"), access: .instance(.administrator),
@@ -204,18 +245,31 @@ struct InstanceArea: Sendable {
             requestsPerSecond: input.requestsPerSecond.flatMap { $0 == 0 ? nil : $0 },
             pushesPerDay: input.pushesPerDay.flatMap { $0 == 0 ? nil : $0 })
         if let fault = limits.fault { throw .refused(fault, field: "requestsPerSecond") }
+        return .json(
+            try await makeKey(
+                purpose, of: exchange.instanceID, secret: secret, limits: limits, by: try exchange.signedIn()),
+            status: 201)
+    }
+
+    /// - Parameter secret: the tenant's own; empty: one is made.
+    private func makeKey(
+        _ purpose: AppKey.Purpose, of instanceID: InstanceID, secret: Data = Data(), limits: KeyLimits = KeyLimits(),
+        by visitor: Visitor
+    ) async throws(ConsoleFault) -> CreatedKey {
         let request = Mss_Bus_V1_CreateKey.with {
-            $0.instanceID = exchange.instanceID.text
+            $0.instanceID = instanceID.text
             $0.purpose = purpose.bus
             $0.secret = secret
             $0.limits = limits.bus
             $0.keyID = "k" + HexText.of(RandomBytes.make(8))
         }
-        let made = try await desk.change(by: try exchange.signedIn()) { $0.createKey = request }
-        return .json(
-            CreatedKey(
-                id: made.keyID, purpose: purpose.word,
-                secret: secret.isEmpty ? made.secret.base64EncodedString() : nil), status: 201)
+        let made = try await desk.change(by: visitor) { $0.createKey = request }
+        let shown = secret.isEmpty ? made.secret.base64EncodedString() : nil
+        let file = MetaConfigFile(
+            instanceID, server: devices.host, port: devices.port, key: made.keyID, secret: shown)
+        return CreatedKey(
+            id: made.keyID, purpose: purpose.word, secret: shown,
+            metaConfig: purpose == .device && shown != nil ? file.text : nil)
     }
 
     // MARK: Session check
@@ -227,7 +281,7 @@ struct InstanceArea: Sendable {
             inputs: [
                 RouteInput("userId", required: true, "A user of the tenant."),
                 RouteInput("sessionId", required: true, "A session of that user."),
-            ]
+            ], example: AnswerExamples.check
         ) { exchange throws(ConsoleFault) in
             let input = try exchange.input(CheckInput.self)
             guard !input.userId.trimmed.isEmpty else { throw .wrong("userId", "fault.missing") }
@@ -251,7 +305,8 @@ struct InstanceArea: Sendable {
             return .json(
                 CheckAnswer(
                     verdict: verdict, reason: reply.reason, milliseconds: start.duration(to: .now).wholeMilliseconds,
-                    detail: exchange.words.text("verdict.\(verdict)", reply.reason)))
+                    detail: exchange.words.text(
+                        "verdict.\(verdict)", Sentences.text(reply.reason, in: exchange.language))))
         }
     }
 
@@ -276,6 +331,7 @@ struct InstanceArea: Sendable {
             instance: item,
             mayChange: Access.instance(.administrator).allows(
                 exchange.visitor?.account, instance: exchange.instanceID),
-            metaConfig: item.api + "/meta.config", deviceKeys: item.keys.filter { $0.purpose == "device" })
+            metaConfig: item.api + "/meta.config", deviceKeys: item.keys.filter { $0.purpose == "device" },
+            here: item.servicePage)
     }
 }

@@ -19,6 +19,8 @@ struct InstanceInput: Decodable, Sendable {
     /// 0: no limit.
     var pushesPerDay: Int?
     var revision: Int?
+    /// Only of a new one: it gets a device key at once.
+    var appKey: Bool?
 
     /// For the API's description.
     static let inputs = [
@@ -43,6 +45,9 @@ struct InstanceInput: Decodable, Sendable {
     func instance(_ old: Instance?) throws(ConsoleFault) -> Instance {
         let id = old?.id.text ?? (instanceId ?? "").trimmed
         guard !id.isEmpty else { throw .wrong("instanceId", "fault.missing") }
+        guard id.utf16.count <= Limits.linkTokenUnits, !id.utf8.contains(0) else {
+            throw .wrong("instanceId", "fault.noInstanceID")
+        }
         var instance =
             old
             ?? Instance(

@@ -1,58 +1,150 @@
 import Foundation
+import SyncModel
 
 /// A chart of one or two lines over time, as SVG made here: it needs no script and prints well; pure.
 struct LineChart: Sendable {
-    /// Values by moment; a moment without one leaves a gap of zero.
+    /// Values by moment; where there is no figure, there is a gap.
     struct Line: Sendable {
-        let points: [(at: Int64, value: Double)]
+        let name: String
+        let points: [(at: Int64, value: Double?)]
     }
 
-    private static let (width, height) = (560.0, 180.0)
-    private static let (left, right, top, bottom) = (46.0, 8.0, 8.0, 20.0)
+    /// One row of the chart as a table: the highest value of each line in a stretch of time.
+    struct Row: Sendable {
+        let at: Int64
+        let atText: String
+        let values: [String]
+    }
 
-    /// - Parameters:
-    ///   - from: where the time axis begins, in milliseconds since 1970.
-    ///   - to: where it ends.
-    ///   - title: what it shows, for those who do not see it.
-    static func svg(_ lines: [Line], from: Int64, to: Int64, title: String) -> String {
-        let most = niceCeiling(lines.flatMap(\.points).map(\.value).max() ?? 0)
-        var text = """
-            <svg viewBox="0 0 \(Int(width)) \(Int(height))" role="img" aria-label="\(escaped(title))" \
-            xmlns="http://www.w3.org/2000/svg">
-            """
-        for part in [0.0, 0.5, 1] {
-            let y = number(vertical(part * most, most))
-            text += "<path class=\"grid-line\" d=\"M\(number(left)) \(y)H\(number(width - right))\"/>"
-            text += "<text x=\"\(number(left - 6))\" y=\"\(y)\" text-anchor=\"end\" dominant-baseline=\"middle\">"
-            text += "\(short(part * most))</text>"
+    private static let (width, height) = (560.0, 200.0)
+    private static let (left, right, top, bottom) = (56.0, 16.0, 12.0, 32.0)
+    /// Labels of the time axis beside the first one.
+    private static let timeLabels: Int64 = 4
+    private static let rowsMaximum = 12
+
+    /// Names its parts within a page.
+    let id: String
+    let title: String
+    let lines: [Line]
+    /// Where the time axis begins and ends, in milliseconds since 1970.
+    let from: Int64
+    let to: Int64
+
+    private var most: Double {
+        Self.niceCeiling(lines.flatMap(\.points).compactMap(\.value).max() ?? 0)
+    }
+
+    // MARK: In words
+
+    /// What the lines say, for those who do not see them: newest and highest value of each.
+    func summary(_ words: Words) -> String {
+        lines.map { line in
+            let values = line.points.compactMap(\.value)
+            guard let newest = values.last, let highest = values.max() else {
+                return "\(line.name): \(words.text("chart.none"))."
+            }
+            return "\(line.name): \(words.text("chart.newest")) \(Self.short(newest)), "
+                + "\(words.text("chart.highest")) \(Self.short(highest))."
+        }.joined(separator: " ")
+    }
+
+    /// The chart as a table.
+    var rows: [Row] {
+        let points = lines.first?.points.count ?? 0
+        let size = max(1, (points + Self.rowsMaximum - 1) / Self.rowsMaximum)
+        return stride(from: 0, to: points, by: size).map { first in
+            let at = lines[0].points[first].at
+            return Row(
+                at: at, atText: WallTime(milliseconds: at).text,
+                values: lines.map { line in
+                    line.points.dropFirst(first).prefix(size).compactMap(\.value).max().map(Self.short) ?? "–"
+                })
         }
-        for (index, line) in lines.enumerated() where !line.points.isEmpty {
-            let points = line.points.map { point in
-                "\(number(horizontal(point.at, from, to))) \(number(vertical(point.value, most)))"
-            }
-            if index == 0, let first = line.points.first, let last = line.points.last {
-                let base = number(vertical(0, most))
-                text += "<path class=\"area-1\" d=\"M\(number(horizontal(first.at, from, to))) \(base)L"
-                text += points.joined(separator: "L") + "L\(number(horizontal(last.at, from, to))) \(base)Z\"/>"
-            }
-            text += "<path class=\"line-\(index + 1)\" d=\"M\(points.joined(separator: "L"))\"/>"
-            // A line of one point is none.
-            if let only = line.points.first, line.points.count == 1 {
-                let place =
-                    "cx=\"\(number(horizontal(only.at, from, to)))\" cy=\"\(number(vertical(only.value, most)))\""
-                text += "<circle class=\"dot-\(index + 1)\" \(place) r=\"3\"/>"
-            }
+    }
+
+    // MARK: Drawn
+
+    /// The drawing, with its title and summary.
+    func svg(_ words: Words) -> String {
+        var text = """
+            <svg viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" \
+            aria-labelledby="\(id)-title \(id)-text" xmlns="http://www.w3.org/2000/svg">\
+            <title id="\(id)-title">\(Self.escaped(title))</title>\
+            <desc id="\(id)-text">\(Self.escaped(summary(words)))</desc>
+            """
+        text += valueAxis + timeAxis
+        for (index, line) in lines.enumerated() {
+            for part in Self.unbroken(line.points) { text += path(part, number: index + 1) }
         }
         return text + "</svg>"
     }
 
-    private static func horizontal(_ at: Int64, _ from: Int64, _ to: Int64) -> Double {
-        let part = to > from ? Double(at - from) / Double(to - from) : 0
-        return left + min(max(part, 0), 1) * (width - left - right)
+    private var valueAxis: String {
+        [0.0, 0.5, 1].map { part in
+            let y = Self.number(vertical(part * most))
+            return
+                "<path class=\"grid-line\" d=\"M\(Self.number(Self.left)) \(y)H\(Self.number(Self.width - Self.right))\"/>"
+                + "<text x=\"\(Self.number(Self.left - 6))\" y=\"\(y)\" text-anchor=\"end\" "
+                + "dominant-baseline=\"middle\">\(Self.short(part * most))</text>"
+        }.joined()
     }
 
-    private static func vertical(_ value: Double, _ most: Double) -> Double {
-        height - bottom - value / most * (height - top - bottom)
+    /// Moments in UTC; the page's script writes them in the reader's zone.
+    private var timeAxis: String {
+        let spansDays = to - from > 86_400_000
+        return (0...Self.timeLabels).map { number in
+            let at = from + (to - from) * number / Self.timeLabels
+            let anchor = number == 0 ? "start" : number == Self.timeLabels ? "end" : "middle"
+            let between = number % 2 == 1 ? " class=\"between\"" : ""
+            let text = WallTime(milliseconds: at).text
+            let label =
+                spansDays
+                ? "\(text.dropFirst(5).prefix(5)) \(text.dropFirst(11).prefix(5))"
+                : String(text.dropFirst(11).prefix(5))
+            return "<text\(between) data-axis=\"\(at)\"\(spansDays ? " data-days" : "") "
+                + "x=\"\(Self.number(horizontal(at)))\" y=\"\(Self.number(Self.height - 8))\" "
+                + "text-anchor=\"\(anchor)\">\(label)</text>"
+        }.joined()
+    }
+
+    private func path(_ part: [(at: Int64, value: Double)], number: Int) -> String {
+        let points = part.map { "\(Self.number(horizontal($0.at))) \(Self.number(vertical($0.value)))" }
+        // A line of one point is none.
+        guard part.count > 1 else {
+            return part.map { point in
+                "<circle class=\"dot-\(number)\" cx=\"\(Self.number(horizontal(point.at)))\" "
+                    + "cy=\"\(Self.number(vertical(point.value)))\" r=\"3\"/>"
+            }.joined()
+        }
+        var text = ""
+        if number == 1, let first = part.first, let last = part.last {
+            let base = Self.number(vertical(0))
+            text += "<path class=\"area-1\" d=\"M\(Self.number(horizontal(first.at))) \(base)L"
+            text += points.joined(separator: "L") + "L\(Self.number(horizontal(last.at))) \(base)Z\"/>"
+        }
+        return text + "<path class=\"line-\(number)\" d=\"M\(points.joined(separator: "L"))\"/>"
+    }
+
+    /// The stretches of a line between its gaps.
+    static func unbroken(_ points: [(at: Int64, value: Double?)]) -> [[(at: Int64, value: Double)]] {
+        var parts: [[(at: Int64, value: Double)]] = [[]]
+        for point in points {
+            if let value = point.value {
+                parts[parts.count - 1].append((point.at, value))
+            } else if parts.last?.isEmpty == false {
+                parts.append([])
+            }
+        }
+        return parts.filter { !$0.isEmpty }
+    }
+
+    private func horizontal(_ at: Int64) -> Double {
+        let part = to > from ? Double(at - from) / Double(to - from) : 0
+        return Self.left + min(max(part, 0), 1) * (Self.width - Self.left - Self.right)
+    }
+
+    private func vertical(_ value: Double) -> Double {
+        Self.height - Self.bottom - value / most * (Self.height - Self.top - Self.bottom)
     }
 
     /// The next of 1, 2, 5, 10, … at or above a value; 1 for nothing.

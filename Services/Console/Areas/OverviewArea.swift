@@ -81,7 +81,7 @@ struct OverviewArea: Sendable {
             Route(
                 method: .get, pattern: RoutePattern("/api/v1" + path), access: viewer,
                 summary: "Connected devices, pushes, arrivals and times of an instance; processes and queues.",
-                queries: queries
+                queries: queries, example: AnswerExamples.overview
             ) { exchange throws(ConsoleFault) in .json(try await figures(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1\(path)/events"), access: viewer,
@@ -139,12 +139,15 @@ struct OverviewArea: Sendable {
         let (from, to, minutes, dead) = (read.from, read.to, read.minutes, read.deadLetters)
         var times = ArrivalTimes()
         for minute in minutes { times += minute.arrivals }
-        let steps = Self.steps(minutes, read.connected, from: from, to: to, step: range.step)
+        let steps = Self.steps(
+            minutes, read.connected, range: (from, to, range.step), foldedUntil: read.foldedUntil,
+            backlog: read.backlog)
         let lag = read.foldedUntil.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) }
         let reports = board.reports
         let words = exchange.words
         return OverviewFigures(
-            connected: read.connected.last?.devices ?? 0, pushes: minutes.reduce(0) { $0 + $1.pushes },
+            connected: Self.connected(at: instance.id, reports) ?? read.connected.last?.devices ?? 0,
+            pushes: minutes.reduce(0) { $0 + $1.pushes },
             arrivals: times.total, p50: times.milliseconds(at: 0.5), p99: times.milliseconds(at: 0.99),
             backlog: read.backlog, deadLetters: dead,
             verdictFailures: Self.verdictFailures(reports), lagSeconds: lag, steps: steps,
@@ -171,18 +174,32 @@ struct OverviewArea: Sendable {
             foldedUntil: try await database.run(FigureStore.foldedUntil))
     }
 
-    /// One for each step, also where nothing happened.
-    private static func steps(
-        _ minutes: [FigureStore.Step], _ connected: [FigureStore.Connected], from: WallTime, to: WallTime,
-        step: Duration
+    /// What the gateways said a moment ago; nil: none has reported yet.
+    static func connected(at instanceID: InstanceID, _ reports: [ProcessReport]) -> Int64? {
+        let gateways = reports.filter { $0.service == "mss-gateway" }
+        guard !gateways.isEmpty else { return nil }
+        return gateways.reduce(0) { $0 + Int64($1.devices[instanceID] ?? 0) }
+    }
+
+    /// One for each step, also where nothing happened; beyond what is in the figures yet it has none.
+    static func steps(
+        _ minutes: [FigureStore.Step], _ connected: [FigureStore.Connected],
+        range: (from: WallTime, to: WallTime, step: Duration), foldedUntil: WallTime?, backlog: Int64
     ) -> [OverviewFigures.Step] {
         let figures = Dictionary(minutes.map { ($0.begin, $0) }) { first, _ in first }
         let devices = Dictionary(connected.map { ($0.begin, $0.devices) }) { first, _ in first }
-        return stride(from: from.milliseconds, to: to.milliseconds, by: Int(step.wholeMilliseconds)).map { at in
-            let one = figures[WallTime(milliseconds: at)]
+        let begins = stride(
+            from: range.from.milliseconds, to: range.to.milliseconds, by: Int(range.step.wholeMilliseconds)
+        ).map { WallTime(milliseconds: $0) }
+        let backlogs = OverviewFigures.backlogs(
+            now: backlog, changes: begins.map { figures[$0].map { $0.pushes - $0.arrivals.total } ?? 0 })
+        return zip(begins, backlogs).map { begin, backlog in
+            let one = figures[begin]
+            let isKnown = foldedUntil.map { begin < $0 } ?? false
             return OverviewFigures.Step(
-                at: at, pushes: one?.pushes ?? 0, arrivals: one?.arrivals.total ?? 0,
-                connected: devices[WallTime(milliseconds: at)] ?? 0, p50: one?.arrivals.milliseconds(at: 0.5),
+                at: begin.milliseconds, pushes: isKnown ? one?.pushes ?? 0 : nil,
+                arrivals: isKnown ? one?.arrivals.total ?? 0 : nil, backlog: isKnown ? backlog : nil,
+                connected: devices[begin], p50: one?.arrivals.milliseconds(at: 0.5),
                 p99: one?.arrivals.milliseconds(at: 0.99))
         }
     }
@@ -192,22 +209,26 @@ struct OverviewArea: Sendable {
     ) -> [OverviewFigures.Chart] {
         let perMinute = 60_000 / Double(range.step.wholeMilliseconds)
         func chart(
-            _ word: String, _ first: String, _ second: String?, _ lines: [(OverviewFigures.Step) -> Double?]
+            _ id: String, _ lines: [(name: String, value: (OverviewFigures.Step) -> Double?)]
         ) -> OverviewFigures.Chart {
-            let title = words.text(word)
-            let svg = LineChart.svg(
-                lines.map { value in
-                    LineChart.Line(points: steps.compactMap { step in value(step).map { (step.at, $0) } })
-                }, from: from, to: to, title: title)
-            return OverviewFigures.Chart(
-                title: title, svg: svg, first: words.text(first), second: second.map { words.text($0) })
+            let drawn = LineChart(
+                id: "chart-\(id)", title: words.text("chart.\(id)"),
+                lines: lines.map { line in
+                    LineChart.Line(
+                        name: words.text("chart.\(line.name)"), points: steps.map { ($0.at, line.value($0)) })
+                }, from: from, to: to)
+            return OverviewFigures.Chart(drawn, words)
         }
         return [
             chart(
-                "chart.pushes", "chart.accepted", "chart.arrived",
-                [{ Double($0.pushes) * perMinute }, { Double($0.arrivals) * perMinute }]),
-            chart("chart.times", "chart.median", "chart.p99", [{ $0.p50 }, { $0.p99 }]),
-            chart("chart.connected", "chart.devices", nil, [{ Double($0.connected) }]),
+                "pushes",
+                [
+                    ("accepted", { $0.pushes.map { Double($0) * perMinute } }),
+                    ("arrived", { $0.arrivals.map { Double($0) * perMinute } }),
+                ]),
+            chart("times", [("median", { $0.p50 }), ("p99", { $0.p99 })]),
+            chart("backlog", [("waiting", { $0.backlog.map(Double.init) })]),
+            chart("connected", [("devices", { $0.connected.map(Double.init) })]),
         ]
     }
 

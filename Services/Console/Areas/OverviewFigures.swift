@@ -30,26 +30,45 @@ struct OverviewFigures: Encodable, Sendable {
         private enum CodingKeys: String, CodingKey { case name, waiting, consumers }
     }
 
-    /// A chart and its words.
+    /// A chart, drawn and as a table.
     struct Chart: Sendable {
+        /// The name of a line, and which it is.
+        struct Name: Sendable {
+            let number: Int
+            let name: String
+        }
+
+        let id: String
         let title: String
         let svg: String
-        let first: String
-        let second: String?
+        let lines: [Name]
+        let rows: [LineChart.Row]
+
+        init(_ chart: LineChart, _ words: Words) {
+            id = chart.id
+            title = chart.title
+            svg = chart.svg(words)
+            lines = chart.lines.enumerated().map { Name(number: $0.offset + 1, name: $0.element.name) }
+            rows = chart.rows
+        }
     }
 
     /// A step of the charts.
     struct Step: Encodable, Sendable {
         let at: Int64
-        let pushes: Int64
-        let arrivals: Int64
-        let connected: Int64
+        /// Absent: the figures do not reach so far yet.
+        let pushes: Int64?
+        let arrivals: Int64?
+        /// At its end: accepted in the last 30 days and not arrived.
+        let backlog: Int64?
+        /// Absent: no gateway spoke of it.
+        let connected: Int64?
         /// Milliseconds from accept to arrival.
         let p50: Double?
         let p99: Double?
     }
 
-    /// In the newest whole minute.
+    /// Some seconds ago at the most, where gateways report; else when the newest minute began.
     let connected: Int64
     /// Within the range.
     let pushes: Int64
@@ -81,6 +100,19 @@ struct OverviewFigures: Encodable, Sendable {
     private enum CodingKeys: String, CodingKey {
         case connected, pushes, arrivals, p50, p99, backlog, deadLetters, verdictFailures, lagSeconds, steps, processes
         case queues
+    }
+
+    /// How many had not arrived at the end of each step, read back from how many there are now: a step ends with what
+    /// the next one begins with; pure.
+    ///
+    /// - Parameter changes: accepted less arrived in each step, the oldest first.
+    static func backlogs(now: Int64, changes: [Int64]) -> [Int64] {
+        var backlog = now
+        return changes.reversed().map { change in
+            defer { backlog -= change }
+            // What is older than 30 days has left the figure, what arrived of it has not.
+            return max(0, backlog)
+        }.reversed()
     }
 
     /// A time in few letters: 12 ms, 3.4 s, 2 h.

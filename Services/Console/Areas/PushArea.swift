@@ -67,7 +67,7 @@ struct PushArea: Sendable {
                 access: .instance(.operations),
                 summary:
                     "Makes a push, starts a roll-out, or says what it would meet; a global one takes the password.",
-                inputs: PushInput.inputs
+                inputs: PushInput.inputs, example: AnswerExamples.push
             ) { exchange throws(ConsoleFault) in try await push(exchange) },
         ]
     }
@@ -116,7 +116,7 @@ struct PushArea: Sendable {
         ]
         return ConsoleFault(
             status: 422, code: answer.code.rawValue, word: "result.\(answer.code.rawValue)", detail: detail,
-            field: members.contains(String(first)) ? String(first) : nil)
+            isSentence: true, field: members.contains(String(first)) ? String(first) : nil)
     }
 
     private func record(
@@ -154,7 +154,8 @@ struct PushArea: Sendable {
         return Answer(
             success: answer.code.isSuccess, msg: answer.code.rawValue,
             detail: exchange.words.text(
-                (isDryRun ? "dryRun." : "result.") + answer.code.rawValue, answer.detail ?? ""),
+                (isDryRun ? "dryRun." : "result.") + answer.code.rawValue,
+                answer.detail.map { Sentences.text($0, in: exchange.language) } ?? ""),
             thirdMsgId: call.thirdMsgId, oplogId: answer.oplogID?.value, dryRun: isDryRun,
             reached: devices[.onItsWay] ?? 0, states: states, trace: isDryRun ? nil : trace)
     }

@@ -53,7 +53,7 @@ struct RecordArea: Sendable {
 
     var routes: [Route] {
         let queries = [
-            RouteInput("actor", "Such as console:alice."), RouteInput("action", "The action's word."),
+            RouteInput("actor", "Any part of the operator's name."), RouteInput("action", "The action's word."),
             RouteInput("from", .whole, "Milliseconds since 1970."), RouteInput("to", .whole, "Likewise, excluded."),
             RouteInput("before", .whole, "The `next` of the page before."),
         ]
@@ -71,7 +71,7 @@ struct RecordArea: Sendable {
                 Route(
                     method: .get, pattern: RoutePattern("/api/v1" + path), access: access,
                     summary: "Operation records, the newest first; without a time the last 7 days, at most 1,000.",
-                    queries: queries
+                    queries: queries, example: AnswerExamples.records
                 ) { exchange throws(ConsoleFault) in .json(try await list(exchange, place)) },
                 Route(
                     method: .get, pattern: RoutePattern("/api/v1\(path)/export"), access: access,
@@ -90,7 +90,7 @@ struct RecordArea: Sendable {
                 },
                 Route(
                     method: .get, pattern: RoutePattern("/api/v1\(path)/{number}"), access: access,
-                    summary: "One record."
+                    summary: "One record.", example: AnswerExamples.record
                 ) { exchange throws(ConsoleFault) in .json(try await item(exchange, place)) },
             ]
         }
@@ -121,7 +121,7 @@ struct RecordArea: Sendable {
 
     private func filter(_ exchange: Exchange, _ place: Place) throws(ConsoleFault) -> RecordFilter {
         var filter = RecordFilter(instanceID: place.isOfService ? nil : exchange.instanceID)
-        filter.actor = exchange.query["actor"].map(\.trimmed)
+        filter.actorPart = exchange.query["actor"].map(\.trimmed)
         if let word = exchange.query["action"] {
             guard let action = OperationAction(word: word) else {
                 throw .wrong("action", "fault.choice", OperationAction.allCases.map(\.word).joined(separator: ", "))
@@ -140,14 +140,14 @@ struct RecordArea: Sendable {
         let chosen = exchange.query["action"]
         let next = page.hasMore ? page.records.last?.number : nil
         let query: [(String, String?)] = [
-            ("actor", filter.actor), ("action", chosen), ("from", exchange.query["from"]),
+            ("actor", filter.actorPart), ("action", chosen), ("from", exchange.query["from"]),
             ("to", exchange.query["to"]),
         ]
         let words = exchange.words
         return List(
             records: page.records.map {
                 RecordItem($0, page: place.address(exchange, "\($0.number)"), words)
-            }, next: next, isEmpty: page.records.isEmpty, isRecent: filter.hasNoTime, actor: filter.actor ?? "",
+            }, next: next, isEmpty: page.records.isEmpty, isRecent: filter.hasNoTime, actor: filter.actorPart ?? "",
             from: filter.from?.milliseconds, to: filter.to?.milliseconds,
             actions: OperationAction.allCases.map {
                 Choice(word: $0.word, name: words.text("action.\($0.word)"), isChosen: $0.word == chosen)
@@ -188,7 +188,7 @@ struct RecordArea: Sendable {
         }
         return Page(
             record: RecordItem(record, page: "", exchange.words),
-            groups: RecordDetail(before: record.before, after: record.after, exchange.words).groups,
+            groups: RecordDetail(record, exchange.words).groups,
             list: place.address(exchange), content: content,
             trace: push.map { push in
                 Paths.page(

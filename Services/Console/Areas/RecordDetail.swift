@@ -1,14 +1,17 @@
 import Foundation
+import SyncModel
 
-/// What a record tells of a thing, before and after, line by line in the groups of the guide (spec C9); pure.
+/// What a record tells of a thing, before and after, line by line in words (spec C9); pure.
 struct RecordDetail: Sendable {
     /// One member.
     struct Line: Sendable, Hashable {
         let name: String
         let value: String
         /// Absent: there was none, or it is the same.
-        let was: String?
-        let isChanged: Bool
+        var was: String?
+        var isChanged = false
+        /// Of a moment: milliseconds since 1970, which a page shows in the reader's zone.
+        var at: Int64?
     }
 
     /// Members that belong together.
@@ -17,83 +20,62 @@ struct RecordDetail: Sendable {
         let lines: [Line]
     }
 
-    /// The groups of a configuration, and the members of each in order; others come last.
-    private static let groups: [(word: String, members: [String])] = [
+    /// The four groups of a configuration, as the guide has them, and the members of each in order.
+    private static let configurationGroups: [(word: String, members: [String])] = [
         ("groupBasic", ["bizType", "description", "scope", "online", "immediate"]),
-        ("groupTarget", ["target", "linkToken", "multiDevice"]),
+        ("groupTarget", ["target", "multiDevice"]),
         ("groupPersistence", ["persistent", "repush", "threshold"]),
         ("groupSecurity", ["checkSession", "verdictLifetimeSeconds"]),
+    ]
+    /// What a push was made with; what was not given is told as well.
+    private static let pushMembers = [
+        "target", "thirdMsgId", "osType", "appMinVersion", "appMaxVersion", "validTimeEnd", "payloadSha256",
+    ]
+    /// The first members of everything else; others follow by name.
+    private static let firstMembers = [
+        "instanceId", "keyId", "name", "purpose", "target", "userId", "thirdMsgId", "oplogId", "deviceId", "enabled",
     ]
 
     let groups: [Group]
 
-    /// - Parameters:
-    ///   - before: JSON of an object, as the record has it.
-    ///   - after: likewise.
-    init(before: String?, after: String?, _ words: Words) {
-        let (old, new) = (Self.members(of: before), Self.members(of: after))
-        let isChange = before != nil && after != nil
+    init(_ record: OperationRecord, _ words: Words) {
+        let values = RecordWords(isConfiguration: Self.isOfConfiguration(record), words: words)
+        let (old, new) = (values.members(of: record.before), values.members(of: record.after))
+        // What was removed is shown as it was.
+        let shown = record.after == nil ? old : new
+        let isChange = record.before != nil && record.after != nil
         func line(_ member: String) -> Line {
-            let (was, value) = (old[member], new[member] ?? (after == nil ? old[member] : nil))
-            let isChanged = isChange && was != new[member]
+            let isChanged = isChange && old[member] != new[member]
             return Line(
-                name: words.text("member.\(member)"), value: value ?? "–", was: isChanged ? was ?? "–" : nil,
-                isChanged: isChanged)
+                name: values.name(of: member), value: values.text(of: shown[member], member),
+                was: isChanged ? values.text(of: old[member], member) : nil, isChanged: isChanged,
+                at: member == "validTimeEnd" ? shown[member]?.whole : nil)
         }
-        var left = Set(old.keys).union(new.keys).subtracting(["revision", "instanceId"])
-        var groups: [Group] = []
-        for (word, members) in Self.groups {
-            let lines = members.filter { left.remove($0) != nil }.map(line)
-            if !lines.isEmpty { groups.append(Group(name: words.text(word), lines: lines)) }
+        func group(_ word: String, _ members: [String]) -> Group {
+            Group(name: words.text(word), lines: members.map(line))
         }
-        let rest = left.sorted().map(line)
-        if !rest.isEmpty { groups.append(Group(name: words.text("groupOther"), lines: rest)) }
-        self.groups = groups
-    }
-
-    /// Members by name, each as a text.
-    private static func members(of json: String?) -> [String: String] {
-        guard let json, let object = try? JSONDecoder().decode([String: RecordValue].self, from: Data(json.utf8))
-        else { return [:] }
-        return object.mapValues(\.text)
-    }
-}
-
-/// Any JSON value, as a text for people.
-struct RecordValue: Decodable {
-    let text: String
-
-    init(from decoder: any Decoder) throws {
-        if let object = try? decoder.container(keyedBy: Name.self) {
-            text = try object.allKeys.sorted { $0.stringValue < $1.stringValue }
-                .map { "\($0.stringValue): \(try object.decode(RecordValue.self, forKey: $0).text)" }
-                .joined(separator: ", ")
-            return
-        }
-        if var list = try? decoder.unkeyedContainer() {
-            var parts: [String] = []
-            while !list.isAtEnd { parts.append(try list.decode(RecordValue.self).text) }
-            text = parts.joined(separator: ", ")
-            return
-        }
-        let value = try decoder.singleValueContainer()
-        if value.decodeNil() {
-            text = "–"
-        } else if let flag = try? value.decode(Bool.self) {
-            text = flag ? "true" : "false"
-        } else if let number = try? value.decode(Int64.self) {
-            text = String(number)
-        } else if let number = try? value.decode(Double.self) {
-            text = String(number)
-        } else {
-            text = try value.decode(String.self)
+        let all = Set(old.keys).union(new.keys)
+        switch record.action {
+        // The switch is the record itself.
+        case .enableSignature, .disableSignature: groups = []
+        case _ where all.isEmpty: groups = []
+        case .createSync: groups = [group("groupPush", Self.pushMembers.filter { all.contains($0) || $0 != "target" })]
+        case _ where Self.isOfConfiguration(record):
+            groups = Self.configurationGroups.map { word, members in
+                group(word, members.filter(all.contains))
+            }.filter { !$0.lines.isEmpty }
+        default:
+            let first = Self.firstMembers.filter(all.contains)
+            groups = [group("groupDetails", first + all.subtracting(first + ["revision"]).sorted())]
         }
     }
 
-    private struct Name: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init?(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
+    private static func isOfConfiguration(_ record: OperationRecord) -> Bool {
+        switch record.action {
+        case .createConfiguration, .modifyConfiguration, .deleteConfiguration, .publishConfiguration,
+            .disableConfiguration:
+            true
+        default: false
+        }
     }
 }

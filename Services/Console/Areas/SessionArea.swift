@@ -93,7 +93,7 @@ struct SessionArea: Sendable {
                     RouteInput("name", required: true, "The account."),
                     RouteInput("password", required: true, "Its password."),
                     RouteInput("code", "Of the second factor, when the account has one."),
-                ]
+                ], example: AnswerExamples.session
             ) { exchange throws(ConsoleFault) in
                 let given = try exchange.input(Credentials.self)
                 let account = given.name.trimmed
@@ -187,7 +187,8 @@ struct SessionArea: Sendable {
                 .page(PageContent(template: "me", title: "title.me", content: try me(exchange)))
             },
             Route(
-                method: .get, pattern: RoutePattern("/api/v1/session"), access: .signedIn, summary: "Who is signed in."
+                method: .get, pattern: RoutePattern("/api/v1/session"), access: .signedIn, summary: "Who is signed in.",
+                example: AnswerExamples.me
             ) { exchange throws(ConsoleFault) in .json(try me(exchange)) },
             Route(
                 method: .put, pattern: RoutePattern("/api/v1/me/language"), access: .signedIn,
@@ -224,7 +225,8 @@ struct SessionArea: Sendable {
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/me/second-factor"), access: .signedIn,
                 needsPassword: true,
-                summary: "A new secret for an authenticator app; it counts once a code confirms it."
+                summary: "A new secret for an authenticator app; it counts once a code confirms it.",
+                example: AnswerExamples.secondFactor
             ) { exchange throws(ConsoleFault) in
                 let name = try exchange.signedIn().account.name
                 let secret = RandomBytes.make(20)

@@ -4,9 +4,16 @@ import Foundation
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
+import SyncStore
 
 /// Why did it not arrive? One oplog at its devices, as a timeline in words with what stands in the way on top (H7).
 struct TraceArea: Sendable {
+    /// Devices of a user whose way is shown at the most.
+    private static let devicesMax = 20
+    /// The states that say most of a user's devices, the most telling first.
+    private static let furthest: [DeliveryState] = [.delivered, .stored, .handedOut, .onItsWay]
+
+    let database: Database
     let desk: ControlDesk
     let operations: OperationIntake
 
@@ -67,7 +74,10 @@ struct TraceArea: Sendable {
         let acceptedText: String?
         let validText: String?
         let back: String?
+        let backName: String?
         let device: String
+        let user: String
+        let hasCounts: Bool
         let recallAPI: String
         let mayRecall: Bool
 
@@ -95,6 +105,7 @@ struct TraceArea: Sendable {
             RouteInput("linkToken", "The user or device; not for global data."),
             RouteInput("thirdMsgId", "The data's unique id, or:"), RouteInput("oplogId", .whole, "The oplog's id."),
             RouteInput("deviceId", "Only of this device; needed to see one device of a global push."),
+            RouteInput("user", "Of a global push: the devices of this user."),
         ]
         return [
             Route(
@@ -108,7 +119,8 @@ struct TraceArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1/instances/{instance}/trace"), access: .instance(.viewer),
-                summary: "How an oplog stands with its devices, and why.", queries: queries
+                summary: "How an oplog stands with its devices, and why.", queries: queries,
+                example: AnswerExamples.trace
             ) { exchange throws(ConsoleFault) in .json(try await trace(exchange)) },
             Route(
                 method: .post, pattern: RoutePattern("/api/v1/instances/{instance}/recalls"),
@@ -124,12 +136,16 @@ struct TraceArea: Sendable {
         let query = exchange.query
         let answer = await operations.trace { $0 == "instanceId" ? instance.id.text : query[$0] }
         guard answer.isAttempted else { throw .storeAway }
-        guard let trace = answer.trace, let id = answer.oplogID else {
+        guard var trace = answer.trace, let id = answer.oplogID else {
             throw ConsoleFault(
                 status: 404, code: "NO_SUCH_THING", word: "fault.noSuch.oplog", detail: answer.detail ?? "")
         }
         let words = exchange.words
         let bizType = query["bizType"] ?? ""
+        let user = trace.isGlobal ? (query["user"] ?? "").trimmed : ""
+        if !user.isEmpty, query["deviceId"] == nil {
+            trace = try await self.trace(trace, id, of: user, exchange)
+        }
         let receivers = trace.receivers.map { receiver(of: $0, in: trace, instance.id, words) }
         return Trace(
             bizType: bizType, linkToken: trace.isGlobal ? nil : query["linkToken"],
@@ -141,16 +157,53 @@ struct TraceArea: Sendable {
             }, isGood: trace.state == .delivered,
             isBad: ![.delivered, .stored, .handedOut, .onItsWay].contains(trace.state), isGlobal: trace.isGlobal,
             acceptedText: trace.acceptedAt?.text, validText: trace.validUntil?.text,
-            back: query["linkToken"].map { token in
-                let kind = desk.directory.configuration(instance.id, BizType(bizType))?.kind
-                return Paths.page(
-                    instance.id, "data",
-                    query: [("by", kind?.needsUser == false ? "device" : "user"), ("id", token)])
-            }, device: query["deviceId"] ?? "",
+            back: back(exchange, user: user), backName: backName(exchange, user: user),
+            device: query["deviceId"] ?? "", user: user, hasCounts: !trace.counts.isEmpty,
             recallAPI: "/api/v1"
                 + Paths.page(instance.id, "recalls"),
             mayRecall: trace.recalledAt == nil
                 && Access.instance(.operations).allows(exchange.visitor?.account, instance: instance.id))
+    }
+
+    /// A global push as it stands with the devices of one user: those that are connected, and those that took it.
+    private func trace(
+        _ trace: TraceAnswer, _ id: OplogID, of user: String, _ exchange: Exchange
+    ) async throws(ConsoleFault) -> TraceAnswer {
+        let (instanceID, bizType) = (exchange.instanceID, exchange.query["bizType"] ?? "")
+        let target = TargetAddress(instanceID: instanceID, kind: .user, target: user)
+        let query = FigureStore.devices(of: target, thatPulled: id, of: BizType(bizType), limit: Self.devicesMax)
+        let connected = try await desk.operate(by: try exchange.signedIn()) {
+            $0.devices.instanceID = instanceID.text
+            $0.devices.userID = user
+            $0.devices.limit = UInt32(Self.devicesMax)
+        }.devices.devices.map(\.deviceID)
+        let devices = Set(try await database.run(query).map(\.text)).union(connected).sorted()
+        var merged = trace
+        (merged.receivers, merged.counts, merged.state) = ([], [], .notConnected)
+        for device in devices.prefix(Self.devicesMax) {
+            let asked = [
+                "instanceId": instanceID.text, "bizType": bizType, "oplogId": "\(id.value)", "deviceId": device,
+            ]
+            let answer = await operations.trace { asked[$0] }
+            guard answer.isAttempted else { throw .storeAway }
+            merged.receivers += answer.trace?.receivers ?? []
+        }
+        let states = merged.receivers.map(\.state)
+        merged.state = Self.furthest.first(where: states.contains) ?? states.first ?? .notConnected
+        return merged
+    }
+
+    /// The list that the trace was chosen from.
+    private func back(_ exchange: Exchange, user: String) -> String? {
+        guard let id = backName(exchange, user: user) else { return nil }
+        let kind = desk.directory.configuration(exchange.instanceID, BizType(exchange.query["bizType"] ?? ""))?.kind
+        let isOfDevice = user.isEmpty && (kind?.needsUser == false || exchange.query["linkToken"] == nil)
+        return Paths.page(
+            exchange.instanceID, "data", query: [("by", isOfDevice ? "device" : "user"), ("id", id)])
+    }
+
+    private func backName(_ exchange: Exchange, user: String) -> String? {
+        exchange.query["linkToken"] ?? (user.isEmpty ? exchange.query["deviceId"] : user)
     }
 
     /// What stands in the way of the device that is furthest, or that nothing does.
@@ -162,7 +215,17 @@ struct TraceArea: Sendable {
     private func receiver(
         of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ instanceID: InstanceID, _ words: Words
     ) -> Receiver {
-        let reason = words.text("state.\(receiver.state.code)")
+        Receiver(
+            deviceId: receiver.deviceID, connected: receiver.isConnected, state: receiver.state.code,
+            detail: words.text("state.\(receiver.state.code)"), timeline: Self.timeline(of: receiver, in: trace, words),
+            isGood: receiver.state == .delivered,
+            page: Paths.page(instanceID, "device", query: [("device", receiver.deviceID)]))
+    }
+
+    /// The way of an oplog to a device, moment by moment, with what stands in the way at its end; pure.
+    static func timeline(
+        of receiver: TraceAnswer.Receiver, in trace: TraceAnswer, _ words: Words
+    ) -> [Moment] {
         func moment(_ at: WallTime?, _ word: String, _ detail: String = "") -> Moment? {
             at.map {
                 Moment(at: $0.milliseconds, detail: words.text(word, detail), atText: $0.text, isBlock: false)
@@ -170,6 +233,9 @@ struct TraceArea: Sendable {
         }
         var timeline = [
             moment(trace.acceptedAt, "moment.accepted"), moment(receiver.handedOutAt, "moment.handedOut"),
+            // When a device stored it is not on record, only that it did.
+            receiver.state == .delivered
+                ? Moment(at: nil, detail: words.text("moment.stored"), atText: nil, isBlock: false) : nil,
             moment(trace.recalledAt, "moment.recalled"),
             receiver.state == .delivered ? moment(receiver.confirmedAt ?? receiver.at, "moment.confirmed") : nil,
         ].compactMap { $0 }
@@ -180,15 +246,13 @@ struct TraceArea: Sendable {
             )
         }
         if receiver.state != .delivered {
+            let at = receiver.state == .stored ? nil : receiver.at
             timeline.append(
                 Moment(
-                    at: receiver.at?.milliseconds, detail: reason, atText: receiver.at?.text,
+                    at: at?.milliseconds, detail: words.text("state.\(receiver.state.code)"), atText: at?.text,
                     isBlock: ![.stored, .handedOut, .onItsWay].contains(receiver.state)))
         }
-        return Receiver(
-            deviceId: receiver.deviceID, connected: receiver.isConnected, state: receiver.state.code, detail: reason,
-            timeline: timeline, isGood: receiver.state == .delivered,
-            page: Paths.page(instanceID, "device", query: [("device", receiver.deviceID)]))
+        return timeline
     }
 
     private func recall(_ exchange: Exchange) async throws(ConsoleFault) -> ConsoleAnswer {

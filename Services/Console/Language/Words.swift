@@ -4,6 +4,18 @@ import Foundation
 struct Words: Sendable {
     /// Texts by key.
     let texts: [String: String]
+    /// Those of closed sets, such as `role.viewer`: by the set, then by the word.
+    let sets: [String: [String: String]]
+
+    init(texts: [String: String]) {
+        self.texts = texts
+        var sets: [String: [String: String]] = [:]
+        for (key, text) in texts {
+            guard let dot = key.firstIndex(of: ".") else { continue }
+            sets[String(key[..<dot]), default: [:]][String(key[key.index(after: dot)...])] = text
+        }
+        self.sets = sets
+    }
 
     /// The text of a key, with the detail where it says `%`; a key that has none is shown itself.
     func text(_ key: String, _ detail: String = "") -> String {

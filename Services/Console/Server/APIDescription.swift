@@ -52,12 +52,21 @@ enum APIDescription {
             "summary": route.summary,
             "description": "For \(route.access.words).\(route.needsPassword ? " Asks for the password." : "")",
             "operationId": name(of: route), "parameters": parameters,
-            "responses": ["2XX": ["description": "Done."], "4XX": refusal, "5XX": refusal],
+            "responses": ["2XX": answer(route), "4XX": refusal, "5XX": refusal],
         ]
         if !route.inputs.isEmpty { operation["requestBody"] = body(route.inputs) }
         if route.access == .open { operation["security"] = [[String: Any]]() }
         return operation
     }
+
+    /// A success, with the schema of what is encoded.
+    private static func answer(_ route: Route) -> [String: Any] {
+        guard let schema = schema(of: route) else { return ["description": "Done."] }
+        return ["description": "Done.", "content": ["application/json": ["schema": schema]]]
+    }
+
+    /// The schema of a route's answer; nil: it has none.
+    static func schema(of route: Route) -> [String: Any]? { route.example.map { SchemaEncoder.schema(of: $0) } }
 
     private static func body(_ inputs: [RouteInput]) -> [String: Any] {
         var properties: [String: Any] = [:]

@@ -8,6 +8,8 @@ struct ConsoleFault: Error, Hashable {
     let word: String
     /// Put into the words where they say `%`.
     var detail = ""
+    /// The detail is a sentence of another process, in English, and is shown in the reader's language.
+    var isSentence = false
     /// The input that is wrong, by its name.
     var field: String?
     /// Seconds after which a repeat has a chance.
@@ -52,7 +54,8 @@ struct ConsoleFault: Error, Hashable {
 
     /// A rule that the store or the model refused by, in its own words.
     static func refused(_ reason: String, field: String? = nil) -> ConsoleFault {
-        ConsoleFault(status: 422, code: "REFUSED", word: "fault.refused", detail: reason, field: field)
+        ConsoleFault(
+            status: 422, code: "REFUSED", word: "fault.refused", detail: reason, isSentence: true, field: field)
     }
 
     /// Somebody else has changed it meanwhile.

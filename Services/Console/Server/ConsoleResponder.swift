@@ -93,6 +93,7 @@ struct ConsoleResponder: HTTPResponder {
         return Exchange(
             method: Method(rawValue: facts.method) ?? .get, path: facts.path, parts: parts, query: facts.query,
             body: body, visitor: visitor, language: chosen ?? Language(accepting: facts.language),
+            lastInstance: facts.cookie("mss-instance")?.removingPercentEncoding,
             source: source, requestID: requestID)
     }
 
@@ -103,7 +104,8 @@ struct ConsoleResponder: HTTPResponder {
         note(fault, exchange)
         var headers = fault.retryAfter.map { [("Retry-After", "\($0)")] } ?? []
         if fault == .signedOut, facts.session != nil { headers.append(SessionCookie.removal) }
-        let words = exchange.words.text(fault.word, fault.detail)
+        let detail = fault.isSentence ? Sentences.text(fault.detail, in: exchange.language) : fault.detail
+        let words = exchange.words.text(fault.word, detail)
         guard !exchange.path.hasPrefix("/api/") else {
             var answer = ConsoleAnswer.json(
                 Problem(code: fault.code, detail: words, field: fault.field, requestId: exchange.requestID),

@@ -1,4 +1,5 @@
 import Foundation
+import ServiceKit
 import SyncModel
 
 /// One request, as routes see it: who asks, for what, in which language.
@@ -14,6 +15,8 @@ struct Exchange: Sendable {
     /// Nil: nobody is signed in.
     let visitor: Visitor?
     let language: Language
+    /// What the browser was told to keep: the instance that was looked at last.
+    var lastInstance: String?
     /// The other side's address.
     let source: String
     let requestID: String
@@ -28,6 +31,14 @@ struct Exchange: Sendable {
 
     /// The instance of the path.
     var instanceID: InstanceID { InstanceID(parts["instance"] ?? "") }
+
+    /// The instance that was looked at last, while it is there and the visitor may see it (spec C1).
+    func chosenInstance(in directory: ControlDirectory) -> Instance? {
+        guard let lastInstance, let instance = directory.instance(InstanceID(lastInstance)),
+            visitor?.account.role(at: instance.id) != nil
+        else { return nil }
+        return instance
+    }
 
     /// A named part of the path.
     func part(_ name: String) -> String { parts[name] ?? "" }

@@ -19,6 +19,8 @@ struct Layout {
 
     /// Words by key.
     let t: [String: String]
+    /// Words of closed sets: `sets.role.viewer`.
+    let sets: [String: [String: String]]
     let language: String
     let title: String
     let tabs: [TabLink]

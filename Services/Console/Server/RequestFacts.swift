@@ -72,7 +72,7 @@ struct RequestFacts: Sendable {
         return host.map { origin != "http://\($0)" && origin != "https://\($0)" } ?? true
     }
 
-    /// The theme and the language that the browser was told to keep.
+    /// What a page told the browser to keep: the language, the instance.
     func cookie(_ name: String) -> String? {
         (cookies ?? "").split(separator: ";").lazy.map { $0.drop { $0 == " " } }
             .first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.count + 1)) }

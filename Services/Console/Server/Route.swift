@@ -15,6 +15,9 @@ struct Route: Sendable {
     var inputs: [RouteInput] = []
     /// The names in the query.
     var queries: [RouteInput] = []
+    /// What it answers, with everything that can be there: the description's schema is of this very encoding. Nil: an
+    /// empty object, or no JSON.
+    var example: (any Encodable & Sendable)?
     let answer: Handler
 
     /// Whether it is for the visitor's own account and session alone.

@@ -41,7 +41,7 @@ enum Routes {
             + PushArea(desk: desk, intake: intake).routes
             + RolloutArea(desk: desk).routes
             + DataArea(database: database, desk: desk).routes
-            + TraceArea(desk: desk, operations: operations).routes
+            + TraceArea(database: database, desk: desk, operations: operations).routes
             + DeadLetterArea(desk: desk).routes
             + DeviceArea(desk: desk, devices: devices).routes
             + RecordArea(database: database, desk: desk, streams: streams).routes

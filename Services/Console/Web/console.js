@@ -40,6 +40,11 @@ document.querySelector("[data-language]")?.addEventListener("click", async (even
   location.reload();
 });
 
+// The instance that was looked at last stays chosen where a page has none of its own, and after the sign-in.
+if (words.instance) {
+  document.cookie = `mss-instance=${encodeURIComponent(words.instance)}; path=/; max-age=31536000; samesite=strict`;
+}
+
 // ---- times in the reader's zone -------------------------------------------------------------------------------------
 
 const clock = new Intl.DateTimeFormat("en-GB", {
@@ -53,6 +58,32 @@ function localTime(moment) {
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
 }
 
+/** The moments below a chart, in the same time: 23:24, or 11-21 23:24 where it spans days. */
+function axisTimes(part) {
+  for (const text of part.querySelectorAll("text[data-axis]")) {
+    const whole = localTime(new Date(Number(text.dataset.axis)));
+    text.textContent = "days" in text.dataset ? whole.slice(5, 16) : whole.slice(11, 16);
+  }
+}
+
+/** On a phone a row of a table becomes a block, in which each value has the name of its column before it. */
+function stackTables(part) {
+  for (const table of part.querySelectorAll("table")) {
+    const names = [...table.querySelectorAll("thead th")].map((name) => name.textContent.trim());
+    if (!names.length) continue;
+    table.classList.add("stacked");
+    for (const cell of table.querySelectorAll("tbody td:not([colspan])")) {
+      cell.dataset.label = names[cell.cellIndex] ?? "";
+      // What stands in a cell is one thing beside its name, however many elements it has.
+      if (cell.childNodes.length > 1) {
+        const value = document.createElement("div");
+        value.append(...cell.childNodes);
+        cell.append(value);
+      }
+    }
+  }
+}
+
 /** Writes every moment of a part of the page in the reader's own time, with its zone. */
 function localTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) {
@@ -62,7 +93,14 @@ function localTimes(part) {
     time.textContent = localTime(moment);
   }
 }
-localTimes(document);
+
+/** What a part of a page is given here, whether it came with the page or later. */
+function finish(part) {
+  localTimes(part);
+  axisTimes(part);
+  stackTables(part);
+}
+finish(document);
 
 // Local date and time inputs are sent as milliseconds since 1970.
 for (const input of document.querySelectorAll("input[data-moment]")) {
@@ -71,7 +109,9 @@ for (const input of document.querySelectorAll("input[data-moment]")) {
     const moment = new Date(Number(hidden.value));
     input.value = new Date(moment - moment.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
   }
-  input.addEventListener("change", () => { hidden.value = input.value ? String(new Date(input.value).getTime()) : ""; });
+  input.addEventListener("change", () => {
+    hidden.value = input.value ? String(new Date(input.value).getTime()) : "";
+  });
 }
 // What is empty need not stand in the address.
 for (const form of document.querySelectorAll("form[method=get]")) {
@@ -79,6 +119,21 @@ for (const form of document.querySelectorAll("form[method=get]")) {
     for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
   });
 }
+
+// After a search the reader goes on at what was found, and hears what it is.
+for (const form of document.querySelectorAll("form[role=search]")) {
+  form.addEventListener("submit", () => sessionStorage.setItem("mss-searched", "yes"));
+}
+if (sessionStorage.getItem("mss-searched")) {
+  sessionStorage.removeItem("mss-searched");
+  const results = document.querySelector("[data-results]");
+  results?.focus({ preventScroll: true });
+  const rows = results?.querySelectorAll("tbody tr").length;
+  if (results) say(rows ? words.found.replace("%", rows) : results.querySelector(".empty")?.textContent ?? "");
+}
+
+// On a phone the bar of tabs is wider than the page.
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
@@ -116,11 +171,17 @@ function ask(title, text, yes) {
   document.getElementById("ask-title").textContent = title;
   document.getElementById("ask-text").textContent = text;
   document.getElementById("ask-yes").textContent = yes || words.yes;
+  document.getElementById("ask-yes").setAttribute("aria-label", title);
   return confirmed(dialog);
 }
 
-/** Asks for the password until it is right; false: the person gave up. */
-async function passwordGiven() {
+/**
+ * Asks for the password until it is right; false: the person gave up.
+ *
+ * @param what - that it is asked for, in words.
+ */
+async function passwordGiven(what) {
+  document.getElementById("password-what").textContent = what;
   const input = document.getElementById("password-again");
   const fault = document.getElementById("password-fault");
   fault.textContent = "";
@@ -147,14 +208,14 @@ async function tokenRenewed() {
 }
 
 /** A call that asks for the password when the console wants it, and goes on after a new sign-in in another tab. */
-async function callWithPassword(method, path, body) {
+async function callWithPassword(method, path, body, what) {
   try {
     return await call(method, path, body);
   } catch (problem) {
-    const mayRepeat = problem.code === "PASSWORD_NEEDED" ? await passwordGiven()
+    const mayRepeat = problem.code === "PASSWORD_NEEDED" ? await passwordGiven(what)
       : problem.code === "OTHER_ORIGIN" && (await tokenRenewed());
     if (!mayRepeat) throw problem;
-    return callWithPassword(method, path, body);
+    return callWithPassword(method, path, body, what);
   }
 }
 
@@ -222,7 +283,8 @@ function rolesOf(form) {
   if (!instance) return undefined;
   const roles = {};
   for (const select of form.querySelectorAll("[data-role-of]")) roles[select.dataset.roleOf] = select.value;
-  if (instance.value !== "-") roles[instance.value] = form.querySelector("[data-role]").value;
+  // The star is every instance and the service itself, which the API writes as an empty id.
+  if (instance.value) roles[instance.value.replace("*", "")] = form.querySelector("[data-role]").value;
   return roles;
 }
 
@@ -259,6 +321,12 @@ function showAnswer(part, answer) {
     if (element.matches("input")) element.value = text;
     else element.textContent = text;
   }
+  // A file that is in this answer alone is made here, from what the answer has.
+  for (const link of part.querySelectorAll("[data-file]")) {
+    const text = answer[link.dataset.file];
+    link.hidden = !text;
+    if (text) link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  }
   part.hidden = false;
   part.tabIndex = -1;
   part.focus();
@@ -271,16 +339,19 @@ async function send(form) {
   }
   if (!form.reportValidity()) return;
   const button = form.querySelector("button[type=submit]");
-  const what = `${button.textContent.trim()}: ${form.dataset.confirmTitle}`;
+  const what = `${button.textContent.trim()} ${form.dataset.confirmTitle ?? ""}`.trim();
   if (form.dataset.confirm && !(await ask(what, form.dataset.confirm, button.textContent.trim()))) return;
   const hasBody = form.dataset.method !== "DELETE";
   button.disabled = true;
   form.setAttribute("aria-busy", "true");
   try {
     const answer = await callWithPassword(
-      form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined);
-    if (form.dataset.show) return showAnswer(document.querySelector(form.dataset.show), answer);
-    if (!("entering" in form.dataset)) sessionStorage.setItem("mss-notice", answer.code === "NOT_SEEN_YET" ? answer.detail : words.done);
+      form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined, what);
+    const shown = form.dataset.showOf ? answer[form.dataset.showOf] : answer;
+    if (form.dataset.show && shown) return showAnswer(document.querySelector(form.dataset.show), shown);
+    if (!("entering" in form.dataset)) {
+      sessionStorage.setItem("mss-notice", answer.code === "NOT_SEEN_YET" ? answer.detail : words.done);
+    }
     if (form.dataset.next && form.dataset.next !== location.pathname) location.assign(form.dataset.next);
     else location.reload();
   } catch (problem) {
@@ -356,8 +427,12 @@ if (live) {
   const source = new EventSource(live.dataset.live);
   source.addEventListener("figures", (event) => {
     // Made by this console's own templates, which escape what they show.
+    const open = [...live.querySelectorAll("details[open]")].map((one) => one.id);
+    const focused = live.contains(document.activeElement) && document.activeElement.closest("details")?.id;
     live.innerHTML = JSON.parse(event.data);
-    localTimes(live);
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    if (focused) document.getElementById(focused)?.querySelector("summary").focus();
+    finish(live);
     live.classList.remove("stale");
   });
   source.addEventListener("error", () => live.classList.add("stale"));
@@ -393,7 +468,7 @@ if (push) {
     if (isReal && action.ask && !(await ask(title, question))) return;
     dry.disabled = real.disabled = true;
     try {
-      const answer = await callWithPassword("POST", action.push, { ...members(push), dryRun: !isReal });
+      const answer = await callWithPassword("POST", action.push, { ...members(push), dryRun: !isReal }, title);
       const part = isReal ? sent : preview;
       showAnswer(part, answer);
       if (isReal) {

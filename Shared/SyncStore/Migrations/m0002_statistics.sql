@@ -64,6 +64,8 @@ CREATE TABLE statistics_delivery (
     dead_user text COLLATE "C" NOT NULL, -- who was bound when it died
     PRIMARY KEY (channel_id, oplog_id, device_id)
 ) WITH (fillfactor = 85);
+CREATE INDEX statistics_delivery_by_target ON statistics_delivery (target_id, channel_id, oplog_id)
+    WHERE target_id IS NOT NULL;
 CREATE INDEX statistics_delivery_dead ON statistics_delivery (dead_at) WHERE dead_at IS NOT NULL;
 
 -- Global pushes that a user or device has pulled: from then on it is one of theirs (spec S2). Never taken back.
@@ -232,7 +234,7 @@ END $$;
 
 GRANT EXECUTE ON FUNCTION forget_statistics TO mss_statistics;
 GRANT SELECT, UPDATE (folded_until) ON statistics_progress TO mss_statistics;
-GRANT SELECT ON statistics_delivery TO mss_writer, mss_operator;
+GRANT SELECT ON statistics_delivery TO mss_writer, mss_operator, mss_console;
 GRANT SELECT ON statistics_discarded TO mss_operator;
 GRANT SELECT ON statistics_target, statistics_channel, statistics_oplog, statistics_pull, statistics_target_day,
     statistics_day, statistics_day_traits, statistics_accepted, statistics_arrival, statistics_connected,

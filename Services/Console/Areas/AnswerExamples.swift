@@ -1,0 +1,133 @@
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+
+/// One answer of each kind, with everything in it that can be there: what the API's page shows, and what the schemas of
+/// its description are made from, by the same encoding as the answers (spec C11).
+enum AnswerExamples {
+    private static let words = Words.of(.english)
+    private static let moment = WallTime(milliseconds: 1_767_225_600_000)
+    private static let instanceID = InstanceID("space_app")
+
+    // MARK: Instances and configurations
+
+    static let instance: InstanceItem = {
+        let gateway = ValidatorForm.MobileGateway(appID: "app", workspaceID: "space")
+        let limits = KeyLimits(requestsPerSecond: 100, pushesPerDay: 1_000_000)
+        let key = AppKey(
+            id: "k0123456789abcdef", purpose: .backend, sealedSecret: [], limits: limits, createdAt: moment)
+        return InstanceItem(
+            Instance(
+                id: instanceID, name: "App", isEnabled: true, validatorURL: "https://tenant.example/validate",
+                verdictLifetime: .seconds(600), validatorForm: .mobileGateway(gateway), limits: limits, keys: [key],
+                revision: 1), words)
+    }()
+    static let instances = InstanceArea.List(instances: [instance], isEmpty: false, mayCreate: true)
+    static let key = InstanceArea.CreatedKey(
+        id: "k0123456789abcdef", purpose: "device", secret: "c2VjcmV0", metaConfig: "{\"instanceId\":\"space_app\"}\n")
+    static let createdInstance = InstanceArea.Created(instance: instance, key: key)
+    static let check = InstanceArea.CheckAnswer(
+        verdict: "invalid", reason: "the session is not valid", milliseconds: 12, detail: "Invalid: …")
+    static let configuration = ConfigurationItem(
+        SyncConfiguration(
+            instanceID: instanceID, bizType: BizType("ORDER-PAID"), description: "Paid orders", kind: .user,
+            isMultiDevice: true, isPersistent: true, repush: .threshold(100), checksSession: true, isOnline: true,
+            verdictLifetime: .seconds(60), revision: 1), words)
+    static let configurations = ConfigurationArea.List(
+        configurations: [configuration], total: 1, page: 1, pages: 1, search: "", isOnline: false, isOffline: false,
+        isEmpty: false, before: nil, after: nil, newPage: "", mayChange: true)
+
+    // MARK: Pushes
+
+    static let push = PushArea.Answer(
+        success: true, msg: "SUCCESS", detail: "Stored and handed towards its devices.", thirdMsgId: "order-1",
+        oplogId: 7, dryRun: false, reached: 1,
+        states: [PushArea.State(state: "ON_ITS_WAY", devices: 1, detail: "Nothing stands in the way.")],
+        trace: "/instances/space_app/trace?bizType=ORDER-PAID&linkToken=u1&thirdMsgId=order-1")
+    static let data = DataArea.Result(
+        by: "user", id: "u1", connected: true, pushes: 1, arrivals: 1,
+        list: [
+            DataArea.Line(
+                bizType: "ORDER-PAID", oplogId: 7, global: false, firstPushAt: moment.milliseconds,
+                arrivedAt: moment.milliseconds, firstText: nil, arrivedText: nil, trace: "")
+        ], next: "1767225600000.1.7", isEmpty: false, older: nil, devices: [], devicePage: "", hasMoreDevices: false)
+    static let trace: TraceArea.Trace = {
+        let moments = [
+            TraceArea.Moment(
+                at: moment.milliseconds, detail: "Accepted and stored", atText: nil, isBlock: false)
+        ]
+        let receiver = TraceArea.Receiver(
+            deviceId: "d1", connected: true, state: "DELIVERED", detail: "The app has confirmed it.",
+            timeline: moments, isGood: true, page: "")
+        return TraceArea.Trace(
+            bizType: "ORDER-PAID", linkToken: "u1", thirdMsgId: "order-1", oplogId: 7,
+            acceptedAt: moment.milliseconds, validUntil: moment.milliseconds, recalledAt: moment.milliseconds,
+            state: "DELIVERED", detail: "The app has confirmed it.", receivers: [receiver],
+            counts: [TraceArea.Count(state: "DELIVERED", devices: 1, detail: "The app has confirmed it.")],
+            isGood: true, isBad: false, isGlobal: false, acceptedText: nil, validText: nil, back: nil, backName: nil,
+            device: "", user: "", hasCounts: true, recallAPI: "", mayRecall: false)
+    }()
+    static let deadLetters = DeadLetterArea.List(
+        letters: [
+            DeadLetterArea.Letter(
+                bizType: "ORDER-PAID", linkToken: "u1", oplogId: 7, thirdMsgId: "order-1", deviceId: "d1", attempts: 7,
+                deadAt: moment.milliseconds, replayable: true, deadText: "", trace: "")
+        ], bizType: "", isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
+
+    // MARK: Devices
+
+    private static let connection = DeviceItem(
+        .with {
+            $0.deviceID = "d1"
+            $0.userID = "u1"
+            $0.gatewayID = "gateway-0"
+            $0.operatingSystem = .ios
+            $0.appVersion = "10.2.1"
+            $0.sinceMs = moment.milliseconds
+        }, of: instanceID, words)
+    static let devices = DeviceArea.List(
+        devices: [connection], next: "d1", device: "", user: "", devicePage: nil, isEmpty: false, after: nil,
+        browserDevice: nil, mayChange: true)
+    static let device = DeviceArea.One(
+        deviceId: "d1", connection: connection,
+        channels: [
+            DeviceArea.Channel(
+                bizType: "ORDER-PAID", scope: "appointed", target: "user", head: 7, syncPoint: 7, scopeWord: "",
+                targetWord: "", isBehind: false)
+        ], list: "", data: "", api: "", mayChange: true)
+
+    // MARK: Overview, records, people
+
+    static let overview: OverviewFigures = {
+        let step = OverviewFigures.Step(
+            at: moment.milliseconds, pushes: 1, arrivals: 1, backlog: 0, connected: 1, p50: 4.2, p99: 11)
+        let process = OverviewFigures.Process(
+            service: "mss-gateway", version: "0.1.0", ready: false, startedAt: moment.milliseconds, missing: ["amqp"],
+            startedText: "", missingText: "")
+        return OverviewFigures(
+            connected: 1, pushes: 1, arrivals: 1, p50: 4.2, p99: 11, backlog: 0, deadLetters: 0, verdictFailures: 0,
+            lagSeconds: 0.5, steps: [step], processes: [process],
+            queues: [OverviewFigures.Queue(name: "mss.append", waiting: 0, consumers: 2, isBad: false)], p50Text: "",
+            p99Text: "", lagText: "", isLate: false, hasDeadLetters: false, charts: [],
+            updatedAt: moment.milliseconds, updatedText: "")
+    }()
+    static let record = RecordItem(
+        OperationRecord(
+            number: 1, recordedAtMicroseconds: moment.milliseconds * 1_000, actor: "console:alice",
+            actionCode: OperationAction.modifyConfiguration.rawValue, instanceID: instanceID, subject: "ORDER-PAID",
+            before: "{\"online\": false}", after: "{\"online\": true}", previousHash: [0], hash: [1]),
+        page: "", words)
+    static let records = RecordArea.List(
+        records: [record], next: 1, isEmpty: false, isRecent: true, actor: "", from: nil, to: nil, actions: [],
+        older: nil, export: "", here: "", isOfService: false)
+    static let account = AccountArea.Item(
+        name: "alice", enabled: true, roles: ["space_app": "operator"], invited: false, secondFactor: true,
+        revision: 1, grants: [], page: "", api: "", isSelf: false, records: "")
+    static let accounts = AccountArea.List(accounts: [account], next: "alice", instances: [])
+    static let invitation = ["invitation": "/choose-password#…"]
+    static let session = SessionArea.Started(token: "…", account: "alice")
+    static let me = SessionArea.Me(
+        account: "alice", language: "en", roles: ["space_app": "operator"], secondFactor: true,
+        keepsSecondFactors: true, isEnglish: true, isChinese: false, grants: [])
+    static let secondFactor = ["secret": "…", "text": "…", "address": "otpauth://totp/MSS:alice?secret=…&issuer=MSS"]
+}
