@@ -1,7 +1,6 @@
 import ArgumentParser
 import Credentials
 import Crypto
-import Logging
 import PostgreSQL
 import ServiceKit
 import SyncModel
@@ -10,16 +9,19 @@ import SyncStore
 /// `mssctl console`: the first administrator's way in, and back in for one who is locked out (reliability SEC14).
 struct ConsoleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "console", abstract: "Who may use the console.", subcommands: [Invite.self])
+        commandName: "console", abstract: "Who may use the console.", subcommands: [Invite.self, Accounts.self])
+
+    static let postgresHint = """
+        Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT; the user is \
+        the one that migrates.
+        """
 
     struct Invite: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Prints the address at which an administrator of the service chooses name and password.",
             discussion: """
                 The address is good once, for a day; earlier ones are void, but with --first one that nobody has used \
-                stays good, and that is said instead. Whoever has it owns the service. It is recorded. Reads \
-                MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT; the user is \
-                the one that migrates.
+                stays good, and that is said instead. Whoever has it owns the service. It is recorded. \(postgresHint)
                 """)
 
         @Option(help: "The console's address.")
@@ -28,9 +30,7 @@ struct ConsoleCommand: AsyncParsableCommand {
         var first = false
 
         func run() async throws {
-            let settings = try ToolSettings.read(PostgresSettings.keys)
-            let connection = PostgresConnection(
-                configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
+            let connection = try ToolSettings.database()
             defer { connection.close() }
             if first {
                 if try connection.run(AccountStore.hasAdministrator, within: .seconds(5)) { return }

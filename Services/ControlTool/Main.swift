@@ -9,9 +9,9 @@ struct ControlTool: AsyncParsableCommand {
         subcommands: [
             MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
             PushCommand.self, PushGlobalCommand.self, RolloutCommand.self, RecallCommand.self, RevokeCommand.self,
-            ExplainCommand.self, DevicesCommand.self, RecordsCommand.self, DeadLettersCommand.self, ConsoleCommand.self,
-            ListenCommand.self,
-            LoadCommand.self, ConformanceCommand.self, BrokerDefinitionsCommand.self,
+            ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
+            DeadLettersCommand.self, ConsoleCommand.self, ListenCommand.self, LoadCommand.self,
+            ConformanceCommand.self, BrokerDefinitionsCommand.self,
         ])
 
     /// It has passwords and secrets in memory too (reliability SEC16).

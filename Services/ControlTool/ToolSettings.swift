@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PostgreSQL
 import ServiceKit
 
 /// What the tool reads from the environment that the processes share.
@@ -26,6 +27,12 @@ enum ToolSettings {
             })
         try StartRules.check(settings)
         return settings
+    }
+
+    /// A connection to the database that they name; whoever opens it closes it.
+    static func database() throws -> PostgresConnection {
+        PostgresConnection(
+            configuration: PostgresConfiguration(tool: try read(PostgresSettings.keys)), logger: logger())
     }
 
     /// Whether they name a broker: then the tool works for a person, whose doings are recorded (spec C9); without one

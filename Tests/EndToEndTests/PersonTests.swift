@@ -132,6 +132,75 @@ extension RunningSystem {
             #expect(again.status != 0 && again.output.contains("exists"))
         }
 
+        @Test("C8, C11: accounts of the console by the tool: invited, given a role, listed, removed, and recorded")
+        func accounts() async throws {
+            _ = try await tool("instance", "create", "accounts_app")
+            let name = "tool-alice"
+            let invited = try await tool("console", "accounts", "invite", name, "--instance", "accounts_app")
+            #expect(invited.contains("http://127.0.0.1:7090/choose-password#"))
+            let again = try await tool(
+                "console", "accounts", "invite", name, "--everywhere", "--console", "https://console.example")
+            #expect(again.hasPrefix("https://console.example/choose-password#"))
+            let other = ["--instance", Stack.instance]
+            _ = try await tool("console", "accounts", "role", name, "operator", "--instance", Stack.instance)
+            func line() async throws -> String? {
+                try await tool("console", "accounts").split(separator: "\n").map(String.init)
+                    .first { $0.hasPrefix(name + "\t") }
+            }
+            let roles = "accounts_app: viewer, \(Stack.instance): operator"
+            #expect(try await line() == "\(name)\tinvited\tpassword alone\t\(roles)")
+            _ = try await tool("console", "accounts", "role", name, "none", "--instance", "accounts_app")
+            #expect(try await line()?.hasSuffix("\t\(Stack.instance): operator") == true)
+            for wrong in [
+                ["role", name, "none"] + other, ["role", name, "king"] + other, ["role", name, "viewer"],
+                ["role", name, "viewer", "--instance", "none_app"], ["role", "tool-nobody", "viewer"] + other,
+                ["invite", "a b"] + other, ["remove", "tool-nobody"],
+            ] {
+                let refused = try await stack.tool(["console", "accounts"] + wrong)
+                #expect(refused.status != 0, "\(wrong)")
+            }
+            _ = try await tool("console", "accounts", "remove", name)
+            #expect(try await line() == nil)
+            let records = try await tool("records", "list").split(separator: "\n").filter { $0.contains("\t" + name) }
+            #expect(
+                records.map { $0.split(separator: "\t")[3] } == [
+                    "remove-user", "modify-user", "modify-user", "invite-user", "create-user",
+                ])
+            #expect(records.allSatisfy { $0.contains("mssctl:") })
+        }
+
+        @Test("C1, C7, C11: figures by the tool: an instance's, and the pushes of a user, page by page")
+        func figures() async throws {
+            let instance = "figures_app"
+            _ = try await tool("instance", "create", instance)
+            _ = try await tool("config", "create", "NEWS", "--instance", instance)
+            let backend = Caller(apis: stack.apis, instance: instance)
+            for number in 1...3 { _ = await backend.call("NEWS", to: "u7", id: "m\(number)", payload: "x") }
+            func query(_ arguments: String...) async throws -> [String] {
+                try await tools(["figures", "query", "--instance", instance] + arguments)
+            }
+            try await eventually("the pushes are in the figures", within: .seconds(20)) {
+                try await query("--user", "u7").first == "pushes\t3"
+            }
+            let first = try await query("--user", "u7", "--limit", "2")
+            #expect(first.count == 4 && first[1] == "arrivals\t0")
+            #expect(first[2].contains("\tNEWS\t3\tappointed\tnot pushed\tnot arrived"))
+            let cursor = String(first[3].prefix { $0 != "\t" })
+            let rest = try await query("--user", "u7", "--before", cursor)
+            #expect(rest.count == 3 && rest[2].contains("\tNEWS\t1\t"))
+            #expect(try await query("--device", "u7") == ["pushes\t0", "arrivals\t0"])
+            let overview = try await tools(["figures", "overview", "--instance", instance])
+            #expect(overview.contains("pushes\t3") && overview.contains("not arrived, of 30 days\t3"))
+            #expect(overview.contains("accept to arrival, median\tnone arrived"))
+            #expect(try await stack.tool(["figures", "query", "--instance", instance]).status != 0)
+        }
+
+        private func tools(_ arguments: [String]) async throws -> [String] {
+            let outcome = try await stack.tool(arguments)
+            guard outcome.status == 0 else { throw Failure("\(arguments): \(outcome.output)") }
+            return outcome.output.split(separator: "\n").map(String.init)
+        }
+
         @Test("C8: the tool has a tenant asked about a session") func validator() async throws {
             let file = stack.folder.appending(path: "session-under-test")
             for (session, word) in [("session", "valid"), ("bad-session", "invalid")] {
