@@ -19,8 +19,8 @@ struct SourceFile: Sendable {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
-    /// What programs write: Python's cache, and the fuzzer's inputs, which are no text.
-    private static let madeFolders = ["/__pycache__/", "/Fuzz/corpus/"]
+    /// What programs write: Python's cache, the fuzzer's inputs and the browser's pictures, which are no text.
+    private static let madeFolders = ["/__pycache__/", "/Fuzz/corpus/", "/Pictures/"]
 
     /// Every file that people write, in path order.
     static func all() throws -> [SourceFile] {

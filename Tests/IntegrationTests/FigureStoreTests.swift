@@ -41,10 +41,11 @@ struct FigureStoreTests {
                         of: Self.user(user), thatPulled: OplogID(oplogID), of: BizType(bizType), limit: limit)
                 ).map(\.text)
             }
-            #expect(try await devices("u1", "G", 1).count == 2)
-            #expect(try await devices("u1", "G", 1, limit: 1).count == 1)
-            #expect(try await devices("u1", "G", 2).count == 1)
-            #expect(try await devices("u2", "G", 1).isEmpty)
+            #expect(try await devices("u1", "G", 1) == ["d1"])
+            #expect(try await devices("u2", "G", 1) == ["d2"])
+            #expect(try await devices("u3", "G", 2) == ["d3"])
+            #expect(try await devices("u1", "G", 2).isEmpty)
+            #expect(try await devices("u1", "G", 1, limit: 0).isEmpty)
             #expect(try await devices("u1", "A", 1).isEmpty)
         }
     }
