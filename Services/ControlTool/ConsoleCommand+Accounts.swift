@@ -52,19 +52,21 @@ extension ConsoleCommand.Accounts {
 
         func run() async throws {
             try ConsoleCommand.Accounts.with { connection in
-                if try connection.run(AccountStore.account(name), within: limit) == nil {
+                let token = RandomBytes.make(32)
+                let (digest, actor) = (Array(SHA256.hash(data: token)), ControlClient.actor)
+                let isNew = try connection.run(AccountStore.account(name), within: limit) == nil
+                let isDone: Bool
+                if isNew {
                     let account = ConsoleAccount(name: name, grants: [try place.instanceID(connection): role])
                     if let fault = account.fault { throw ValidationError(fault) }
-                    guard try connection.run(AccountStore.create(account), within: limit) else {
-                        throw ValidationError("somebody else has just made the account \(name); do it again")
-                    }
-                    try note(.createUser, name, after: account.record, on: connection)
+                    let create = AccountStore.create(account, invitation: digest, by: actor)
+                    isDone = try connection.run(create, within: limit)
                 } else {
-                    try note(.inviteUser, name, on: connection)
+                    isDone = try connection.run(AccountStore.invite(name, digest: digest, by: actor), within: limit)
                 }
-                let token = RandomBytes.make(32)
-                _ = try connection.run(
-                    AccountStore.invite(name, digest: Array(SHA256.hash(data: token))), within: limit)
+                guard isDone else {
+                    throw ValidationError("somebody else has just made or removed the account \(name); do it again")
+                }
                 print("\(console)/choose-password#\(HexText.of(token))")
             }
         }
@@ -85,14 +87,12 @@ extension ConsoleCommand.Accounts {
                 throw ValidationError("a role is viewer, operator, administrator, or none")
             }
             try ConsoleCommand.Accounts.with { connection in
-                let old = try account(name, on: connection)
-                var account = old
+                var account = try account(name, on: connection)
                 account.grants[try place.instanceID(connection)] = role
                 if let fault = account.fault { throw ValidationError(fault) }
-                guard try connection.run(AccountStore.modify(account), within: limit) else {
+                guard try connection.run(AccountStore.modify(account, by: ControlClient.actor), within: limit) else {
                     throw ValidationError("somebody changed it meanwhile; look at it again")
                 }
-                try note(.modifyUser, name, before: old.record, after: account.record, on: connection)
                 print(account.line)
             }
         }
@@ -105,9 +105,9 @@ extension ConsoleCommand.Accounts {
 
         func run() async throws {
             try ConsoleCommand.Accounts.with { connection in
-                let old = try account(name, on: connection)
-                _ = try connection.run(AccountStore.remove(name), within: limit)
-                try note(.removeUser, name, before: old.record, on: connection)
+                guard try connection.run(AccountStore.remove(name, by: ControlClient.actor), within: limit) else {
+                    throw ValidationError("there is no account \(name); see mssctl console accounts list")
+                }
                 print("remove \(name): done")
             }
         }
@@ -146,15 +146,6 @@ extension ConsoleCommand.Accounts {
             throw ValidationError("there is no account \(name); see mssctl console accounts list")
         }
         return account
-    }
-
-    private static func note(
-        _ action: OperationAction, _ subject: String, before: String? = nil, after: String? = nil,
-        on connection: PostgresConnection
-    ) throws {
-        let entry = OperationEntry(
-            actor: ControlClient.actor, action: action, instanceID: nil, subject: subject, before: before, after: after)
-        _ = try connection.run(RecordStore.add(entry), within: limit)
     }
 }
 

@@ -96,7 +96,7 @@ package enum DeviceSessionStore {
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
             SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
-            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),

@@ -19,7 +19,7 @@ struct DeviceSecretStoreTests {
                 gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
                 storeID: StoreID("s"), userID: UserID("u"),
                 traits: DeviceTraits(operatingSystem: nil, appVersion: "1.0", slot: DeviceSlot(number: 0)),
- isForeground: true,
+                isForeground: true,
                 connectionNumber: 1, connectionEpoch: connection, takesOwnership: true, verdictMilliseconds: 0,
                 suspended: [],
                 secretDigest: secret))

@@ -20,8 +20,9 @@ struct DeviceSessionStoreTests {
         DeviceSessionStore.Registration(
             gatewayID: gateway, gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
             storeID: StoreID("s"), userID: user.map { UserID($0) },
-            traits: DeviceTraits(operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0", slot: DeviceSlot(number: 0)),
- isForeground: true,
+            traits: DeviceTraits(
+                operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0", slot: DeviceSlot(number: 0)),
+            isForeground: true,
             connectionNumber: number, connectionEpoch: connection, takesOwnership: takesOwnership,
             verdictMilliseconds: 0,
             suspended: suspended.map { BizType($0) })
@@ -124,7 +125,7 @@ struct DeviceSessionStoreTests {
             try await databases[0].execute(
                 """
                 BEGIN; SELECT register_session(
-                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', true, 1, 0, true, 0, '{}', false, '')
+                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', 0::smallint, true, 1, 0, true, 0, '{}', false, '')
                 """)
             async let waits = databases[1].run(DeviceSessionStore.register(Self.session("d", on: "two", two)))
             let waiting = """

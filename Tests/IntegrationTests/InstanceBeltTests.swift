@@ -88,7 +88,8 @@ struct InstanceBeltTests {
             let database = databases[0]
             let registration = DeviceSessionStore.Registration(
                 gatewayID: "g", gatewayEpoch: 1, instanceID: InstanceID("app"), deviceID: DeviceID("d"),
-                storeID: StoreID("s"), userID: UserID("u"), traits: DeviceTraits(operatingSystem: nil, appVersion: "", slot: DeviceSlot(number: 0)),
+                storeID: StoreID("s"), userID: UserID("u"),
+                traits: DeviceTraits(operatingSystem: nil, appVersion: "", slot: DeviceSlot(number: 0)),
                 isForeground: true, connectionNumber: 1, connectionEpoch: 0, takesOwnership: false,
                 verdictMilliseconds: 0, suspended: [])
             let statements = [

@@ -62,7 +62,8 @@ struct PersonRecordTests {
             let session = DeviceSessionStore.Registration(
                 gatewayID: "g", gatewayEpoch: lease.epoch, instanceID: InstanceID("app"), deviceID: DeviceID("d"),
                 storeID: StoreID("s"), userID: UserID("u"),
-                traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)), isForeground: true, connectionNumber: 1,
+                traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)),
+                isForeground: true, connectionNumber: 1,
                 connectionEpoch: 0,
                 takesOwnership: true, verdictMilliseconds: 0, suspended: [])
             _ = try await database.run(DeviceSessionStore.register(session))
@@ -239,7 +240,8 @@ struct PersonRecordTests {
                     DeviceSessionStore.Registration(
                         gatewayID: "g", gatewayEpoch: Int64(before[2] ?? "") ?? 0, instanceID: InstanceID("app"),
                         deviceID: DeviceID("d"), storeID: StoreID("s"), userID: UserID("u"),
-                        traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)), isForeground: true,
+                        traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)),
+                        isForeground: true,
                         connectionNumber: number, connectionEpoch: epoch, takesOwnership: false, verdictMilliseconds: 0,
                         suspended: []))
             }

@@ -10,7 +10,7 @@ struct RolloutStoreTests {
     private static let news = BizType("NEWS")
     private static let address = ChannelAddress(
         target: TargetAddress(instanceID: app, kind: .globalDevice, target: ""), bizType: news)
-    private static let actor = "console:alice"
+    private static let actor: OperationActor = "console:alice"
 
     private static func name(_ id: String = "r") -> Rollout.Name {
         Rollout.Name(instanceID: app, bizType: news, id: ThirdMessageID(id))
@@ -90,7 +90,8 @@ struct RolloutStoreTests {
             #expect(rollout.state == .completed && rollout.stages.map(\.oplogID) == oplogs.map(\.id))
             #expect(
                 try await Self.records(database) == [
-                    "start-rollout \(Self.actor)", "widen-rollout \(Self.actor)", "widen-rollout \(Self.actor)",
+                    "start-rollout \(Self.actor.name)", "widen-rollout \(Self.actor.name)",
+                    "widen-rollout \(Self.actor.name)",
                 ])
             let kept = try await database.rows("SELECT payload::text FROM rollout", columns: 1)
             #expect(kept == [[nil]], "the content goes when the last stage was made")
@@ -185,7 +186,7 @@ struct RolloutStoreTests {
             #expect(try await database.run(RolloutStore.widenDue) == false)
             let marks = try await Self.oplogs(database)
             #expect(marks.map(\.recalls?.value) == [1, 2] && marks.map(\.targeting.share.size) == [100, 900])
-            #expect(try await Self.records(database).last == "stop-rollout \(Self.actor)")
+            #expect(try await Self.records(database).last == "stop-rollout \(Self.actor.name)")
             _ = try await database.runAsOperator(Self.start("whole", stages: [1, 10_000]))
             _ = try await database.runAsOperator(RolloutStore.widen(Self.name("whole"), to: 2, by: Self.actor))
             let whole = try await database.runAsOperator(RolloutStore.stop(Self.name("whole"), by: Self.actor))
@@ -308,7 +309,8 @@ struct RolloutStoreTests {
                             gatewayID: "g", gatewayEpoch: lease, instanceID: Self.app, deviceID: DeviceID("d\(number)"),
                             storeID: StoreID("s"), userID: nil,
                             traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: slot),
-                            isForeground: true, connectionEpoch: 0, takesOwnership: false, verdictMilliseconds: 0,
+                            isForeground: true, connectionNumber: 1, connectionEpoch: 0, takesOwnership: false,
+                            verdictMilliseconds: 0,
                             suspended: [])))
             }
             let crowds = try await database.runAsOperator(TraceStore.crowds(of: Self.address, share: share))

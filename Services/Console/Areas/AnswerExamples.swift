@@ -35,7 +35,7 @@ enum AnswerExamples {
             verdictLifetime: .seconds(60), revision: 1), words)
     static let configurations = ConfigurationArea.List(
         configurations: [configuration], total: 1, page: 1, pages: 1, search: "", isOnline: false, isOffline: false,
-        isEmpty: false, before: nil, after: nil, newPage: "", mayChange: true)
+        isEmpty: false, before: nil, after: nil, newPage: "", rollouts: "", mayChange: true)
 
     // MARK: Pushes
 
@@ -43,7 +43,8 @@ enum AnswerExamples {
         success: true, msg: "SUCCESS", detail: "Stored and handed towards its devices.", thirdMsgId: "order-1",
         oplogId: 7, dryRun: false, reached: 1,
         states: [PushArea.State(state: "ON_ITS_WAY", devices: 1, detail: "Nothing stands in the way.")],
-        trace: "/instances/space_app/trace?bizType=ORDER-PAID&linkToken=u1&thirdMsgId=order-1")
+        firstStage: 1, trace: "/instances/space_app/trace?bizType=ORDER-PAID&linkToken=u1&thirdMsgId=order-1",
+        rollout: "/instances/space_app/rollout?bizType=NEWS&thirdMsgId=news-1")
     static let data = DataArea.Result(
         by: "user", id: "u1", connected: true, pushes: 1, arrivals: 1,
         list: [
@@ -67,6 +68,20 @@ enum AnswerExamples {
             isGood: true, isBad: false, isGlobal: false, acceptedText: nil, validText: nil, back: nil, backName: nil,
             device: "", user: "", hasCounts: true, recallAPI: "", mayRecall: false)
     }()
+    static let rollout: RolloutItem = {
+        let name = Rollout.Name(
+            instanceID: instanceID, bizType: BizType("NEWS"), id: ThirdMessageID("news-1"))
+        var rollout = Rollout(name: name, state: .running)
+        let plan = RolloutPlan(id: name.id, stages: [100, 1_000, 10_000], interval: .seconds(3_600))
+        rollout.stages = plan.stages.enumerated().map { number, share in
+            Rollout.Stage(share: share, id: plan.stageID(number + 1), oplogID: number == 0 ? OplogID(7) : nil)
+        }
+        (rollout.interval, rollout.dueAt) = (plan.interval, moment)
+        (rollout.startedBy, rollout.startedAt) = ("console:alice", moment)
+        (rollout.changedBy, rollout.changedAt) = ("console:alice", moment)
+        return RolloutItem(rollout, words)
+    }()
+    static let rollouts = RolloutArea.List(rollouts: [rollout], isEmpty: false, isCut: false, configurations: "")
     static let deadLetters = DeadLetterArea.List(
         letters: [
             DeadLetterArea.Letter(
@@ -114,7 +129,8 @@ enum AnswerExamples {
     static let record = RecordItem(
         OperationRecord(
             number: 1, recordedAtMicroseconds: moment.milliseconds * 1_000, actor: "console:alice",
-            actionCode: OperationAction.modifyConfiguration.rawValue, instanceID: instanceID, subject: "ORDER-PAID",
+            source: "192.0.2.7", actionCode: OperationAction.modifyConfiguration.rawValue, instanceID: instanceID,
+            subject: "ORDER-PAID",
             before: "{\"online\": false}", after: "{\"online\": true}", previousHash: [0], hash: [1]),
         page: "", words)
     static let records = RecordArea.List(
@@ -128,6 +144,6 @@ enum AnswerExamples {
     static let session = SessionArea.Started(token: "…", account: "alice")
     static let me = SessionArea.Me(
         account: "alice", language: "en", roles: ["space_app": "operator"], secondFactor: true,
-        keepsSecondFactors: true, isEnglish: true, isChinese: false, grants: [])
+        keepsSecondFactors: true, mustEnrol: false, isEnglish: true, isChinese: false, grants: [])
     static let secondFactor = ["secret": "…", "text": "…", "address": "otpauth://totp/MSS:alice?secret=…&issuer=MSS"]
 }

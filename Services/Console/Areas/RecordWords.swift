@@ -6,6 +6,7 @@ struct RecordWords: Sendable {
     /// Members whose values are of a closed set, with the set's words.
     private static let sets = [
         "scope": "scope", "purpose": "purpose", "validatorMode": "validatorMode", "repush": "repush",
+        "state": "rolloutState",
     ]
     /// What is said where a member has no value.
     private static let absences = [

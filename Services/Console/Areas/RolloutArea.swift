@@ -71,12 +71,12 @@ struct RolloutArea: Sendable {
             },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1\(path)/rollouts"), access: .instance(.viewer),
-                summary: "The newest 100 roll-outs of global pushes, without figures."
+                summary: "The newest 100 roll-outs of global pushes, without figures.", example: AnswerExamples.rollouts
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1\(path)/rollout"), access: .instance(.viewer),
                 summary: "One roll-out, with how many devices were sent each stage and how many apps confirmed it.",
-                queries: Self.names
+                queries: Self.names, example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in .json(try await one(exchange)) },
         ]
     }
@@ -91,7 +91,7 @@ struct RolloutArea: Sendable {
                     RouteInput(
                         "stage", .whole, required: true,
                         "The stage to make, 2 for the second; one that was made is not made again.")
-                ]
+                ], example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in
                 try await change(exchange) { input throws(ConsoleFault) in
                     guard let stage = input.stage.flatMap(UInt32.init(exactly:)) else {
@@ -102,16 +102,18 @@ struct RolloutArea: Sendable {
             },
             Route(
                 method: .post, pattern: RoutePattern("\(path)/pause"), access: .instance(.operations),
-                summary: "No further stage comes until it is resumed; the clock stands.", inputs: Self.names
+                summary: "No further stage comes until it is resumed; the clock stands.", inputs: Self.names,
+                example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in try await change(exchange) { _ in .pause(true) } },
             Route(
                 method: .post, pattern: RoutePattern("\(path)/resume"), access: .instance(.operations),
-                summary: "Goes on, with the wait that was left.", inputs: Self.names
+                summary: "Goes on, with the wait that was left.", inputs: Self.names,
+                example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in try await change(exchange) { _ in .resume(true) } },
             Route(
                 method: .post, pattern: RoutePattern("\(path)/stop"), access: .instance(.operations),
                 summary: "Ends a roll-out for good, and recalls its stages where they have not arrived.",
-                inputs: Self.names
+                inputs: Self.names, example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in try await change(exchange) { _ in .stop(true) } },
         ]
     }
