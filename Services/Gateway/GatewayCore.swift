@@ -23,6 +23,8 @@ final class GatewayCore: Sendable {
     private let directory: ControlDirectory
     private let keys: OpenedKeys
     private let tails: GlobalTails
+    /// Registrations asked for so far.
+    private let registrations = Atomic<UInt64>(0)
     private let refusedNotices = Counter(label: "mss_gateway_notices_refused")
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
@@ -216,6 +218,7 @@ final class GatewayCore: Sendable {
         for session: SessionHandle
     ) {
         let gatewayEpoch = currentLease?.epoch ?? 0
+        let registration = registrations.wrappingAdd(1, ordering: .relaxed).newValue
         bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -229,6 +232,7 @@ final class GatewayCore: Sendable {
                 $0.open.appVersion = identity.traits.appVersion
                 $0.open.foreground = identity.isForeground
                 $0.open.connectionNumber = session.number
+                $0.open.registrationNumber = registration
                 $0.open.connectionEpoch = connectionEpoch
                 $0.open.takesOwnership = takesOwnership
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds

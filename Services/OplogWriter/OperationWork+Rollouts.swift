@@ -65,7 +65,9 @@ extension OperationWork {
         _ outcome: RolloutOutcome, _ name: Rollout.Name, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         guard outcome.isSuccess else { return .with { $0.rollout.refusal = outcome.refusal } }
-        let rollout = try connection.run(RolloutStore.rollout(name), within: Self.limit)
+        let rollout = try Self.afterCommit { () throws(PostgresError) in
+            try connection.run(RolloutStore.rollout(name), within: Self.limit)
+        }
         logger.info(
             "roll-out changed",
             metadata: ["instanceId": "\(name.instanceID)", "bizType": "\(name.bizType)", "actor": "\(actor.name)"])
@@ -82,12 +84,16 @@ extension OperationWork {
         let stopped = try connection.run(RolloutStore.stop(name, by: command.by), within: Self.limit)
         var reply = try answer(stopped.outcome, name, by: command.by, on: connection)
         reply.correlation = command.correlation
-        let kind = try connection.run(ControlStore.configuration(name.instanceID, name.bizType), within: Self.limit)?
-            .kind
+        let (kind, gateways) = try Self.afterCommit { () throws(PostgresError) in
+            let configuration = ControlStore.configuration(name.instanceID, name.bizType)
+            return (
+                try connection.run(configuration, within: Self.limit)?.kind,
+                try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
+            )
+        }
         guard let kind, !stopped.recalls.isEmpty else { return bus.reply(reply, to: replyTo) }
         let target = TargetAddress(instanceID: name.instanceID, kind: kind, target: "")
         let address = ChannelAddress(target: target, bizType: name.bizType)
-        let gateways = try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
         tell(gateways) { correlation in
             .with { $0.oplogs = .init(stopped.recalls, of: address, correlation: correlation) }
         } whenAnswered: { [bus, reply] isCertain in

@@ -203,15 +203,29 @@ struct OperationWork: LaneWork {
         }
         logger.info("oplog recalled", metadata: ["oplog_id": "\(recalled.oplogID)", "actor": "\(command.actor)"])
         // A gateway may have the original in hand: the recall is answered once each says that it knows better.
-        let gateways =
-            target.kind.isGlobal
-            ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
-            : Set(try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit).map(\.gatewayID))
-                .sorted()
+        let gateways = try Self.afterCommit { () throws(PostgresError) in
+            guard !target.kind.isGlobal else {
+                return try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
+            }
+            let present = try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit)
+            return Set(present.map(\.gatewayID)).sorted()
+        }
         tell(gateways) { correlation in
             .with { $0.oplogs = .init([recalled], of: address, correlation: correlation) }
         } whenAnswered: { [self] isCertain in
             reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
+        }
+    }
+
+    /// What is read when something was committed already: that it fails does not mean that nothing was done, so whoever
+    /// asked is told to ask again.
+    static func afterCommit<Output>(
+        _ read: () throws(PostgresError) -> Output
+    ) throws(PostgresError) -> Output {
+        do throws(PostgresError) {
+            return try read()
+        } catch {
+            throw PostgresError(code: .outcomeUnknown, message: error.message, mayRetry: true)
         }
     }
 

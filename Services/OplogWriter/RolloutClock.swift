@@ -27,19 +27,25 @@ final class RolloutClock: Sendable {
 
     /// Does what is due now; called once a second.
     func tick(on connection: PostgresConnection) throws(PostgresError) {
-        for _ in 0..<Self.turnMax {
-            guard try connection.run(RolloutStore.widenDue, within: Self.limit) else { break }
+        // What one roll-out fails at keeps nobody from hearing of the others.
+        var failure: PostgresError?
+        do throws(PostgresError) {
+            for _ in 0..<Self.turnMax {
+                guard try connection.run(RolloutStore.widenDue, within: Self.limit) else { break }
+            }
+        } catch {
+            failure = error
         }
         for stage in told.withLock({ Array($0) }) {
             try connection.run(RolloutStore.told(stage.name, stage: stage.stage), within: Self.limit)
             told.withLock { _ = $0.removeFirst() }
         }
         let stages = try connection.run(RolloutStore.untold(limit: Self.turnMax), within: Self.limit)
-        guard !stages.isEmpty else { return }
         let gateways =
             stages.contains(where: \.isImmediate)
             ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit) : []
         for stage in stages { tell(stage, gateways) }
+        if let failure { throw failure }
     }
 
     /// Tells live gateways where the push goes out at once, and statistics; what is lost here, the sweep and the next

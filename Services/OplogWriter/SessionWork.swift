@@ -100,7 +100,8 @@ struct SessionWork: LaneWork {
                 operatingSystem: SyncModel.OperatingSystem(bus: session.operatingSystem),
                 appVersion: session.appVersion, slot: DeviceSlot(hashing: session.deviceID)),
             isForeground: session.foreground,
-            connectionNumber: session.connectionNumber, connectionEpoch: session.connectionEpoch,
+            connectionNumber: session.connectionNumber, registrationNumber: session.registrationNumber,
+            connectionEpoch: session.connectionEpoch,
             takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
             suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil)

@@ -56,8 +56,6 @@ package struct Rollout: Hashable, Sendable {
 
     /// Whether it can be widened now; a paused one has to be resumed first.
     package var canWiden: Bool { state == .running }
-    /// Whether it can pause.
-    package var canPause: Bool { state == .running }
     /// Whether it can resume.
     package var canResume: Bool { state == .paused }
     /// Whether it can be stopped, which recalls what was made.

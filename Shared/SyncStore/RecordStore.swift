@@ -85,8 +85,8 @@ package enum RecordStore {
         }
     }
 
-    /// Those of all actors whose name has the part, at most 50. From each name the index leads to the next one: actors
-    /// are few, however many records there are.
+    /// Those of all actors whose name has the part. From each name the index leads to the next one: actors are few,
+    /// however many records there are.
     private static let actorsWithPart = """
         WITH RECURSIVE name AS (
             (SELECT o.actor FROM operation_record o ORDER BY o.actor LIMIT 1)
@@ -94,7 +94,7 @@ package enum RecordStore {
             SELECT (SELECT o.actor FROM operation_record o WHERE o.actor > n.actor ORDER BY o.actor LIMIT 1)
             FROM name n WHERE n.actor IS NOT NULL
         )
-        SELECT n.actor FROM name n WHERE strpos(lower(n.actor), lower(one_line($2::text))) > 0 LIMIT 50
+        SELECT n.actor FROM name n WHERE strpos(lower(n.actor), lower(one_line($2::text))) > 0
         """
 
     private static let columns = """

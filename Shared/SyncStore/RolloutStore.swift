@@ -132,7 +132,10 @@ package enum RolloutStore {
         return Query(list.statement) { list.decode($0).first }
     }
 
-    /// What is on record of the stages of a roll-out; it counts the devices one by one.
+    /// Devices of one stage that are counted at the most.
+    package static let figuresMax = 100_000
+
+    /// What is on record of the stages of a roll-out; it counts the devices one by one, up to `figuresMax`.
     package struct Figures: Sendable {
         package var handedOut: Int64
         package var confirmed: Int64
@@ -141,11 +144,18 @@ package enum RolloutStore {
     /// By stage's oplog; those of which nothing is on record are left out.
     package static func figures(of rollout: Rollout) -> Query<[OplogID: Figures]> {
         let sql = """
-            SELECT l.oplog_id, count(l.handed_out_at), count(l.confirmed_at)
-            FROM channel c
-            JOIN statistics_delivery l ON l.channel_id = c.channel_id AND l.oplog_id = ANY ($3)
-            WHERE c.instance_id = $1 AND c.kind IN (2, 3) AND c.target = '' AND c.biz_type = $2
-            GROUP BY 1
+            SELECT s.oplog_id, f.handed_out, f.confirmed
+            FROM sync_configuration b
+            JOIN channel c ON c.instance_id = b.instance_id AND c.kind = b.kind AND c.target = ''
+                AND c.biz_type = b.biz_type
+            CROSS JOIN unnest($3::bigint[]) AS s (oplog_id)
+            CROSS JOIN LATERAL (
+                SELECT count(l.handed_out_at) AS handed_out, count(l.confirmed_at) AS confirmed FROM (
+                    SELECT d.handed_out_at, d.confirmed_at FROM statistics_delivery d
+                    WHERE d.channel_id = c.channel_id AND d.oplog_id = s.oplog_id LIMIT \(figuresMax)
+                ) l
+            ) f
+            WHERE b.instance_id = $1 AND b.biz_type = $2
             """
         let parameters: [PostgresValue] = [
             .text(rollout.name.instanceID.text), .text(rollout.name.bizType.text),

@@ -164,14 +164,14 @@ extension RunningSystem {
             let records = try await tool("records", "list").split(separator: "\n").filter { $0.contains("\t" + name) }
             #expect(
                 records.map { $0.split(separator: "\t")[3] } == [
-                    "remove-user", "modify-user", "modify-user", "invite-user", "create-user",
+                    "remove-user", "modify-user", "modify-user", "invite-user", "invite-user", "create-user",
                 ])
             #expect(records.allSatisfy { $0.contains("mssctl:") })
         }
 
         @Test("C1, C7, C11: figures by the tool: an instance's, and the pushes of a user, page by page")
         func figures() async throws {
-            let instance = "figures_app"
+            let instance = "queries_app"
             _ = try await tool("instance", "create", instance)
             _ = try await tool("config", "create", "NEWS", "--instance", instance)
             let backend = Caller(apis: stack.apis, instance: instance)

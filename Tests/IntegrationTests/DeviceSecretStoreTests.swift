@@ -20,7 +20,8 @@ struct DeviceSecretStoreTests {
                 storeID: StoreID("s"), userID: UserID("u"),
                 traits: DeviceTraits(operatingSystem: nil, appVersion: "1.0", slot: DeviceSlot(number: 0)),
                 isForeground: true,
-                connectionNumber: 1, connectionEpoch: connection, takesOwnership: true, verdictMilliseconds: 0,
+                connectionNumber: 1, registrationNumber: 1, connectionEpoch: connection, takesOwnership: true,
+                verdictMilliseconds: 0,
                 suspended: [],
                 secretDigest: secret))
     }

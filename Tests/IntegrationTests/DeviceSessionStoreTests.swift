@@ -14,7 +14,8 @@ struct DeviceSessionStoreTests {
     }
 
     private static func session(
-        _ device: String, on gateway: String, _ lease: Int64, number: UInt64 = 1, connection: Int64 = 0,
+        _ device: String, on gateway: String, _ lease: Int64, number: UInt64 = 1, registration: UInt64? = nil,
+        connection: Int64 = 0,
         user: String? = "u", takesOwnership: Bool = true, suspended: [String] = []
     ) -> DeviceSessionStore.Registration {
         DeviceSessionStore.Registration(
@@ -23,7 +24,8 @@ struct DeviceSessionStoreTests {
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0", slot: DeviceSlot(number: 0)),
             isForeground: true,
-            connectionNumber: number, connectionEpoch: connection, takesOwnership: takesOwnership,
+            connectionNumber: number, registrationNumber: registration ?? number, connectionEpoch: connection,
+            takesOwnership: takesOwnership,
             verdictMilliseconds: 0,
             suspended: suspended.map { BizType($0) })
     }
@@ -116,6 +118,32 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("a late command of the connection itself goes back to no earlier bind, and takes no ownership again")
+    func lateBind() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            func bind(_ user: String, device: String = "d", number: UInt64 = 7, registration: UInt64) async throws
+                -> Int64
+            {
+                try await database.run(
+                    DeviceSessionStore.register(
+                        Self.session(device, on: "g", lease, number: number, registration: registration, user: user))
+                ).connectionEpoch
+            }
+            let epoch = try await bind("a", registration: 1)
+            _ = try await bind("a", device: "other", number: 8, registration: 2)
+            // The first one once more: the other device stays the owner.
+            #expect(try await bind("a", registration: 1) == epoch)
+            #expect(try await database.rows("SELECT device_id FROM owner", columns: 1) == [["other"]])
+            #expect(try await bind("u", registration: 3) == epoch)
+            #expect(try await bind("a", registration: 1) == 0)
+            let user = "SELECT user_id FROM device_session WHERE device_id = 'd'"
+            #expect(try await database.rows(user, columns: 1) == [["u"]])
+        }
+    }
+
     @Test("of two first connections of a device at once, the gateway of the one before is told")
     func firstAtOnce() async throws {
         try await TestDatabase.with(connections: 3) { databases in
@@ -125,7 +153,8 @@ struct DeviceSessionStoreTests {
             try await databases[0].execute(
                 """
                 BEGIN; SELECT register_session(
-                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', 0::smallint, true, 1, 0, true, 0, '{}', false, '')
+                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', 0::smallint, true, 1, 1, 0, true, 0, '{}', false,
+                    '')
                 """)
             async let waits = databases[1].run(DeviceSessionStore.register(Self.session("d", on: "two", two)))
             let waiting = """

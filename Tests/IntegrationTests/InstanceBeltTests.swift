@@ -25,7 +25,7 @@ struct InstanceBeltTests {
             INSERT INTO sync_configuration (instance_id, biz_type, description, kind, is_multi_device, is_persistent,
                 threshold, checks_session, is_online, is_immediate) SELECT 'other', biz_type, description, kind, is_multi_device, is_persistent,
                 threshold, checks_session, is_online, is_immediate FROM sync_configuration;
-            INSERT INTO device_session SELECT i, 'd', 'u', 'g', 1, 1, 1, 0, '', 0, true, now(), '{}'
+            INSERT INTO device_session SELECT i, 'd', 'u', 'g', 1, 1, 1, 1, 0, '', 0, true, now(), '{}'
                 FROM unnest('{app,other}'::text[]) i;
             INSERT INTO owner SELECT i, 'u', 'd', 1 FROM unnest('{app,other}'::text[]) i;
             """)
@@ -90,7 +90,8 @@ struct InstanceBeltTests {
                 gatewayID: "g", gatewayEpoch: 1, instanceID: InstanceID("app"), deviceID: DeviceID("d"),
                 storeID: StoreID("s"), userID: UserID("u"),
                 traits: DeviceTraits(operatingSystem: nil, appVersion: "", slot: DeviceSlot(number: 0)),
-                isForeground: true, connectionNumber: 1, connectionEpoch: 0, takesOwnership: false,
+                isForeground: true, connectionNumber: 1, registrationNumber: 1, connectionEpoch: 0,
+                takesOwnership: false,
                 verdictMilliseconds: 0, suspended: [])
             let statements = [
                 DeviceSessionStore.presence(of: [Self.push("app").address]).statement,

@@ -63,7 +63,7 @@ struct PersonRecordTests {
                 gatewayID: "g", gatewayEpoch: lease.epoch, instanceID: InstanceID("app"), deviceID: DeviceID("d"),
                 storeID: StoreID("s"), userID: UserID("u"),
                 traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)),
-                isForeground: true, connectionNumber: 1,
+                isForeground: true, connectionNumber: 1, registrationNumber: 1,
                 connectionEpoch: 0,
                 takesOwnership: true, verdictMilliseconds: 0, suspended: [])
             _ = try await database.run(DeviceSessionStore.register(session))
@@ -242,7 +242,8 @@ struct PersonRecordTests {
                         deviceID: DeviceID("d"), storeID: StoreID("s"), userID: UserID("u"),
                         traits: DeviceTraits(operatingSystem: nil, appVersion: "1", slot: DeviceSlot(number: 0)),
                         isForeground: true,
-                        connectionNumber: number, connectionEpoch: epoch, takesOwnership: false, verdictMilliseconds: 0,
+                        connectionNumber: number, registrationNumber: number, connectionEpoch: epoch,
+                        takesOwnership: false, verdictMilliseconds: 0,
                         suspended: []))
             }
             _ = try await database.run(register(number: 1, epoch: Int64(before[1] ?? "") ?? 0))

@@ -309,7 +309,8 @@ struct RolloutStoreTests {
                             gatewayID: "g", gatewayEpoch: lease, instanceID: Self.app, deviceID: DeviceID("d\(number)"),
                             storeID: StoreID("s"), userID: nil,
                             traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: slot),
-                            isForeground: true, connectionNumber: 1, connectionEpoch: 0, takesOwnership: false,
+                            isForeground: true, connectionNumber: 1, registrationNumber: 1, connectionEpoch: 0,
+                            takesOwnership: false,
                             verdictMilliseconds: 0,
                             suspended: [])))
             }

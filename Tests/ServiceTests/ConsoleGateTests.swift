@@ -103,7 +103,8 @@ import Testing
                 "POST \(instance)/keys", "DELETE \(instance)/keys/{key}", "POST /api/v1/accounts",
                 "PUT /api/v1/accounts/{name}", "DELETE /api/v1/accounts/{name}", "PUT /api/v1/me/second-factor",
                 "POST /api/v1/me/second-factor/remove", "POST /api/v1/accounts/{name}/invitation",
-                "DELETE \(instance)/configurations/{bizType}",
+                "DELETE \(instance)/configurations/{bizType}", "POST \(instance)/rollouts/widen",
+                "POST \(instance)/rollouts/resume",
             ]))
     }
 

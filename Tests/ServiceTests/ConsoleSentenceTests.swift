@@ -45,6 +45,7 @@ import Testing
             ("Services/OplogWriter/ControlWork+Keys.swift", #/(?:refusal|unless:) ?=? ?"((?:[^"\\]|\\.)+)"/#),
             ("Shared/SyncModel/SyncConfiguration.swift", #/return "((?:[^"\\]|\\.)+)"/#),
             ("Shared/SyncModel/RolloutOutcome.swift", #/case \.[a-z]+:\s*"((?:[^"\\]|\\.)+)"/#),
+            ("Shared/SyncModel/RolloutPlan.swift", #/return "(th(?:[^"\\]|\\.)+)"/#),
             ("Shared/SyncModel/Instance.swift", #/return "((?:[^"\\]|\\.)+)"/#),
             ("Shared/SyncModel/ValidatorForm.swift", #/return "((?:[^"\\]|\\.)+)"/#),
             ("Services/SessionValidator/InFlightCalls.swift", #/\.unknown\("((?:[^"\\]|\\.)+)"/#),

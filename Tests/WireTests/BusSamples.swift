@@ -180,6 +180,7 @@ enum BusSamples {
             $0.correlation = 5
             $0.open.deviceID = "d1"
             $0.open.connectionNumber = 300
+            $0.open.registrationNumber = 2
         }
     ]
 

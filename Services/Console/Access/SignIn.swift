@@ -34,7 +34,7 @@ final class SignIn: Sendable {
     // MARK: Sign-in
 
     /// Checks a sign-in. A wrong password, a name that is nobody's and one that has to wait have the same answer after
-    /// the same work.
+    /// the same time.
     ///
     /// - Parameters:
     ///   - code: nil: none was given.
@@ -57,11 +57,13 @@ final class SignIn: Sendable {
     ) async throws(ConsoleFault) {
         let known = ConsoleAccount.isName(name) ? name : Self.noName
         let tries = SourceAddress(text: source).text
-        let wait = try await database.run(AccountStore.claimTry(at: known, from: tries))
+        guard try await database.run(AccountStore.claimTry(at: known, from: tries)) <= .zero else {
+            throw .signInFailed
+        }
         let secrets = try await database.run(AccountStore.secrets(of: known))
-        let usable = wait > .zero ? nil : secrets.flatMap { $0.isEnabled ? $0 : nil }
-        guard try await isRight(password, usable?.passwordHash, from: tries), let usable else {
-            // Of who guesses names, or goes on guessing, the records would only fill up.
+        let usable = secrets.flatMap { $0.isEnabled ? $0 : nil }
+        guard try await isRight(password, usable?.passwordHash, at: known, from: tries), let usable else {
+            // Of who guesses names the records would only fill up.
             if usable != nil { try await noteFailure(.failedSignIn, of: known, from: source) }
             throw .signInFailed
         }
@@ -98,9 +100,9 @@ final class SignIn: Sendable {
     /// - Throws: `wrong`, or `tooManyTries` with the seconds to wait: who is signed in is told apart.
     func confirm(_ password: String, of visitor: Visitor, field: String) async throws(ConsoleFault) {
         let name = visitor.account.name
-        let tries = try await claim(visitor, field: field)
+        let tries = try await claim(name, visitor, field: field)
         let secrets = try await database.run(AccountStore.secrets(of: name))
-        guard try await isRight(password, secrets?.passwordHash, from: tries) else {
+        guard try await isRight(password, secrets?.passwordHash, at: name, from: tries) else {
             try await noteFailure(.failedConfirmation, of: name, from: visitor.source)
             throw .wrong(field, "fault.passwordWrong")
         }
@@ -114,17 +116,19 @@ final class SignIn: Sendable {
         let name = visitor.account.name
         guard let sealed = try await database.run(AccountStore.secrets(of: name))?.sealedSecondFactor else { return }
         guard let code, !code.trimmed.isEmpty else { throw .wrong(field, "fault.currentCode") }
-        let tries = try await claim(visitor, field: field)
+        // Counted apart, under what is no account's name: a right password does not make room for more codes.
+        let codes = "\(name) code"
+        let tries = try await claim(codes, visitor, field: field)
         guard try await isCode(code, of: name, sealed: sealed) else {
             try await noteFailure(.failedConfirmation, of: name, from: visitor.source)
             throw .wrong(field, "fault.codeWrong")
         }
-        try await database.run(AccountStore.forgiveTry(at: name, from: tries, isKnown: false))
+        try await database.run(AccountStore.forgiveTry(at: codes, from: tries, isKnown: true))
     }
 
-    private func claim(_ visitor: Visitor, field: String) async throws(ConsoleFault) -> String {
+    private func claim(_ name: String, _ visitor: Visitor, field: String) async throws(ConsoleFault) -> String {
         let tries = SourceAddress(text: visitor.source).text
-        let wait = try await database.run(AccountStore.claimTry(at: visitor.account.name, from: tries))
+        let wait = try await database.run(AccountStore.claimTry(at: name, from: tries))
         guard wait <= .zero else { throw .tooManyTries(wait, field: field) }
         return tries
     }
@@ -166,10 +170,16 @@ final class SignIn: Sendable {
     }
 
     private func isRight(
-        _ password: String, _ hash: String?, from source: String
+        _ password: String, _ hash: String?, at name: String, from source: String
     ) async throws(ConsoleFault) -> Bool {
         // Longer ones are nobody's, and would only cost time.
         let text = password.utf16.count <= Self.passwordUnits.upperBound ? password : ""
-        return try await turns.take(from: source) { await hashes.check(text, against: hash) }
+        do throws(ConsoleFault) {
+            return try await turns.take(from: source) { await hashes.check(text, against: hash) }
+        } catch {
+            // Nothing was looked at: others who keep this console busy must not make anybody wait longer.
+            try await database.run(AccountStore.forgiveTry(at: name, from: source, isKnown: false))
+            throw error
+        }
     }
 }

@@ -134,9 +134,11 @@ struct AccountArea: Sendable {
                 method: .delete, pattern: RoutePattern("/api/v1/accounts/{name}/second-factor"), access: administrator,
                 needsPassword: true, summary: "Removes the second factor of somebody who has lost it."
             ) { exchange throws(ConsoleFault) in
-                let name = try await account(exchange).name
+                let (visitor, name) = (try exchange.signedIn(), try await account(exchange).name)
+                // One's own takes a code.
+                guard name != visitor.account.name else { throw .refused(exchange.words.text("fault.self")) }
                 _ = try await database.run(
-                    AccountStore.setSecondFactor([], step: 0, of: name, by: try exchange.signedIn().actor))
+                    AccountStore.setSecondFactor([], step: 0, of: name, by: visitor.actor))
                 return .done
             },
             Route(

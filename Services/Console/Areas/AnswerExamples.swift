@@ -79,7 +79,7 @@ enum AnswerExamples {
         (rollout.interval, rollout.dueAt) = (plan.interval, moment)
         (rollout.startedBy, rollout.startedAt) = ("console:alice", moment)
         (rollout.changedBy, rollout.changedAt) = ("console:alice", moment)
-        return RolloutItem(rollout, words)
+        return RolloutItem(rollout, words, hasFigures: true)
     }()
     static let rollouts = RolloutArea.List(rollouts: [rollout], isEmpty: false, isCut: false, configurations: "")
     static let deadLetters = DeadLetterArea.List(

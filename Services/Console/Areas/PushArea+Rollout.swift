@@ -6,6 +6,20 @@ import SyncModel
 
 // A global push in stages: how many its first stage is for, and its start.
 extension PushArea {
+    /// The roll-out of a global configuration under the id of a push; nil: there is none.
+    func rollout(
+        _ id: String, of configuration: SyncConfiguration, _ visitor: Visitor
+    ) async throws(ConsoleFault) -> Rollout? {
+        guard configuration.kind.isGlobal else { return nil }
+        let name = Rollout.Name(
+            instanceID: configuration.instanceID, bizType: configuration.bizType, id: ThirdMessageID(id))
+        let reply = try await desk.operate(by: visitor) {
+            $0.rollouts.instanceID = name.instanceID.text
+            $0.rollouts.name = name.bus
+        }
+        return reply.rollouts.rollouts.first.flatMap { Rollout(bus: $0) }
+    }
+
     /// Connected devices that get the first stage, now or when their apps come to the front.
     func reached(
         by plan: RolloutPlan, _ call: PushInput.Call, _ configuration: SyncConfiguration, _ visitor: Visitor
@@ -46,7 +60,8 @@ extension PushArea {
                 success: code.isSuccess, msg: code.rawValue,
                 detail: exchange.words.text(reply.rollout.unchanged ? "result.\(code.rawValue)" : "rolloutStarted"),
                 thirdMsgId: call.thirdMsgId, oplogId: rollout.stages.first?.oplogID?.value, dryRun: false, reached: 0,
-                states: [], trace: nil, rollout: RolloutItem.page(rollout.name)), status: 201)
+                states: [], trace: nil, rollout: RolloutItem.page(rollout.name)),
+            status: reply.rollout.unchanged ? 200 : 201)
     }
 
     private static func oplog(_ call: PushInput.Call) -> Mss_Bus_V1_Oplog {

@@ -89,6 +89,12 @@ struct PushArea: Sendable {
             guard answer.code.isSuccess || answer.code == .systemError else { throw Self.fault(answer) }
             return answer
         }
+        // Its stages have ids of their own: without a look, everybody would get it a second time.
+        if let known = try await rollout(call.thirdMsgId, of: configuration, visitor) {
+            var shown = self.answer(.result(.duplicatedBizID), call, exchange, isDryRun: isDryRun)
+            shown.rollout = RolloutItem.page(known.name)
+            return .json(shown)
+        }
         // What would be refused is not recorded as made.
         let preview = try await answer(isDryRun: true)
         if isDryRun {

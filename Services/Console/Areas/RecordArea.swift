@@ -121,7 +121,14 @@ struct RecordArea: Sendable {
 
     private func filter(_ exchange: Exchange, _ place: Place) throws(ConsoleFault) -> RecordFilter {
         var filter = RecordFilter(instanceID: place.isOfService ? nil : exchange.instanceID)
-        filter.actorPart = exchange.query["actor"].map(\.trimmed)
+        if let actor = exchange.query["actor"].map(\.trimmed), !actor.isEmpty {
+            // A whole name, as links have it, is that one alone.
+            if ["console:", "mssctl:"].contains(where: actor.hasPrefix) {
+                filter.actor = actor
+            } else {
+                filter.actorPart = actor
+            }
+        }
         if let word = exchange.query["action"] {
             guard let action = OperationAction(word: word) else {
                 throw .wrong("action", "fault.choice", OperationAction.allCases.map(\.word).joined(separator: ", "))
@@ -140,14 +147,15 @@ struct RecordArea: Sendable {
         let chosen = exchange.query["action"]
         let next = page.hasMore ? page.records.last?.number : nil
         let query: [(String, String?)] = [
-            ("actor", filter.actorPart), ("action", chosen), ("from", exchange.query["from"]),
+            ("actor", filter.actor ?? filter.actorPart), ("action", chosen), ("from", exchange.query["from"]),
             ("to", exchange.query["to"]),
         ]
         let words = exchange.words
         return List(
             records: page.records.map {
                 RecordItem($0, page: place.address(exchange, "\($0.number)"), words)
-            }, next: next, isEmpty: page.records.isEmpty, isRecent: filter.hasNoTime, actor: filter.actorPart ?? "",
+            }, next: next, isEmpty: page.records.isEmpty, isRecent: filter.hasNoTime,
+            actor: filter.actor ?? filter.actorPart ?? "",
             from: filter.from?.milliseconds, to: filter.to?.milliseconds,
             actions: OperationAction.allCases.map {
                 Choice(word: $0.word, name: words.text("action.\($0.word)"), isChosen: $0.word == chosen)
@@ -171,7 +179,7 @@ struct RecordArea: Sendable {
 
     private func page(_ exchange: Exchange, _ place: Place) async throws(ConsoleFault) -> Page {
         let record = try await record(exchange, place)
-        let push = record.action == .createSync ? RecordedPush(record) : nil
+        let push = RecordedPush(record)
         var content: String?
         if let push {
             let reply = try? await desk.operate(by: try exchange.signedIn()) { command in

@@ -75,7 +75,9 @@ struct RolloutArea: Sendable {
             ) { exchange throws(ConsoleFault) in .json(try await list(exchange)) },
             Route(
                 method: .get, pattern: RoutePattern("/api/v1\(path)/rollout"), access: .instance(.viewer),
-                summary: "One roll-out, with how many devices were sent each stage and how many apps confirmed it.",
+                summary:
+                    "One roll-out, with how many devices were sent each stage and how many apps confirmed it, up to "
+                    + "100,000.",
                 queries: Self.names, example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in .json(try await one(exchange)) },
         ]
@@ -107,7 +109,7 @@ struct RolloutArea: Sendable {
             ) { exchange throws(ConsoleFault) in try await change(exchange) { _ in .pause(true) } },
             Route(
                 method: .post, pattern: RoutePattern("\(path)/resume"), access: .instance(.operations),
-                summary: "Goes on, with the wait that was left.", inputs: Self.names,
+                needsPassword: true, summary: "Goes on, with the wait that was left.", inputs: Self.names,
                 example: AnswerExamples.rollout
             ) { exchange throws(ConsoleFault) in try await change(exchange) { _ in .resume(true) } },
             Route(
@@ -144,7 +146,7 @@ struct RolloutArea: Sendable {
         guard let rollout = reply.rollouts.rollouts.first.flatMap({ Rollout(bus: $0) }) else {
             throw .noSuch("rollout", name.id.text)
         }
-        return RolloutItem(rollout, exchange.words)
+        return RolloutItem(rollout, exchange.words, hasFigures: true)
     }
 
     // MARK: Changes

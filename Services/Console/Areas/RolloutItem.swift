@@ -12,9 +12,10 @@ struct RolloutItem: Encodable, Sendable {
         let thirdMsgId: String
         /// Absent: not made yet.
         let oplogId: Int64?
-        /// Devices that were sent it, and whose apps confirmed it; only where one roll-out is asked for.
-        let sent: Int64
-        let arrived: Int64
+        /// Devices that were sent it, and whose apps confirmed it, counted up to 100,000; absent where not one roll-out
+        /// alone is asked for.
+        let sent: Int64?
+        let arrived: Int64?
 
         // For pages alone.
         let isMade: Bool
@@ -59,7 +60,8 @@ struct RolloutItem: Encodable, Sendable {
         case changedAt
     }
 
-    init(_ rollout: Rollout, _ words: Words) {
+    /// - Parameter hasFigures: whether it was counted how far its stages have come.
+    init(_ rollout: Rollout, _ words: Words, hasFigures: Bool = false) {
         let name = rollout.name
         bizType = name.bizType.text
         thirdMsgId = name.id.text
@@ -69,7 +71,8 @@ struct RolloutItem: Encodable, Sendable {
         stages = rollout.stages.enumerated().map { number, stage in
             Stage(
                 stage: number + 1, percent: RolloutPlan.percent(stage.share), thirdMsgId: stage.id.text,
-                oplogId: stage.oplogID?.value, sent: stage.handedOut, arrived: stage.confirmed,
+                oplogId: stage.oplogID?.value, sent: hasFigures ? stage.handedOut : nil,
+                arrived: hasFigures ? stage.confirmed : nil,
                 isMade: stage.oplogID != nil,
                 trace: Paths.page(
                     name.instanceID, "trace", query: [("bizType", name.bizType.text), ("thirdMsgId", stage.id.text)]))

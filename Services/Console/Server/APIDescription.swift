@@ -54,6 +54,11 @@ enum APIDescription {
             "operationId": name(of: route), "parameters": parameters,
             "responses": ["2XX": answer(route), "4XX": refusal, "5XX": refusal],
         ]
+        if route.method != .get {
+            // Made, but not seen by this console yet.
+            let late = refusal.merging(["description": "Done, and not seen here yet: ask again."]) { $1 }
+            operation["responses"] = ["2XX": answer(route), "202": late, "4XX": refusal, "5XX": refusal]
+        }
         if !route.inputs.isEmpty { operation["requestBody"] = body(route.inputs) }
         if route.access == .open { operation["security"] = [[String: Any]]() }
         return operation

@@ -642,6 +642,12 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._connectionNumber = newValue}
   }
 
+  /// Rises with every one of these that the gateway sends: a late one does not undo a later one of the same connection.
+  package var registrationNumber: UInt64 {
+    get {_storage._registrationNumber}
+    set {_uniqueStorage()._registrationNumber = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4264,7 +4270,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -4284,6 +4290,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _deviceSecretDigest: Data = Data()
     var _bindsDevice: Bool = false
     var _connectionNumber: UInt64 = 0
+    var _registrationNumber: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4311,6 +4318,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _deviceSecretDigest = source._deviceSecretDigest
       _bindsDevice = source._bindsDevice
       _connectionNumber = source._connectionNumber
+      _registrationNumber = source._registrationNumber
     }
   }
 
@@ -4346,6 +4354,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecretDigest) }()
         case 16: try { try decoder.decodeSingularBoolField(value: &_storage._bindsDevice) }()
         case 17: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
+        case 18: try { try decoder.decodeSingularUInt64Field(value: &_storage._registrationNumber) }()
         default: break
         }
       }
@@ -4405,6 +4414,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       if _storage._connectionNumber != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._connectionNumber, fieldNumber: 17)
       }
+      if _storage._registrationNumber != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._registrationNumber, fieldNumber: 18)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4431,6 +4443,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._deviceSecretDigest != rhs_storage._deviceSecretDigest {return false}
         if _storage._bindsDevice != rhs_storage._bindsDevice {return false}
         if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
+        if _storage._registrationNumber != rhs_storage._registrationNumber {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -354,6 +354,8 @@ BEGIN
     END IF;
     in_row.revision := held.revision;
     IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
+        -- The answer to a repeat is as durable as the first one.
+        UPDATE instance n SET revision = n.revision WHERE n.instance_id = held.instance_id;
         RETURN QUERY SELECT c.version, false, false FROM control_version c;
         RETURN;
     END IF;
@@ -413,6 +415,8 @@ BEGIN
     in_row.revision := held.revision;
     in_row.data_since := held.data_since;
     IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
+        UPDATE sync_configuration f SET revision = f.revision
+        WHERE f.instance_id = held.instance_id AND f.biz_type = held.biz_type;
         RETURN QUERY SELECT c.version, false, false FROM control_version c;
         RETURN;
     END IF;
@@ -886,10 +890,11 @@ BEGIN
         AND in_instance = current_setting('mss.instance', true)
     ON CONFLICT DO NOTHING RETURNING * INTO held;
     IF NOT FOUND THEN
-        RETURN CASE WHEN EXISTS (
-            SELECT FROM rollout r WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type
-                AND r.third_message_id = in_third_message_id AND in_instance = current_setting('mss.instance', true))
-            THEN 'unchanged' ELSE 'offline' END;
+        -- The answer to a repeat is as durable as the first one.
+        UPDATE rollout r SET changed_by = r.changed_by
+        WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type
+            AND r.third_message_id = in_third_message_id AND in_instance = current_setting('mss.instance', true);
+        RETURN CASE WHEN FOUND THEN 'unchanged' ELSE 'offline' END;
     END IF;
     outcome := make_rollout_stage(in_actor, 60, held);
     IF outcome <> 'done' THEN
@@ -914,6 +919,9 @@ BEGIN
         AND in_instance = current_setting('mss.instance', true)
     FOR UPDATE;
     IF NOT FOUND THEN RETURN 'missing'; END IF;
+    -- The answer to a repeat is as durable as the first one.
+    UPDATE rollout r SET changed_by = r.changed_by
+    WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type AND r.third_message_id = in_third_message_id;
     IF in_way = 'widen' AND in_stage <= cardinality(held.oplog_ids) THEN RETURN 'unchanged'; END IF;
     IF held.state = 3 THEN RETURN 'stopped'; END IF;
     IF held.state = 4 THEN RETURN 'completed'; END IF;
@@ -1003,12 +1011,34 @@ BEGIN
     RETURN outcome <> 'offline';
 END $$;
 
--- Forgets roll-outs that ended longer ago than statistics keep the record of their pushes; the operation records stay.
-CREATE FUNCTION forget_ended_rollouts() RETURNS void LANGUAGE sql VOLATILE
+-- Ends roll-outs whose validity has ended, and forgets those that ended longer ago than statistics keep the record of
+-- their pushes; the operation records stay.
+CREATE FUNCTION forget_ended_rollouts() RETURNS void LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    DELETE FROM rollout WHERE state IN (3, 4) AND changed_at < clock_timestamp() - interval '35 days'
-        AND told_stages >= cardinality(oplog_ids)
-$$;
+DECLARE
+    held rollout;
+    moved rollout;
+BEGIN
+    FOR held IN
+        SELECT * FROM rollout r
+        WHERE r.state IN (1, 2) AND r.valid_until_ms <> 0
+            AND to_timestamp(r.valid_until_ms / 1000.0) <= clock_timestamp()
+        ORDER BY r.instance_id, r.biz_type, r.third_message_id FOR UPDATE SKIP LOCKED
+    LOOP
+        moved := held;
+        moved.state := 3;
+        moved.due_at := NULL;
+        moved.wait_left := NULL;
+        PERFORM keep_rollout(ARRAY['schedule', ''], 64, held, moved);
+    END LOOP;
+    DELETE FROM rollout d WHERE d.ctid = ANY (ARRAY(
+        SELECT r.ctid FROM rollout r
+        WHERE r.state IN (3, 4) AND (r.changed_at < clock_timestamp() - interval '35 days'
+                AND r.told_stages >= cardinality(r.oplog_ids)
+            -- Its oplogs are gone by then.
+            OR r.changed_at < clock_timestamp() - interval '70 days')
+        ORDER BY r.instance_id, r.biz_type, r.third_message_id LIMIT 1000 FOR UPDATE SKIP LOCKED));
+END $$;
 
 -- ---- receivers -----------------------------------------------------------------------------------------------------
 
@@ -1057,6 +1087,7 @@ CREATE UNLOGGED TABLE device_session (
     gateway_epoch bigint NOT NULL,
     -- The gateway's own number of the connection, rising.
     connection_number bigint NOT NULL,
+    registration_number bigint NOT NULL, -- likewise of what was asked last
     connection_epoch bigint NOT NULL,
     operating_system smallint NOT NULL,
     app_version text NOT NULL,
@@ -1127,13 +1158,13 @@ BEGIN
 END $$;
 
 -- Registers a connection (epoch 0), or announces one again. A rising connection epoch decides, not arrival: the newest
--- connection of a device wins. A command may come twice and late: among those of one gateway its number of the
--- connection decides, so that no connection is superseded by itself or by one before it. Epoch 0 in the answer: a newer
--- one exists, or the secret is wrong, and nothing changed.
+-- connection of a device wins. A command may come twice and late: among those of one gateway its numbers decide, so
+-- that no connection is superseded by itself or by one before it, and none goes back to an earlier bind. Epoch 0 in the
+-- answer: a newer one exists, or the secret is wrong, and nothing changed.
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
     in_operating_system smallint, in_app_version text, in_slot smallint, in_is_foreground boolean,
-    in_connection_number bigint,
+    in_connection_number bigint, in_registration_number bigint,
     in_connection_epoch bigint, in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[],
     in_binds_device boolean, in_digest bytea
 ) RETURNS TABLE (
@@ -1162,37 +1193,42 @@ BEGIN
         SELECT s.* INTO held FROM device_session s
         WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
         is_same_gateway := held.gateway_id = in_gateway AND held.gateway_epoch = in_gateway_epoch;
-        IF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
-            new_epoch := held.connection_epoch;
-        ELSIF new_epoch < held.connection_epoch AND new_epoch > 0
-            OR is_same_gateway AND in_connection_number < held.connection_number
+        IF new_epoch < held.connection_epoch AND new_epoch > 0
+            OR is_same_gateway AND (in_connection_number < held.connection_number
+                OR in_registration_number < held.registration_number)
         THEN
             RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
             RETURN;
+        ELSIF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
+            new_epoch := held.connection_epoch;
         ELSIF new_epoch = 0 THEN
             new_epoch := nextval('presence_epoch');
         END IF;
         IF held.device_id IS NOT NULL THEN
             UPDATE device_session s SET
                 user_id = in_user, gateway_id = in_gateway, gateway_epoch = in_gateway_epoch,
-                connection_number = in_connection_number, connection_epoch = new_epoch,
-                operating_system = in_operating_system, app_version = in_app_version, slot = in_slot,
-                is_foreground = in_is_foreground, verdict_until = clock_timestamp() + lasts, suspended = in_suspended,
+                connection_number = in_connection_number, registration_number = in_registration_number,
+                connection_epoch = new_epoch, operating_system = in_operating_system, app_version = in_app_version,
+                slot = in_slot, is_foreground = in_is_foreground, verdict_until = clock_timestamp() + lasts,
+                suspended = in_suspended,
                 registered_at = CASE WHEN s.connection_epoch = new_epoch THEN s.registered_at
                     ELSE clock_timestamp() END
             WHERE s.instance_id = in_instance AND s.device_id = in_device;
             EXIT;
         END IF;
         INSERT INTO device_session (
-            instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_number, connection_epoch,
-            operating_system, app_version, slot, is_foreground, verdict_until, suspended)
+            instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_number, registration_number,
+            connection_epoch, operating_system, app_version, slot, is_foreground, verdict_until, suspended)
         VALUES (
-            in_instance, in_device, in_user, in_gateway, in_gateway_epoch, in_connection_number, new_epoch,
-            in_operating_system, in_app_version, in_slot, in_is_foreground, clock_timestamp() + lasts, in_suspended)
+            in_instance, in_device, in_user, in_gateway, in_gateway_epoch, in_connection_number,
+            in_registration_number, new_epoch, in_operating_system, in_app_version, in_slot, in_is_foreground,
+            clock_timestamp() + lasts, in_suspended)
         ON CONFLICT (instance_id, device_id) DO NOTHING;
         EXIT WHEN FOUND;
     END LOOP;
-    IF in_takes_ownership AND in_user <> '' THEN
+    IF in_takes_ownership AND in_user <> ''
+        AND NOT coalesce(is_same_gateway AND in_registration_number = held.registration_number, false)
+    THEN
         INSERT INTO owner AS w (instance_id, user_id, device_id, bind_epoch)
         VALUES (in_instance, in_user, in_device, nextval('presence_epoch'))
         ON CONFLICT (instance_id, user_id) DO UPDATE SET

@@ -1,5 +1,5 @@
 -- Who may use the console, and who is signed in. Only the console reads these tables, and it changes accounts by
--- functions alone, which record the change.
+-- functions alone, which record the change; all but their language, and which code was used last.
 
 CREATE TABLE console_account (
     account_name text COLLATE "C" PRIMARY KEY,
@@ -160,7 +160,9 @@ BEGIN
     INSERT INTO console_grant SELECT in_name, g.instance_id, g.role
     FROM unnest(in_instances, in_roles) AS g (instance_id, role);
     DELETE FROM console_session s WHERE s.account_name = in_name AND NOT in_is_enabled;
-    PERFORM record_operation(in_actor, 51::smallint, '', in_name, held, account_members(in_name));
+    IF held <> account_members(in_name) THEN
+        PERFORM record_operation(in_actor, 51::smallint, '', in_name, held, account_members(in_name));
+    END IF;
     RETURN true;
 END $$;
 
@@ -215,7 +217,7 @@ BEGIN
     END IF;
     DELETE FROM console_session s WHERE s.account_name = in_name AND s.token_digest <> in_spared;
     DELETE FROM console_invitation i WHERE i.account_name = in_name;
-    DELETE FROM console_try t WHERE t.account_name = in_name;
+    UPDATE console_try t SET failures = 0, locked_until = NULL WHERE t.account_name = in_name;
     PERFORM record_operation(in_actor, 53::smallint, '', in_name, NULL, NULL);
     RETURN true;
 END $$;
@@ -256,15 +258,22 @@ LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     held jsonb;
+    changed jsonb;
+    is_replaced boolean;
 BEGIN
-    PERFORM FROM console_account a WHERE a.account_name = in_name FOR UPDATE;
+    SELECT a.sealed_totp IS NOT NULL AND in_sealed <> '' INTO is_replaced FROM console_account a
+    WHERE a.account_name = in_name FOR UPDATE;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
     held := account_members(in_name);
     UPDATE console_account a SET sealed_totp = nullif(in_sealed, ''), totp_step = in_step
     WHERE a.account_name = in_name;
-    PERFORM record_operation(in_actor, 51::smallint, '', in_name, held, account_members(in_name));
+    changed := account_members(in_name)
+        || CASE WHEN is_replaced THEN jsonb_build_object('secondFactorReplaced', true) ELSE '{}' END;
+    IF held <> changed THEN
+        PERFORM record_operation(in_actor, 51::smallint, '', in_name, held, changed);
+    END IF;
     RETURN true;
 END $$;
 
