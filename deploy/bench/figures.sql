@@ -14,8 +14,8 @@ ALTER TABLE statistics_oplog DROP CONSTRAINT statistics_oplog_pkey;
 ALTER TABLE statistics_delivery DROP CONSTRAINT statistics_delivery_pkey;
 ALTER TABLE statistics_target_day DROP CONSTRAINT statistics_target_day_pkey;
 ALTER TABLE statistics_day_traits DROP CONSTRAINT statistics_day_traits_pkey;
-DROP INDEX statistics_oplog_by_target, statistics_oplog_by_age, statistics_delivery_dead, statistics_target_day_by_age,
-    statistics_day_traits_by_age;
+DROP INDEX statistics_oplog_by_target, statistics_oplog_by_age, statistics_delivery_dead, statistics_delivery_by_target,
+    statistics_target_day_by_age, statistics_day_traits_by_age;
 
 INSERT INTO statistics_target (target_id, instance_id, kind, target) OVERRIDING SYSTEM VALUE
 SELECT n, 'bench', 0, 'user-' || n FROM generate_series(1, :users) n

@@ -38,8 +38,8 @@ CREATE TABLE console_invitation (
     expires_at timestamptz NOT NULL
 );
 
--- Tries at a name's password, of each source, and of all sources together under the empty one. Names that are no
--- account's have their rows too: nothing tells them apart.
+-- Tries at a name's password, of each source, and of all sources together under the empty one; of a source at all names
+-- under the empty name. Names that are no account's have their rows too: nothing tells them apart.
 CREATE TABLE console_try (
     account_name text COLLATE "C" NOT NULL,
     source text COLLATE "C" NOT NULL,
@@ -53,11 +53,11 @@ CREATE INDEX console_try_by_time ON console_try (tried_at);
 
 -- ---- tries ---------------------------------------------------------------------------------------------------------
 
--- Takes a try before its password is looked at, so that of many at once each counts, and answers 0; or answers how many
--- milliseconds are to be waited. A source waits from its fifth failure in a row on, all sources together from the
--- fiftieth, each twice as long every time, a quarter of an hour at the most; an hour without a try ends a row. From
--- where the account has signed in within 30 days, only that source's own failures count: strangers cannot keep its
--- owner out (reliability SEC14).
+-- Takes a try before its password is looked at, so that of many at once each counts, and answers 0; or answers how
+-- many milliseconds are to be waited. A source waits from its fifth failure in a row at one name on, and from its
+-- fiftieth at whatever names; all sources together from the fiftieth at one name; each twice as long every time, a
+-- quarter of an hour at the most; an hour without a try ends a row. From where the account has signed in within 30
+-- days, only that source's own failures at it count: strangers cannot keep its owner out (reliability SEC14).
 CREATE FUNCTION claim_try(in_account text, in_source text) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     waits interval;
@@ -67,22 +67,25 @@ BEGIN
         WHERE t.tried_at < clock_timestamp() - interval '1 hour'
             AND coalesce(t.known_until, '-infinity') < clock_timestamp() AND t.account_name <> in_account
         LIMIT 100 FOR UPDATE SKIP LOCKED));
-    -- Both rows, the same one first every time, and locked from here on.
-    INSERT INTO console_try AS t (account_name, source) VALUES (in_account, ''), (in_account, in_source)
+    -- The rows in the same order every time, and locked from here on.
+    INSERT INTO console_try AS t (account_name, source)
+    VALUES ('', in_source), (in_account, ''), (in_account, in_source)
     ON CONFLICT (account_name, source) DO UPDATE SET failures = CASE
         WHEN t.tried_at < clock_timestamp() - interval '1 hour' THEN 0 ELSE t.failures END;
     SELECT max(t.locked_until) - clock_timestamp() INTO waits FROM console_try t
-    WHERE t.account_name = in_account AND (t.source = in_source OR t.source = '' AND NOT EXISTS (
-        SELECT FROM console_try k
-        WHERE k.account_name = in_account AND k.source = in_source AND k.known_until > clock_timestamp()));
+    WHERE t.account_name = in_account AND t.source = in_source
+        OR (t.account_name = in_account AND t.source = '' OR t.account_name = '' AND t.source = in_source)
+        AND NOT EXISTS (
+            SELECT FROM console_try k
+            WHERE k.account_name = in_account AND k.source = in_source AND k.known_until > clock_timestamp());
     IF waits > interval '0' THEN
         RETURN ceil(extract(epoch FROM waits) * 1000);
     END IF;
     UPDATE console_try t SET failures = t.failures + 1, tried_at = clock_timestamp(),
         locked_until = CASE WHEN t.failures + 1 >= f.free THEN clock_timestamp()
             + least(interval '15 minutes', interval '1 second' * 2 ^ least(t.failures + 1 - f.free, 10)) END
-    FROM (VALUES ('', 50), (in_source, 5)) AS f (source, free)
-    WHERE t.account_name = in_account AND t.source = f.source;
+    FROM (VALUES ('', in_source, 50), (in_account, '', 50), (in_account, in_source, 5)) AS f (name, source, free)
+    WHERE t.account_name = f.name AND t.source = f.source;
     RETURN 0;
 END $$;
 
@@ -91,10 +94,11 @@ END $$;
 CREATE FUNCTION forgive_try(in_account text, in_source text, in_is_known boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    PERFORM FROM console_try t WHERE t.account_name = in_account AND t.source IN ('', in_source)
-    ORDER BY t.source FOR UPDATE;
+    PERFORM FROM console_try t
+    WHERE t.account_name = in_account AND t.source IN ('', in_source) OR t.account_name = '' AND t.source = in_source
+    ORDER BY t.account_name, t.source FOR UPDATE;
     UPDATE console_try t SET failures = greatest(t.failures - 1, 0), locked_until = NULL
-    WHERE t.account_name = in_account AND t.source IN ('', in_source);
+    WHERE t.account_name = in_account AND t.source IN ('', in_source) OR t.account_name = '' AND t.source = in_source;
     UPDATE console_try t SET failures = 0, known_until = clock_timestamp() + interval '30 days'
     WHERE t.account_name = in_account AND t.source = in_source AND in_is_known;
 END $$;
