@@ -33,10 +33,10 @@ SELECT count(*), 'configurations' FROM sync_configuration;
 SELECT number, 'operation records' FROM record_head;
 SELECT pg_size_pretty(pg_database_size(current_database()));
 SQL
-console_port=$((health_port - 1))
-MSS_POSTGRES_USER=console MSS_AMQP_USER=console MSS_HEALTH_PORT=$((health_port - 2)) MSS_CONSOLE_PORT=$console_port \
+console_port=$((health_port + 1))
+MSS_POSTGRES_USER=console MSS_AMQP_USER=console MSS_HEALTH_PORT=$((health_port + 2)) MSS_CONSOLE_PORT=$console_port \
     .build/release/mss-console > "$folder/console.log" 2>&1 &
 bench_pids+=($!)
-until_ready curl -fsS "127.0.0.1:$((health_port - 2))/readyz"
-invitation=$(MSS_POSTGRES_USER=mss "$mssctl" console invite --first --console "http://127.0.0.1:$console_port")
+until_ready curl -fsS "127.0.0.1:$((health_port + 2))/readyz"
+invitation=$(MSS_POSTGRES_USER=mss "$mssctl" console invite --console "http://127.0.0.1:$console_port")
 python3 deploy/bench/pages.py --invitation "$invitation"

@@ -9,7 +9,7 @@ stop_servers() {
     rm -rf "$folder"
 }
 trap stop_servers EXIT
-# Ports that nothing uses now; RabbitMQ takes the two after its own.
+# Ports that nothing uses now; RabbitMQ takes the two after its own, and the three after that of health are free too.
 # shellcheck disable=SC2034 # not every bench needs all
 read -r postgres_port amqp_port health_port < <(python3 - <<'PYTHON'
 import random, socket
@@ -18,7 +18,7 @@ def free(port):
         return probe.connect_ex(("127.0.0.1", port)) != 0
 while True:
     first = random.randrange(20000, 30000)
-    if all(free(first + offset) for offset in range(5)):
+    if all(free(first + offset) for offset in range(8)):
         print(first, first + 1, first + 4)
         break
 PYTHON

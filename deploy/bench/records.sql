@@ -12,9 +12,9 @@ BEGIN
     LOOP EXECUTE format('DROP INDEX %I', name); END LOOP;
 END $$;
 INSERT INTO operation_record (
-    number, recorded_at, actor, action, instance_id, subject, before, after, previous_hash, hash)
+    number, recorded_at, actor, source, action, instance_id, subject, before, after, previous_hash, hash)
 SELECT h.number + n, greatest(now(), h.recorded_at) - interval '365 days' * (1 - n / :records::float8),
-    'console:' || CASE n % 7 WHEN 0 THEN 'ann' ELSE 'operator-' || n % 40 END, k.action,
+    'console:' || CASE n % 7 WHEN 0 THEN 'ann' ELSE 'operator-' || n % 40 END, '192.0.2.' || n % 200, k.action,
     CASE WHEN n % 3 = 0 THEN 'other' ELSE k.instance_id END, k.subject, k.before, k.after, '\x00', '\x00'
 FROM record_head h, generate_series(1::bigint, :records) n
 JOIN (
