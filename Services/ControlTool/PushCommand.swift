@@ -43,12 +43,7 @@ struct PushContent: ParsableArguments {
     var bizType: String
     @Option(help: "The unique data id; made up when absent.")
     var id: String?
-    @Option(help: "Only for iOS or Android.")
-    var os: String?
-    @Option(help: "Only from this app version on.")
-    var minVersion: String?
-    @Option(help: "Only up to this app version.")
-    var maxVersion: String?
+    @OptionGroup var restriction: RestrictionArguments
     @Option(help: "Valid until this moment, in epoch milliseconds.")
     var validUntil: String?
     @Flag(help: "Store nothing; say who would get it now, who not, and why.")
@@ -61,9 +56,9 @@ struct PushContent: ParsableArguments {
         if try !dryRun && ToolSettings.nameBroker() { try await record(id, to: target) }
         var members = ["bizType": bizType, "payload": payload, "thirdMsgId": id]
         members["linkToken"] = target
-        members["osType"] = os
-        members["appMinVersion"] = minVersion
-        members["appMaxVersion"] = maxVersion
+        members["osType"] = restriction.os
+        members["appMinVersion"] = restriction.minVersion
+        members["appMaxVersion"] = restriction.maxVersion
         members["validTimeEnd"] = validUntil
         let query = [("instanceId", instance), ("dryRun", dryRun ? "true" : nil)]
         try APIClient.show(try await api.call("sync/\(scope)", query, body: members))
@@ -77,13 +72,9 @@ struct PushContent: ParsableArguments {
             $0.oplog.linkToken = target ?? ""
             $0.oplog.thirdMessageID = id
             $0.payloadDigest = Data(SHA256.hash(data: Data(payload.utf8)))
-            switch os?.lowercased() {
-            case "ios": $0.operatingSystem = .ios
-            case "android": $0.operatingSystem = .android
-            default: break
-            }
-            $0.minimumVersion = minVersion ?? ""
-            $0.maximumVersion = maxVersion ?? ""
+            $0.operatingSystem = Mss_Bus_V1_OperatingSystem(restriction.operatingSystem)
+            $0.minimumVersion = restriction.minVersion ?? ""
+            $0.maximumVersion = restriction.maxVersion ?? ""
             $0.validUntilMs = validUntil.flatMap { Int64($0) } ?? 0
         }
         try await ControlClient.with { client in _ = try await client.operate { $0.recordPush = push } }

@@ -53,36 +53,29 @@ struct RolloutCommand: AsyncParsableCommand {
         var stages = Stages(slots: RolloutPlan.standardStages)
         @Option(help: "Minutes after which the next stage comes by itself; none: rollout widen makes it.")
         var everyMinutes: UInt16?
-        @Option(help: "Only for iOS or Android.")
-        var os: String?
-        @Option(help: "Only from this app version on.")
-        var minVersion: String?
-        @Option(help: "Only up to this app version.")
-        var maxVersion: String?
+        @OptionGroup var restriction: RestrictionArguments
         @Option(help: "Valid until this moment, in epoch milliseconds.")
         var validUntil: Int64?
         @Argument(help: "The payload.")
         var payload: String
 
         func run() async throws {
-            var system: SyncModel.OperatingSystem?
-            if let os {
-                system = SyncModel.OperatingSystem(name: os)
-                guard system != nil else { throw ValidationError("--os takes iOS or Android") }
+            guard restriction.os == nil || restriction.operatingSystem != nil else {
+                throw ValidationError("--os takes iOS or Android")
             }
             let request = Mss_Bus_V1_StartRollout.with {
                 $0.instanceID = name.instance
                 $0.bizType = name.bizType
                 $0.oplog.thirdMessageID = name.id
                 $0.oplog.payload = Data(payload.utf8)
-                $0.oplog.operatingSystem = Mss_Bus_V1_OperatingSystem(system)
-                $0.oplog.minimumVersion = minVersion ?? ""
-                $0.oplog.maximumVersion = maxVersion ?? ""
+                $0.oplog.operatingSystem = Mss_Bus_V1_OperatingSystem(restriction.operatingSystem)
+                $0.oplog.minimumVersion = restriction.minVersion ?? ""
+                $0.oplog.maximumVersion = restriction.maxVersion ?? ""
                 $0.oplog.validUntilMs = validUntil ?? 0
                 $0.stages = stages.slots.map { UInt32($0) }
                 $0.intervalSeconds = UInt32(everyMinutes ?? 0) * 60
             }
-            try await RolloutCommand.ask("start") { $0.startRollout = request }
+            try await ControlClient.with { try await RolloutCommand.ask("start", $0) { $0.startRollout = request } }
         }
     }
 
@@ -127,10 +120,7 @@ struct RolloutCommand: AsyncParsableCommand {
             try await ControlClient.with { client in
                 var wanted = stage
                 if wanted == nil { wanted = UInt32(try await RolloutCommand.rollout(name, client).reached + 1) }
-                try await RolloutCommand.ask("widen", client) { [wanted] in
-                    $0.changeRollout.name = name
-                    $0.changeRollout.widenToStage = wanted ?? 0
-                }
+                try await RolloutCommand.change("widen", name, .widenToStage(wanted ?? 0), client)
             }
         }
     }
@@ -143,10 +133,7 @@ struct RolloutCommand: AsyncParsableCommand {
 
         func run() async throws {
             let name = name.bus
-            try await RolloutCommand.ask("pause") {
-                $0.changeRollout.name = name
-                $0.changeRollout.pause = true
-            }
+            try await ControlClient.with { try await RolloutCommand.change("pause", name, .pause(true), $0) }
         }
     }
 
@@ -156,10 +143,7 @@ struct RolloutCommand: AsyncParsableCommand {
 
         func run() async throws {
             let name = name.bus
-            try await RolloutCommand.ask("resume") {
-                $0.changeRollout.name = name
-                $0.changeRollout.resume = true
-            }
+            try await ControlClient.with { try await RolloutCommand.change("resume", name, .resume(true), $0) }
         }
     }
 
@@ -170,10 +154,7 @@ struct RolloutCommand: AsyncParsableCommand {
 
         func run() async throws {
             let name = name.bus
-            try await RolloutCommand.ask("stop") {
-                $0.changeRollout.name = name
-                $0.changeRollout.stop = true
-            }
+            try await ControlClient.with { try await RolloutCommand.change("stop", name, .stop(true), $0) }
         }
     }
 
@@ -190,10 +171,14 @@ struct RolloutCommand: AsyncParsableCommand {
         return rollout
     }
 
-    private static func ask(
-        _ what: String, _ fill: @Sendable (inout Mss_Bus_V1_OperationCommand) -> Void
+    private static func change(
+        _ what: String, _ name: Mss_Bus_V1_RolloutName, _ way: Mss_Bus_V1_ChangeRollout.OneOf_Way,
+        _ client: ControlClient
     ) async throws {
-        try await ControlClient.with { try await ask(what, $0, fill) }
+        try await ask(what, client) {
+            $0.changeRollout.name = name
+            $0.changeRollout.way = way
+        }
     }
 
     private static func ask(

@@ -110,9 +110,7 @@ struct AppendWork: LaneWork {
         } catch {
             // Stored, but nobody knows for whom: the honest answer is that the outcome is unknown; the sweep delivers.
             for row in rows {
-                fail(
-                    row.command.correlation, to: row.replyTo,
-                    with: PostgresError(code: .outcomeUnknown, message: error.message, mayRetry: true))
+                fail(row.command.correlation, to: row.replyTo, with: error.afterCommit)
             }
             return zip(rows, answers).compactMap { row, answer in answer.map { fact(row, $0) } }
         }

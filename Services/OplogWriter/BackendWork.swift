@@ -30,10 +30,8 @@ struct BackendWork: LaneWork {
         return switch command.body {
         case .trace(let request): !request.withPayload
         case .dryRun, .recall, .revokeSessions: true
-        case .devices, .deadLetters, .replay, .disconnect, .device, .recordPush, .startRollout, .changeRollout,
-            .rollouts,
-            nil:
-            false
+        case .devices, .deadLetters, .replay, .disconnect, .device, .recordPush, nil: false
+        case .startRollout, .changeRollout, .rollouts: false
         }
     }
 

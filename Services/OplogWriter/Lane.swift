@@ -126,4 +126,7 @@ extension PostgresError {
         default: true
         }
     }
+
+    /// The same where something was committed before it: nobody may take it for a failure of the whole.
+    var afterCommit: PostgresError { PostgresError(code: .outcomeUnknown, message: message, mayRetry: true) }
 }

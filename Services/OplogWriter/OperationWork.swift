@@ -225,7 +225,7 @@ struct OperationWork: LaneWork {
         do throws(PostgresError) {
             return try read()
         } catch {
-            throw PostgresError(code: .outcomeUnknown, message: error.message, mayRetry: true)
+            throw error.afterCommit
         }
     }
 

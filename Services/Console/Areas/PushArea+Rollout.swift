@@ -13,11 +13,7 @@ extension PushArea {
         guard configuration.kind.isGlobal else { return nil }
         let name = Rollout.Name(
             instanceID: configuration.instanceID, bizType: configuration.bizType, id: ThirdMessageID(id))
-        let reply = try await desk.operate(by: visitor) {
-            $0.rollouts.instanceID = name.instanceID.text
-            $0.rollouts.name = name.bus
-        }
-        return reply.rollouts.rollouts.first.flatMap { Rollout(bus: $0) }
+        return try await desk.rollout(name, for: visitor)
     }
 
     /// Connected devices that get the first stage, now or when their apps come to the front.

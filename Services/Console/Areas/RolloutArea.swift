@@ -139,11 +139,7 @@ struct RolloutArea: Sendable {
         let name = Rollout.Name(
             instanceID: instance.id, bizType: BizType(exchange.query["bizType"] ?? ""),
             id: ThirdMessageID(exchange.query["thirdMsgId"] ?? ""))
-        let reply = try await desk.operate(by: try exchange.signedIn()) {
-            $0.rollouts.instanceID = instance.id.text
-            $0.rollouts.name = name.bus
-        }
-        guard let rollout = reply.rollouts.rollouts.first.flatMap({ Rollout(bus: $0) }) else {
+        guard let rollout = try await desk.rollout(name, for: try exchange.signedIn()) else {
             throw .noSuch("rollout", name.id.text)
         }
         return RolloutItem(rollout, exchange.words, hasFigures: true)

@@ -63,6 +63,15 @@ struct ControlDesk: Sendable {
         }
     }
 
+    /// One roll-out with its figures; nil: there is none of that name.
+    func rollout(_ name: Rollout.Name, for visitor: Visitor) async throws(ConsoleFault) -> Rollout? {
+        let reply = try await operate(by: visitor) {
+            $0.rollouts.instanceID = name.instanceID.text
+            $0.rollouts.name = name.bus
+        }
+        return reply.rollouts.rollouts.first.flatMap { Rollout(bus: $0) }
+    }
+
     /// Asks the tenant about a session, through the session validators.
     func validate(
         _ build: @Sendable (UInt64) -> Mss_Bus_V1_ValidateCommand

@@ -919,10 +919,14 @@ BEGIN
         AND in_instance = current_setting('mss.instance', true)
     FOR UPDATE;
     IF NOT FOUND THEN RETURN 'missing'; END IF;
-    -- The answer to a repeat is as durable as the first one.
-    UPDATE rollout r SET changed_by = r.changed_by
-    WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type AND r.third_message_id = in_third_message_id;
-    IF in_way = 'widen' AND in_stage <= cardinality(held.oplog_ids) THEN RETURN 'unchanged'; END IF;
+    IF in_way = 'widen' AND in_stage <= cardinality(held.oplog_ids)
+        OR in_way = 'pause' AND held.state = 2 OR in_way = 'resume' AND held.state = 1
+    THEN
+        -- The answer to a repeat is as durable as the first one.
+        UPDATE rollout r SET changed_by = r.changed_by
+        WHERE r.instance_id = in_instance AND r.biz_type = in_biz_type AND r.third_message_id = in_third_message_id;
+        RETURN 'unchanged';
+    END IF;
     IF held.state = 3 THEN RETURN 'stopped'; END IF;
     IF held.state = 4 THEN RETURN 'completed'; END IF;
     IF in_way = 'widen' THEN
@@ -930,7 +934,6 @@ BEGIN
         IF in_stage > cardinality(held.oplog_ids) + 1 THEN RETURN 'ahead'; END IF;
         RETURN make_rollout_stage(in_actor, 61, held);
     END IF;
-    IF (held.state = 2) = (in_way = 'pause') THEN RETURN 'unchanged'; END IF;
     moved := held;
     IF in_way = 'pause' THEN
         moved.state := 2;
