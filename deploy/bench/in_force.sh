@@ -13,10 +13,10 @@ load=$!
 sleep 5
 apis=("127.0.0.1:$api_port") health=()
 is_running ingest-2 && apis+=("127.0.0.1:$((api_port + 1))")
-for offset in 0 1 4 5 6 8; do
-    address="127.0.0.1:$((health_port + offset))"
-    ! curl -fs "$address/readyz" > /dev/null || health+=("$address")
-done
+# All that go by the control data; writers and the aggregator read it with each statement.
+while read -r name port; do
+    [[ "$name" =~ ^(writer|statistics) ]] || health+=("127.0.0.1:$port")
+done < "$stack/health"
 invitation=$("$binaries/mssctl" console invite --console "http://127.0.0.1:$console_port")
 python3 deploy/bench/in_force.py --invitation "$invitation" --api "${apis[@]}" --health "${health[@]}" \
     --rounds "$rounds"

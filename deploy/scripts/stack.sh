@@ -7,13 +7,13 @@ scripts="$root/deploy/scripts"
 stack="$root/.local"
 
 # Every address can be set.
-api_port=${MSS_STACK_API_PORT:-7080}           # the second ingest has the next
-device_port=${MSS_STACK_DEVICE_PORT:-7443}     # the second gateway has the next
+api_port=${MSS_STACK_API_PORT:-7080}           # further ingests have the next three
+device_port=${MSS_STACK_DEVICE_PORT:-7443}     # further gateways have the next three
 console_port=${MSS_STACK_CONSOLE_PORT:-7090}
 postgres_port=${MSS_STACK_POSTGRES_PORT:-7432}
 rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it
-# Of health: ingest +0 +1, writer +2 +3, gateway +4 +5, validator +6, statistics +7, console +8.
-health_port=${MSS_STACK_HEALTH_PORT:-7180}
+# Of health: validator, statistics, console, then four each of ingest, writer and gateway.
+health_port=${MSS_STACK_HEALTH_PORT:-7170}
 tenant_port=${MSS_STACK_TENANT_PORT:-7190}
 binaries="$root/.build/${MSS_STACK_CONFIGURATION:-release}"
 
