@@ -236,6 +236,8 @@ package final class AMQPClient: Service, Sendable {
                 logger.warning("the broker changed its flow control", metadata: ["isBlocked": "\(isBlocked)"])
             }
         }
+        let readBodies = deliveries.values.reduce(replies.count) { $0 + $1.count }
+        if readBodies > 0 { events.onTraffic(0, readBodies) }
         if !replies.isEmpty { events.onReplies(replies) }
         for (consumer, group) in deliveries where consumptions.indices.contains(consumer) {
             if consumptions[consumer].prefetch != nil { state.unsettled += group.count }
@@ -249,6 +251,7 @@ package final class AMQPClient: Service, Sendable {
             defer { shared.settlements = [] }
             return (shared.outbox.takeAll(), shared.settlements)
         }
+        if !messages.isEmpty { events.onTraffic(messages.count, 0) }
         for (number, message) in messages.enumerated() {
             let isConfirmed = !message.confirmations.isEmpty
             if isConfirmed { state.ledger.published(message.confirmations) }

@@ -44,15 +44,19 @@ package struct AMQPEvents: Sendable {
     package let onReplies: @Sendable ([[UInt8]]) -> Void
     /// No queue took this message.
     package let onReturned: @Sendable (AMQPRoute, [UInt8]) -> Void
+    /// So many bodies were written, and so many read, in one turn: for who counts them.
+    package let onTraffic: @Sendable (_ written: Int, _ read: Int) -> Void
 
     package init(
         onConnected: @escaping @Sendable () -> Void, onDisconnected: @escaping @Sendable () -> Void,
         onReplies: @escaping @Sendable ([[UInt8]]) -> Void,
-        onReturned: @escaping @Sendable (AMQPRoute, [UInt8]) -> Void
+        onReturned: @escaping @Sendable (AMQPRoute, [UInt8]) -> Void,
+        onTraffic: @escaping @Sendable (_ written: Int, _ read: Int) -> Void = { _, _ in }
     ) {
         self.onConnected = onConnected
         self.onDisconnected = onDisconnected
         self.onReplies = onReplies
         self.onReturned = onReturned
+        self.onTraffic = onTraffic
     }
 }

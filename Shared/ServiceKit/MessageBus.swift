@@ -32,6 +32,7 @@ package final class MessageBus: Service, Sendable {
     ) {
         let ledger = ledger
         let misplaced = Counter(label: "mss_bus_answers_refused")
+        let (sent, received) = (Counter(label: "mss_bus_bodies_sent"), Counter(label: "mss_bus_bodies_received"))
         let complete: @Sendable ([[UInt8]], AnswerExchange?) -> Void = { bodies, exchange in
             for body in bodies {
                 guard let replies = Mss_Bus_V1_Replies.elements(of: body) else {
@@ -72,6 +73,10 @@ package final class MessageBus: Service, Sendable {
                 onReplies: { complete($0, nil) },
                 onReturned: { route, _ in
                     logger.warning("no queue took a message", metadata: ["exchange": "\(route.exchange)"])
+                },
+                onTraffic: { written, read in
+                    if written > 0 { sent.increment(by: written) }
+                    if read > 0 { received.increment(by: read) }
                 }), logger: logger)
     }
 

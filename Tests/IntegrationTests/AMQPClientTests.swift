@@ -31,6 +31,7 @@ struct AMQPClientTests {
         #expect(broker.received.joined() == (0..<5_000).map { "\($0)," }.joined())
         #expect(broker.received.count < 2_500, "packed into fewer messages than bodies")
         #expect(broker.received.allSatisfy { $0.utf8.count <= 60_000 })
+        #expect(broker.written == broker.received.count && broker.read == broker.received.count, "as it tells")
     }
 
     @Test("what no queue takes comes back") func returns() async throws {

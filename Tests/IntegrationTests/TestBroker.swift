@@ -14,6 +14,7 @@ final class TestBroker: Sendable {
         var deliveries: [AMQPDelivery] = []
         var returned: [String] = []
         var connections = 0
+        var (written, read) = (0, 0)
     }
 
     private let queue: String
@@ -43,12 +44,21 @@ final class TestBroker: Sendable {
     }
     var returned: [String] { state.withLock { $0.returned } }
     var connections: Int { state.withLock { $0.connections } }
+    /// Bodies, as the driver tells.
+    var written: Int { state.withLock { $0.written } }
+    var read: Int { state.withLock { $0.read } }
 
     var events: AMQPEvents {
         AMQPEvents(
             onConnected: { self.state.withLock { $0.connections += 1 } }, onDisconnected: {}, onReplies: { _ in },
             onReturned: { _, body in
                 self.state.withLock { $0.returned.append(String(decoding: body, as: UTF8.self)) }
+            },
+            onTraffic: { written, read in
+                self.state.withLock {
+                    $0.written += written
+                    $0.read += read
+                }
             })
     }
 
