@@ -1,0 +1,170 @@
+import NIOCore
+
+/// Pushes that go out, are answered, and arrive.
+extension LoadRun {
+    /// The shortest pause between two looks at what is due: more looks would only cost processor time.
+    private static let pause: Int64 = 250_000
+
+    /// Begins a stream; it is over when it sends no more.
+    func begin(_ index: Int, _ stream: PushStream) {
+        streams[index].isSending = true
+        step?.open += 1
+        switch stream.pace {
+        case .rate(let perSecond, let seconds): tick(index, perSecond, calls: perSecond * seconds, from: Self.now, 0)
+        case .window(let size, let seconds):
+            for _ in 0..<max(1, size / stream.call.items) { launch(index, due: Self.now) }
+            after(.seconds(Int64(seconds))) { [self] in stopSending(index) }
+        case .each: for _ in 0..<plan.scenario.connections { launchNext(index) }
+        case .times: if plan.part.number == 1 { launchNext(index) } else { expectGlobals(index) }
+        }
+    }
+
+    /// Open loop: launches what is due by now, whatever became of what was launched before.
+    private func tick(_ index: Int, _ perSecond: Int, calls: Int, from start: Int64, _ launched: Int) {
+        let items = streams[index].stream.call.items
+        let now = Self.now
+        var launched = launched
+        func due(_ push: Int) -> Int64 { start + Int64(push) * 1_000_000_000 / Int64(perSecond) }
+        while launched < calls, due(launched) <= now {
+            launch(index, due: due(launched))
+            launched += items
+        }
+        guard launched < calls else { return stopSending(index) }
+        let next = launched
+        after(.nanoseconds(max(due(next) - now, Self.pause))) { [self] in
+            tick(index, perSecond, calls: calls, from: start, next)
+        }
+    }
+
+    private func stopSending(_ index: Int) {
+        guard streams[index].isSending else { return }
+        streams[index].isSending = false
+        step?.open -= 1
+        progressed()
+    }
+
+    /// The next call of a stream that has so many pushes.
+    private func launchNext(_ index: Int) {
+        guard streams[index].isSending, let total = streams[index].total(users: plan.scenario.users) else { return }
+        guard streams[index].begun < total else { return stopSending(index) }
+        launch(index, due: Self.now)
+    }
+
+    /// Pushes to everybody come from the first process of a run; the others wait for them too.
+    private func expectGlobals(_ index: Int) {
+        for _ in 0..<(streams[index].total(users: plan.scenario.users) ?? 0) {
+            _ = book.answered(nextGlobal(index), isStored: true)
+        }
+        stopSending(index)
+    }
+
+    private func nextGlobal(_ index: Int) -> Int {
+        defer { streams[index].begun += 1 }
+        return book.openGlobal(streams[index].firstGlobal + streams[index].begun, stream: index)
+    }
+
+    // MARK: Calls
+
+    private func launch(_ index: Int, due: Int64) {
+        step?.calls += 1
+        if let caller = idleCallers.popLast() { send(index, due, caller) } else { waiting.append((index, due)) }
+    }
+
+    private func send(_ index: Int, _ due: Int64, _ caller: LoadCaller) {
+        let stream = streams[index].stream
+        let begun = streams[index].begun
+        var first = 0
+        if stream.call == .global {
+            first = nextGlobal(index)
+        } else {
+            for item in 0..<stream.call.items {
+                let number = book.open(user: plan.user(of: begun + item, in: stream), stream: index)
+                if item == 0 { first = number }
+            }
+            streams[index].begun += stream.call.items
+        }
+        traffic.calls += 1
+        let call = LoadCaller.Call(stream: index, first: first, due: due)
+        let isSent = caller.send(call, templates[index]) { plan.userNumber(plan.user(of: begun + $0, in: stream)) }
+        if !isSent { answered(call, LoadCaller.closed) }
+    }
+
+    /// A connection to the API has no call.
+    func idle(_ caller: LoadCaller) {
+        if let next = waiting.popFirst() { send(next.stream, next.due, caller) } else { idleCallers.append(caller) }
+    }
+
+    /// A connection to the API has ended; another takes its place.
+    func callerEnded(_ caller: LoadCaller, _ call: LoadCaller.Call?) {
+        idleCallers.removeAll { $0 === caller }
+        if let call { answered(call, LoadCaller.closed) }
+        after(.milliseconds(100)) { [self] in redial() }
+    }
+
+    private func redial() {
+        let bound = NIOLoopBound(self, eventLoop: loop)
+        dialer.call(LoadCaller(self), Int.random(in: 0..<1_000)).whenFailure { _ in
+            bound.value.after(.seconds(1)) { bound.value.redial() }
+        }
+    }
+
+    /// A call was answered, or its connection ended.
+    func answered(_ call: LoadCaller.Call, _ codes: [String]) {
+        let index = call.stream
+        let items = streams[index].stream.call.items
+        streams[index].answerLatency.record(nanoseconds: Self.now - call.due)
+        step?.calls -= 1
+        var settled = 0
+        // Of a batch the call's own code comes first, then one for each item; a refused one has no more.
+        let isItemized = items > 1 || codes.count > 1
+        for item in 0..<items {
+            let code = isItemized && codes.count == items + 1 ? codes[item + 1] : codes.first ?? "unreadable"
+            streams[index].answers[code, default: 0] += 1
+            let isStored = code == "SUCCESS" || code == "NOT_ONLINE"
+            if book.answered(call.first + item, isStored: isStored) != .open { settled += 1 }
+        }
+        if case .each = streams[index].stream.pace { launchNext(index) }
+        release(settled, index)
+        progressed()
+    }
+
+    // MARK: Arrivals
+
+    /// A device got a push of this run.
+    func delivered(_ stamp: PushStamp, to device: Int, _ now: Int64) {
+        guard let (index, outcome) = book.delivered(stamp.number, to: device) else { return }
+        streams[index].deliveryLatency.record(nanoseconds: now - stamp.due)
+        guard outcome != .open else { return }
+        if streams[index].stream.call == .global {
+            streams[index].lastDeviceLatency.record(nanoseconds: now - stamp.due)
+        }
+        release(1, index)
+    }
+
+    /// Pushes have ended, and make room for others in a closed loop.
+    private func release(_ count: Int, _ index: Int) {
+        guard count > 0, streams[index].isSending else { return }
+        switch streams[index].stream.pace {
+        case .window:
+            streams[index].freed += count
+            let items = streams[index].stream.call.items
+            while streams[index].freed >= items {
+                streams[index].freed -= items
+                launch(index, due: Self.now)
+            }
+        case .times: launchNext(index)
+        case .rate, .each: break
+        }
+    }
+
+    // MARK: Faults
+
+    /// A device got what no push of this run carries, or what it cannot read.
+    func foundStranger() { book.foundStranger() }
+
+    /// A device got an oplog below one that it had.
+    func foundDisorder() { book.foundDisorder() }
+
+    /// A batch began above what the device has.
+    func foundGap() { book.foundGap() }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import PostgreSQL
+
+/// A load run from the first connection to the report: its steps one after the other, measured before and after.
+struct LoadSession {
+    let plan: LoadPlan
+    let target: LoadTarget
+    /// Nil: nothing is measured but the run itself.
+    let probe: StackProbe?
+    let database: PostgresConnection?
+
+    /// Runs everything.
+    func run() async throws -> LoadReport {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let loop = group.next()
+        let (plan, target) = (plan, target)
+        let (apis, gateways, context) = (try target.apiAddresses, try target.gatewayAddresses, try target.tls())
+        let run = try await loop.submit {
+            let dialer = LoadDialer(
+                loop: loop, apis: apis, gateways: gateways, host: target.apis[0].host, tls: context)
+            return NIOLoopBound(LoadRun(plan: plan, dialer: dialer, loop: loop), eventLoop: loop)
+        }.get()
+        try await loop.flatSubmit { run.value.open() }.get()
+        var report = LoadReport(plan)
+        var stream = 0
+        for step in plan.scenario.steps {
+            report.steps.append(try await measured(step, run, loop, firstStream: stream))
+            stream += step.streams.count
+        }
+        (report.lost, report.faults, report.fallenDevices) = try await loop.submit {
+            (run.value.book.missing, run.value.book.faults, run.value.fallenDevices)
+        }.get()
+        // Connections that are left end with the process.
+        return report
+    }
+
+    private func measured(
+        _ step: LoadStep, _ run: NIOLoopBound<LoadRun>, _ loop: any EventLoop, firstStream: Int
+    ) async throws -> LoadStepReport {
+        let (before, rowsBefore) = (await probe?.sample(), try await rows(after: step, waiting: false))
+        let streams = firstStream..<(firstStream + step.streams.count)
+        let counts = try await loop.submit { (run.value.traffic, run.value.book.deliveries) }.get()
+        try await loop.flatSubmit { run.value.perform(step, firstStream: firstStream) }.get()
+        let found: LoadStepReport? = try await loop.submit {
+            run.value.lastStep.map { progress in
+                LoadStepReport(
+                    name: step.name, progress, streams: streams.map { StreamReport(run.value.streams[$0]) },
+                    traffic: run.value.traffic.since(counts.0), deliveries: run.value.book.deliveries - counts.1)
+            }
+        }.get()
+        guard var report = found else { throw ValidationError("the step \(step.name) left nothing") }
+        guard let before, let after = await probe?.sample() else { return report }
+        var resources = ResourceReport(after, since: before)
+        if let rowsBefore, let rowsAfter = try await rows(after: step, waiting: true) {
+            resources.database = rowsAfter.since(rowsBefore)
+        }
+        report.resources = resources
+        return report
+    }
+
+    /// Only of steps that push; what the database's processes have in hand comes after a pause.
+    private func rows(after step: LoadStep, waiting: Bool) async throws -> DatabaseSample? {
+        guard let database, !step.streams.isEmpty else { return nil }
+        if waiting { try await Task.sleep(for: .seconds(DatabaseSample.delaySeconds)) }
+        return try DatabaseSample.take(database)
+    }
+}

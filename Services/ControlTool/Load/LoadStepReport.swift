@@ -1,0 +1,64 @@
+/// What came of one step.
+struct LoadStepReport: Hashable, Sendable, Codable {
+    /// Devices that connected in it.
+    struct Connections: Hashable, Sendable, Codable {
+        let count: Int
+        let perSecond: Double
+        /// Attempts that were refused or fell, and were repeated.
+        let retries: Int
+        /// From the first packet to the end of the backlog.
+        let toCaughtUp: LatencyReport
+    }
+
+    let name: String
+    let seconds: Double
+    /// False: something that was waited for did not come.
+    let isComplete: Bool
+    let connections: Connections?
+    let streams: [StreamReport]
+    let traffic: LoadTraffic
+    /// Deliveries to devices.
+    let deliveries: Int
+    /// Nil: not measured.
+    var resources: ResourceReport?
+
+    /// Pushes begun in it.
+    var pushes: Int { streams.reduce(0) { $0 + $1.pushes } }
+
+    init(
+        name: String, _ progress: LoadStepProgress, streams: [StreamReport], traffic: LoadTraffic, deliveries: Int
+    ) {
+        self.name = name
+        let seconds = Double(progress.end - progress.start) / 1e9
+        self.seconds = (seconds * 1e3).rounded() / 1e3
+        isComplete = progress.isComplete
+        connections =
+            progress.connects == 0
+            ? nil
+            : Connections(
+                count: progress.connects, perSecond: (Double(progress.connects) / max(seconds, 0.001)).rounded(),
+                retries: progress.retries, toCaughtUp: LatencyReport(progress.connectLatency))
+        self.streams = streams
+        self.traffic = traffic
+        self.deliveries = deliveries
+    }
+
+    /// For people.
+    var lines: [String] {
+        let end = isComplete ? "" : ": NOT COMPLETE, nothing came for 15 s"
+        var lines = ["\(name) (\(LoadText.number(seconds, decimals: 2)) s)\(end)"]
+        if let connections {
+            lines.append(
+                "\(connections.count) connects = \(LoadText.number(connections.perSecond))/s, "
+                    + "\(connections.retries) tried again; to the backlog's end: \(connections.toCaughtUp.text)")
+        }
+        if streams.isEmpty, deliveries > 0 {
+            lines.append(
+                "\(deliveries) deliveries of what was pushed before = "
+                    + "\(LoadText.number(Double(deliveries) / max(seconds, 0.001)))/s")
+        }
+        for stream in streams { lines += stream.lines(seconds: seconds) }
+        if let resources { lines += resources.lines(pushes: pushes) }
+        return lines
+    }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import Foundation
+
+/// Ceilings of counts, and the load that they hold for (`deploy/thresholds.json`).
+struct LoadThresholds: Hashable, Sendable, Codable {
+    /// How much one count may be.
+    struct Limit: Hashable, Sendable, Codable {
+        /// A run that is above fails.
+        var ceiling: Double
+        /// The median when the ceiling was set.
+        var measured: Double
+    }
+
+    /// Ceilings beside what was measured.
+    struct Comparison: Hashable, Sendable {
+        /// For people, the figures that are too large last.
+        let text: String
+        let isWithin: Bool
+    }
+
+    /// How far above the median a ceiling is set, in percent.
+    static let marginPercent = 20.0
+
+    /// The scenario's file, from the project's root.
+    let scenario: String
+    /// By build (`debug` and `release` allocate differently), then by figure.
+    var ceilings: [String: [String: Limit]]
+
+    /// Reads the file.
+    static func read(_ file: String) throws -> LoadThresholds {
+        guard let data = FileManager.default.contents(atPath: file),
+            let thresholds = try? JSONDecoder().decode(LoadThresholds.self, from: data)
+        else {
+            throw ValidationError("\(file) is not a readable JSON object with scenario and ceilings")
+        }
+        return thresholds
+    }
+
+    /// As the file has it.
+    func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(self) + Data("\n".utf8)
+    }
+
+    /// Sets a build's ceilings anew from several runs.
+    mutating func set(_ runs: [[String: Double]], of build: String) {
+        let names = Set(runs.flatMap(\.keys))
+        ceilings[build] = names.reduce(into: [:]) { limits, name in
+            let values = runs.compactMap { $0[name] }.sorted()
+            let median = values[values.count / 2]
+            limits[name] = Limit(
+                ceiling: Self.rounded(median * (1 + Self.marginPercent / 100)), measured: Self.rounded(median))
+        }
+    }
+
+    /// Every ceiling beside its figure; one whose figure was not measured is broken too: none is lost in silence.
+    func compare(_ figures: [String: Double], of build: String) -> Comparison {
+        let limits = ceilings[build] ?? [:]
+        var rows: [[String]] = []
+        var above: [[String]] = []
+        for (name, limit) in limits.sorted(by: { $0.key < $1.key }) {
+            let figure = figures[name]
+            let isWithin = figure.map { $0 <= limit.ceiling } ?? false
+            let row = [
+                name, figure.map { Self.text($0) } ?? "not measured", Self.text(limit.ceiling),
+                Self.text(limit.measured), isWithin ? "" : "ABOVE",
+            ]
+            if isWithin { rows.append(row) } else { above.append(row) }
+        }
+        let head = ["\(build) build", "now", "ceiling", "when set", ""]
+        let verdict =
+            limits.isEmpty ? "no ceilings for this build" : above.isEmpty ? "within all ceilings" : "above a ceiling"
+        return Comparison(
+            text: (LoadText.table([head] + rows + above) + [verdict]).joined(separator: "\n"),
+            isWithin: above.isEmpty && !limits.isEmpty)
+    }
+
+    private static func text(_ value: Double) -> String { LoadText.number(value, decimals: value < 100 ? 2 : 0) }
+
+    /// Three decimals of small figures, whole numbers of large ones: the file stays readable.
+    private static func rounded(_ value: Double) -> Double {
+        value < 100 ? (value * 1_000).rounded() / 1_000 : value.rounded()
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+
+/// Bytes that every connection to one of our servers has carried so far, as the kernel counts them: what TCP carries,
+/// with TLS and without headers.
+struct WireSample: Hashable, Sendable {
+    /// One server's end of a connection.
+    struct Socket: Hashable, Sendable {
+        let wire: String
+        let peer: String
+    }
+
+    /// Bytes to and from a server.
+    struct Bytes: Hashable, Sendable, Codable {
+        var toServer = 0
+        var fromServer = 0
+    }
+
+    private(set) var sockets: [Socket: Bytes] = [:]
+
+    /// - Parameters:
+    ///   - text: what `ss -tinHO` prints.
+    ///   - wires: names by the port that the server listens on.
+    init(_ text: String, wires: [Int: String]) {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            // State, two queues, the local and the peer's address, then what is known of the connection.
+            guard words.count > 5, words[0] == "ESTAB", let port = words[3].split(separator: ":").last,
+                let wire = Int(port).flatMap({ wires[$0] })
+            else { continue }
+            func number(_ name: String) -> Int {
+                words.first { $0.hasPrefix(name) }.flatMap { Int($0.dropFirst(name.count)) } ?? 0
+            }
+            sockets[Socket(wire: wire, peer: String(words[4]))] = Bytes(
+                toServer: number("bytes_received:"), fromServer: number("bytes_acked:"))
+        }
+    }
+
+    /// What now; nil where `ss` is not installed.
+    static func take(_ wires: [Int: String]) -> WireSample? {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ss", "-tinHO"]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return nil }
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { return nil }
+        return WireSample(String(decoding: data, as: UTF8.self), wires: wires)
+    }
+
+    /// What each wire carried since, over the connections that are there now.
+    func since(_ earlier: WireSample) -> [String: Bytes] {
+        sockets.reduce(into: [:]) { sums, socket in
+            let before = earlier.sockets[socket.key] ?? Bytes()
+            sums[socket.key.wire, default: Bytes()].toServer += socket.value.toServer - before.toServer
+            sums[socket.key.wire, default: Bytes()].fromServer += socket.value.fromServer - before.fromServer
+        }
+    }
+}
