@@ -88,8 +88,9 @@ import Testing
     @Test("a figure above its ceiling, or without a measurement, is found") func thresholds() throws {
         var thresholds = LoadThresholds(scenario: "s", ceilings: [:])
         #expect(!thresholds.compare(["a": 1], of: "debug").isWithin)
-        thresholds.set([["a": 1, "b": 100], ["a": 3, "b": 100], ["a": 2, "b": 100]], of: "debug")
+        thresholds.set([["a": 1, "b": 100, "c": 0.04], ["a": 3, "b": 100], ["a": 2, "b": 100]], of: "debug")
         #expect(thresholds.ceilings["debug"]?["a"] == LoadThresholds.Limit(ceiling: 2.4, measured: 2))
+        #expect(thresholds.ceilings["debug"]?["c"] == nil, "too little to be held")
         #expect(thresholds.compare(["a": 2.4, "b": 120], of: "debug").isWithin)
         let above = thresholds.compare(["a": 2.41, "b": 120], of: "debug")
         #expect(!above.isWithin && above.text.hasSuffix("above a ceiling"))

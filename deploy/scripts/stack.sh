@@ -4,7 +4,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scripts="$root/deploy/scripts"
-stack="$root/.local"
+stack=${MSS_STACK_FOLDER:-$root/.local}
 
 # Every address can be set.
 api_port=${MSS_STACK_API_PORT:-7080}           # further ingests have the next three

@@ -20,6 +20,8 @@ struct LoadThresholds: Hashable, Sendable, Codable {
 
     /// How far above the median a ceiling is set, in percent.
     static let marginPercent = 20.0
+    /// What is less than this has no ceiling: it comes from clocks, not from pushes.
+    static let least = 0.05
 
     /// The scenario's file, from the project's root.
     let scenario: String
@@ -49,6 +51,7 @@ struct LoadThresholds: Hashable, Sendable, Codable {
         ceilings[build] = names.reduce(into: [:]) { limits, name in
             let values = runs.compactMap { $0[name] }.sorted()
             let median = values[values.count / 2]
+            guard median >= Self.least else { return }
             limits[name] = Limit(
                 ceiling: Self.rounded(median * (1 + Self.marginPercent / 100)), measured: Self.rounded(median))
         }
