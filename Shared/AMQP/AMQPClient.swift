@@ -134,7 +134,7 @@ package final class AMQPClient: Service, Sendable {
         var connection: AMQPConnection?
         var generation: UInt64 = 0
         var ledger = ConfirmLedger()
-        var unsettled = 0
+        var settlements = SettlementLedger()
         var schedule = ReconnectSchedule()
         var connectAt = ContinuousClock.now
         var lastTurn = ContinuousClock.now
@@ -178,7 +178,7 @@ package final class AMQPClient: Service, Sendable {
             watchdog.expect(by: nil)
             state.connection = connection
             state.schedule.succeeded()
-            state.unsettled = 0
+            state.settlements = SettlementLedger()
             state.lastTurn = .now
             shared.withLock { shared in
                 shared.isUp = true
@@ -208,7 +208,7 @@ package final class AMQPClient: Service, Sendable {
             try connection.cancelConsumers(count: consumptions.count)
             return
         }
-        guard (state.unsettled <= 0 && state.ledger.isEmpty) || stopBy <= .now else { return }
+        guard (state.settlements.isEmpty && state.ledger.isEmpty) || stopBy <= .now else { return }
         watchdog.expect(by: .now + .seconds(1))
         connection.close()
         throw AMQPError(code: .disconnected, message: "shutting down")
@@ -222,7 +222,10 @@ package final class AMQPClient: Service, Sendable {
         for _ in 0..<256 {
             guard let incoming = try connection.receive() else { break }
             switch incoming {
-            case .delivery(let consumer, let delivery): deliveries[consumer, default: []].append(delivery)
+            case .delivery(let consumer, let delivery):
+                guard consumptions.indices.contains(consumer) else { continue }
+                if consumptions[consumer].prefetch != nil { state.settlements.delivered(delivery.deliveryTag) }
+                deliveries[consumer, default: []].append(delivery)
             case .reply(let body): replies.append(body)
             case .returned(let exchange, let routingKey, let body):
                 let route = AMQPRoute(
@@ -239,19 +242,23 @@ package final class AMQPClient: Service, Sendable {
         let readBodies = deliveries.values.reduce(replies.count) { $0 + $1.count }
         if readBodies > 0 { events.onTraffic(0, readBodies) }
         if !replies.isEmpty { events.onReplies(replies) }
-        for (consumer, group) in deliveries where consumptions.indices.contains(consumer) {
-            if consumptions[consumer].prefetch != nil { state.unsettled += group.count }
-            consumptions[consumer].handler(group)
-        }
+        for (consumer, group) in deliveries { consumptions[consumer].handler(group) }
         for (confirmation, isAck) in confirmations { confirmation(isAck) }
     }
 
     private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
-        let (messages, settlements) = shared.withLock { shared in
+        let (messages, settled) = shared.withLock { shared in
             defer { shared.settlements = [] }
             return (shared.outbox.takeAll(), shared.settlements)
         }
         if !messages.isEmpty { events.onTraffic(messages.count, 0) }
+        // Those of an older connection are with others by now.
+        let frames = state.settlements.settle(
+            settled.filter { $0.0.generation == state.generation }.map { ($0.0.deliveryTag, $0.1) })
+        // What goes out together leaves in as few segments as can be: each wakes the broker.
+        let isGathered = messages.count + frames.count > 1
+        if isGathered { connection.gather(true) }
+        defer { if isGathered { connection.gather(false) } }
         for (number, message) in messages.enumerated() {
             let isConfirmed = !message.confirmations.isEmpty
             if isConfirmed { state.ledger.published(message.confirmations) }
@@ -263,10 +270,7 @@ package final class AMQPClient: Service, Sendable {
                 throw error
             }
         }
-        for (delivery, settlement) in settlements {
-            state.unsettled -= 1
-            try connection.settle(delivery, as: settlement)
-        }
+        for frame in frames { try connection.settle(frame) }
     }
 
     private func inquire(_ connection: AMQPConnection) throws(AMQPError) {

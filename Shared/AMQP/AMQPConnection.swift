@@ -237,18 +237,23 @@ final class AMQPConnection {
         }
     }
 
-    /// Settles one delivery of this connection; one of an older connection is ignored, the broker has requeued it.
-    func settle(_ delivery: AMQPDelivery, as settlement: AMQPSettlement) throws(AMQPError) {
-        guard delivery.generation == generation else { return }
+    /// Settles deliveries of this connection.
+    func settle(_ frame: SettlementLedger.Frame) throws(AMQPError) {
         let status =
-            switch settlement {
-            case .accepted: amqp_basic_ack(state, Self.mainChannel, delivery.deliveryTag, 0)
-            case .requeued: amqp_basic_reject(state, Self.mainChannel, delivery.deliveryTag, 1)
-            case .rejected: amqp_basic_reject(state, Self.mainChannel, delivery.deliveryTag, 0)
+            switch frame.settlement {
+            case .accepted: amqp_basic_ack(state, Self.mainChannel, frame.tag, frame.isMultiple ? 1 : 0)
+            case .requeued: amqp_basic_reject(state, Self.mainChannel, frame.tag, 1)
+            case .rejected: amqp_basic_reject(state, Self.mainChannel, frame.tag, 0)
             }
         guard status == AMQP_STATUS_OK.rawValue else {
             throw AMQPError(code: .connection, message: "settle: \(Self.text(status))")
         }
+    }
+
+    /// Holds back what is written until it fills a segment, or sends what was held back (tcp(7), TCP_CORK).
+    func gather(_ isGathering: Bool) {
+        var value: Int32 = isGathering ? 1 : 0
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &value, 4)
     }
 
     // MARK: Receiving
