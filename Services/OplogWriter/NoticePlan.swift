@@ -64,17 +64,16 @@ enum NoticePlan {
         }
     }
 
-    /// The channel's step from its head before the group to its newest id. A group of duplicates alone says where the
-    /// head stands, which wakes a gateway that missed the first notice.
+    /// The channel's step from its head before the group to its head after it. A group of duplicates alone wakes a
+    /// gateway that missed the first notice.
     private static func notice(_ channelID: Int64, _ members: [Stored]) -> Mss_Bus_V1_GatewayNotice {
-        let headBefore = members[0].appended.headBefore
         let new = members.filter { !$0.appended.isDuplicate }
         return .with {
             $0.oplogs.channelID = channelID
             $0.oplogs.target = members[0].row.command.target
             $0.oplogs.bizType = members[0].row.command.bizType
-            $0.oplogs.after = headBefore.value
-            $0.oplogs.upto = (new.last?.appended.oplogID ?? headBefore).value
+            $0.oplogs.after = members[0].appended.headBefore.value
+            $0.oplogs.upto = members[0].appended.headAfter.value
             $0.oplogs.entries = new.map { member in
                 var oplog = member.row.command.oplog
                 oplog.id = member.appended.oplogID.value

@@ -9,6 +9,7 @@ package enum PostgresValue: Sendable {
     case bytes([UInt8])
     case boolArray([Bool?])
     case int16Array([Int16?])
+    case int32Array([Int32?])
     case int64Array([Int64?])
     case textArray([String?])
     case bytesArray([[UInt8]?])
@@ -26,6 +27,7 @@ package enum PostgresValue: Sendable {
         case .boolArray: 1000
         case .bytesArray: 1001
         case .int16Array: 1005
+        case .int32Array: 1007
         case .textArray: 1009
         case .int64Array: 1016
         }
@@ -44,6 +46,7 @@ package enum PostgresValue: Sendable {
         case .bytes(let value): bytes = value
         case .boolArray(let values): Self.encode(values, of: 16, into: &bytes) { $1.append($0 ? 1 : 0) }
         case .int16Array(let values): Self.encode(values, of: 21, into: &bytes) { $1.append(bigEndian: $0) }
+        case .int32Array(let values): Self.encode(values, of: 23, into: &bytes) { $1.append(bigEndian: $0) }
         case .int64Array(let values): Self.encode(values, of: 20, into: &bytes) { $1.append(bigEndian: $0) }
         case .textArray(let values): Self.encode(values, of: 25, into: &bytes) { $1.append(contentsOf: $0.utf8) }
         case .bytesArray(let values): Self.encode(values, of: 17, into: &bytes) { $1.append(contentsOf: $0) }

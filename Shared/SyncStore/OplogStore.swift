@@ -24,8 +24,9 @@ package enum OplogStore {
         package var oplogID: OplogID
         /// The key was known: nothing was stored, the id is the first call's.
         package var isDuplicate: Bool
-        /// The channel's head before this batch.
+        /// The channel's head before this batch, and after it: no less than its newest id.
         package var headBefore: OplogID
+        package var headAfter: OplogID
         package var validUntil: WallTime
         package var createdAt: WallTime
         /// The rules of the configuration in force when it was stored.
@@ -33,45 +34,6 @@ package enum OplogStore {
         package var rules: ChannelRules
         /// A global push that goes to every gateway at once (spec D15).
         package var isImmediate: Bool
-    }
-
-    /// Stores a batch in one transaction; one answer per push, in order, nil where no enabled instance has an online
-    /// configuration for it (spec D17).
-    package static func append(_ pushes: [Append]) -> Query<[Appended?]> {
-        let parameters: [PostgresValue] = [
-            .textArray(pushes.map(\.address.target.instanceID.text)),
-            .int16Array(pushes.map(\.address.target.kind.rawValue)),
-            .textArray(pushes.map(\.address.target.target)),
-            .textArray(pushes.map(\.address.bizType.text)),
-            .textArray(pushes.map(\.oplog.thirdMessageID.text)),
-            .int64Array(pushes.map { stableHash($0.oplog.thirdMessageID.text) }),
-            .bytesArray(pushes.map(\.oplog.payload)),
-            .boolArray(pushes.map(\.oplog.isBinary)),
-            .int16Array(pushes.map { $0.oplog.targeting.operatingSystem?.rawValue ?? 0 }),
-            .textArray(pushes.map { $0.oplog.targeting.minimumVersion ?? "" }),
-            .textArray(pushes.map { $0.oplog.targeting.maximumVersion ?? "" }),
-            .int16Array(pushes.map { Int16($0.oplog.targeting.share.start) }),
-            .int16Array(pushes.map { Int16($0.oplog.targeting.share.size) }),
-            .int64Array(pushes.map(\.oplog.validUntil.milliseconds)),
-        ]
-        let sql = """
-            SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
-                is_single_device, checks_session, is_immediate, ordinal
-            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-            """
-        let count = pushes.count
-        return Query(PostgresStatement(sql, parameters)) { rows in
-            var answers = [Appended?](repeating: nil, count: count)
-            for row in rows {
-                answers[Int(row.int64(10)) - 1] = Appended(
-                    channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
-                    headBefore: OplogID(row.int64(3)), validUntil: WallTime(milliseconds: row.int64(4)),
-                    createdAt: WallTime(milliseconds: row.int64(5)), isPersistent: row.bool(6),
-                    rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)),
-                    isImmediate: row.bool(9))
-            }
-            return answers
-        }
     }
 
     /// Of a channel's oplogs, those that its present configuration has: not those from before it was deleted and

@@ -23,7 +23,7 @@ struct OplogStoreTests {
                 createdAt: WallTime(milliseconds: 0), isPersistent: true))
     }
 
-    @Test("eight writers race over few channels and repeated keys: each key once, ids without a gap, in answer order")
+    @Test("eight writers race over few channels and repeated keys: each key once, no id twice")
     func racing() async throws {
         try await TestDatabase.with(connections: 8) { databases in
             try await databases[0].configure()
@@ -53,8 +53,8 @@ struct OplogStoreTests {
                 #expect(Set(group.map(\.1.oplogID)).count == 1, "\(key): a repeat is told the first one's id")
             }
             for (_, channel) in Dictionary(grouping: answers, by: \.1.channelID) {
-                let ids = channel.filter { !$0.1.isDuplicate }.map(\.1.oplogID.value).sorted()
-                #expect(ids == Array(1...Int64(ids.count)))
+                let ids = channel.filter { !$0.1.isDuplicate }.map(\.1.oplogID)
+                #expect(Set(ids).count == ids.count)
             }
             let stored = try await databases[0].rows("SELECT count(*)::text FROM oplog", columns: 1)[0][0]
             #expect(stored == "\(answers.filter { !$0.1.isDuplicate }.count)")
@@ -70,9 +70,11 @@ struct OplogStoreTests {
             #expect(answers.map(\.isDuplicate) == [false, false, true, false])
             #expect(answers.map(\.oplogID.value) == [1, 2, 1, 1])
             #expect(answers.map(\.headBefore.value) == [0, 0, 0, 0])
+            #expect(answers.map(\.headAfter.value) == [2, 2, 2, 1])
             let again = try await databases[0].append([Self.push("u", "c"), Self.push("u", "b")])
             #expect(again.map(\.isDuplicate) == [false, true])
             #expect(again.map(\.oplogID.value) == [3, 2] && again.map(\.headBefore.value) == [2, 2])
+            #expect(again.map(\.headAfter.value) == [4, 4])
         }
     }
 
@@ -236,7 +238,7 @@ struct OplogStoreTests {
                 OplogStore.tombstones(of: channel, after: .zero, upto: OplogID(9), limit: 10))
             #expect(tombstones.map(\.id.value) == [4])
             let again = try await database.append([Self.push("u", "b"), Self.push("u", "d")])
-            #expect(again.map(\.oplogID.value) == [2, 5] && again.map(\.isDuplicate) == [true, false])
+            #expect(again.map(\.oplogID.value) == [2, 6] && again.map(\.isDuplicate) == [true, false])
             let unknown = try await database.runAsOperator(
                 OplogStore.recall(Self.address("u"), ThirdMessageID("never")))
             #expect(unknown == nil)

@@ -28,9 +28,10 @@ INSERT INTO sync_configuration (instance_id, biz_type, description, kind, is_mul
 SQL
     cat > "$folder/push.sql" <<'SQL'
 SELECT count(*) FROM append_oplogs(
-    array_fill('bench'::text, '{10}'), array_fill(0::smallint, '{10}'),
-    ARRAY(SELECT 'user-' || 1 + (random() * 99999)::integer FROM generate_series(1, 10)),
-    array_fill('UCHAT'::text, '{10}'), ARRAY(SELECT gen_random_uuid()::text FROM generate_series(1, 10)),
+    '{bench}', '{0}', '{UCHAT}', array_fill(1, '{10}'),
+    ARRAY(SELECT 'user-' || n || '-' || (random() * 9999)::integer FROM generate_series(1, 10) n),
+    array_fill(1, '{10}'), '{1,2,3,4,5,6,7,8,9,10}', array_fill(1, '{10}'),
+    ARRAY(SELECT gen_random_uuid()::text FROM generate_series(1, 10)),
     ARRAY(SELECT (random() * 1e15)::bigint FROM generate_series(1, 10)),
     array_fill('{"name":"James"}'::bytea, '{10}'), array_fill(false, '{10}'), array_fill(0::smallint, '{10}'),
     array_fill(''::text, '{10}'), array_fill(''::text, '{10}'), array_fill(0::smallint, '{10}'),

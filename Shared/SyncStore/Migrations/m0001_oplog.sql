@@ -612,20 +612,24 @@ BEGIN
     END IF;
 END $$;
 
--- Appends a batch and answers every row, in one transaction and one round trip.
+-- Appends a batch and answers every row, in one transaction and one round trip. Configurations, channels and rows stand
+-- in arrays of their own; a channel names its configuration and a row its channel by their places there, from 1 on.
+-- Channels come in one order, that of their addresses, from every writer; `in_rows` says how many ids each draws and
+-- `in_number` which of them a row has. No two rows have the same channel and key.
 --
--- The configuration is asked here, not where the call came in: what is in force at the commit decides (spec D17). A row
--- that no online configuration takes has no effect and no answer.
+-- The configuration is asked here, not where the call came in: what is in force now decides (spec D17). A row that no
+-- online configuration takes has no effect and no answer.
 --
--- Lock first, look later: under READ COMMITTED each statement has its own snapshot, so the statement after the locks
--- sees all that earlier holders committed. The same logic in one statement would look with the snapshot from before
--- the wait and abort on duplicates. A row that repeats a key touches the head too: a duplicate answer is then as
--- durable as the first.
+-- Lock first, look later: drawing the ids takes the channel's lock, and the statement after all locks sees what earlier
+-- holders committed. The same logic in one statement would look with the snapshot from before the wait and store a
+-- duplicate. Ids are drawn for rows that repeat a key too and are then nobody's: so a duplicate answer is as durable as
+-- the first.
 CREATE FUNCTION append_oplogs(
-    in_instance text[], in_kind smallint[], in_target text[], in_biz_type text[],
-    in_third_message_id text[], in_third_message_hash bigint[], in_payload bytea[], in_is_binary boolean[],
-    in_operating_system smallint[], in_minimum_version text[], in_maximum_version text[], in_share_start smallint[],
-    in_share_size smallint[], in_valid_until_ms bigint[]
+    in_instance text[], in_kind smallint[], in_biz_type text[],
+    in_configuration integer[], in_target text[], in_rows integer[],
+    in_channel integer[], in_number integer[], in_third_message_id text[], in_third_message_hash bigint[],
+    in_payload bytea[], in_is_binary boolean[], in_operating_system smallint[], in_minimum_version text[],
+    in_maximum_version text[], in_share_start smallint[], in_share_size smallint[], in_valid_until_ms bigint[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
@@ -635,79 +639,87 @@ SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     first_id bigint;
     written_at timestamptz;
+    rule record;
+    data_since timestamptz[];
+    retention interval[];
+    persistent boolean[];
+    single_device boolean[];
+    checked boolean[];
+    immediate boolean[];
+    k integer;
+    channel_id bigint;
+    head bigint;
+    channels bigint[];
+    heads bigint[];
 BEGIN
-    INSERT INTO channel (instance_id, kind, target, biz_type)
-    SELECT DISTINCT i.instance_id, i.kind, i.target, i.biz_type
-    FROM unnest(in_instance, in_kind, in_target, in_biz_type) AS i (instance_id, kind, target, biz_type)
-    JOIN sync_configuration f
-        ON f.instance_id = i.instance_id AND f.biz_type = i.biz_type AND f.kind = i.kind AND f.is_online
-    WHERE NOT EXISTS (
-        SELECT FROM channel c
-        WHERE c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type)
-    ORDER BY 1, 2, 3, 4
-    ON CONFLICT DO NOTHING;
-
-    PERFORM FROM channel c
-    JOIN (SELECT DISTINCT * FROM unnest(in_instance, in_kind, in_target, in_biz_type)) AS i
-        (instance_id, kind, target, biz_type)
-        ON c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type
-    ORDER BY c.channel_id
-    FOR UPDATE OF c;
-
     SELECT epoch << 40 INTO STRICT first_id FROM incarnation;
+    FOR n IN 1..cardinality(in_kind) LOOP
+        SELECT f.*, i.retention INTO rule
+        FROM sync_configuration f JOIN instance i ON i.instance_id = f.instance_id
+        WHERE f.instance_id = in_instance[n] AND f.biz_type = in_biz_type[n] AND f.kind = in_kind[n]
+            AND f.is_online AND i.is_enabled;
+        CONTINUE WHEN NOT FOUND;
+        data_since[n] := rule.data_since;
+        retention[n] := rule.retention;
+        persistent[n] := rule.is_persistent;
+        single_device[n] := rule.kind = 0 AND NOT rule.is_multi_device;
+        checked[n] := rule.checks_session;
+        immediate[n] := rule.is_immediate;
+    END LOOP;
+
+    FOR n IN 1..cardinality(in_configuration) LOOP
+        k := in_configuration[n];
+        CONTINUE WHEN data_since[k] IS NULL;
+        LOOP
+            UPDATE channel c SET head = greatest(c.head, first_id) + in_rows[n]
+            WHERE c.instance_id = in_instance[k] AND c.kind = in_kind[k] AND c.target = in_target[n]
+                AND c.biz_type = in_biz_type[k]
+            RETURNING c.channel_id, c.head INTO channel_id, head;
+            EXIT WHEN FOUND;
+            INSERT INTO channel (instance_id, kind, target, biz_type)
+            VALUES (in_instance[k], in_kind[k], in_target[n], in_biz_type[k]) ON CONFLICT DO NOTHING;
+        END LOOP;
+        channels[n] := channel_id;
+        heads[n] := head - in_rows[n];
+    END LOOP;
     written_at := clock_timestamp();
 
     RETURN QUERY
     WITH located AS MATERIALIZED (
-        SELECT i.*, c.channel_id, c.head, f.is_persistent, f.kind = 0 AND NOT f.is_multi_device AS is_single_device,
-            f.checks_session, f.is_immediate, written_at + n.retention AS keep_until,
+        SELECT r.*, channels[r.place] AS channel_id, in_configuration[r.place] AS k,
+            heads[r.place] + r.number AS new_id,
+            -- Nothing is from later than now: partitions of weeks to come are not looked at.
             (SELECT o.oplog_id FROM oplog o
-             WHERE o.channel_id = c.channel_id AND o.third_message_hash = i.third_message_hash
-                AND o.third_message_id = i.third_message_id AND o.created_at >= f.data_since
+             WHERE o.channel_id = channels[r.place] AND o.third_message_hash = r.third_message_hash
+                AND o.third_message_id = r.third_message_id AND o.created_at >= data_since[in_configuration[r.place]]
+                AND o.created_at <= written_at
              LIMIT 1) AS known_id,
-            row_number() OVER (PARTITION BY c.channel_id, i.third_message_id ORDER BY i.ordinal) AS occurrence
+            -- LEAST passes over nulls.
+            least(
+                CASE WHEN r.until_ms > 0 THEN to_timestamp(r.until_ms / 1000.0) END,
+                written_at + retention[in_configuration[r.place]]) AS valid_until
         FROM unnest(
-            in_instance, in_kind, in_target, in_biz_type, in_third_message_id, in_third_message_hash, in_payload,
-            in_is_binary, in_operating_system, in_minimum_version, in_maximum_version, in_share_start, in_share_size,
+            in_channel, in_number, in_third_message_id, in_third_message_hash, in_payload, in_is_binary,
+            in_operating_system, in_minimum_version, in_maximum_version, in_share_start, in_share_size,
             in_valid_until_ms
-        ) WITH ORDINALITY AS i (
-            instance_id, kind, target, biz_type, third_message_id, third_message_hash, payload, is_binary,
-            operating_system, minimum_version, maximum_version, share_start, share_size, valid_until_ms, ordinal)
-        JOIN sync_configuration f
-            ON f.instance_id = i.instance_id AND f.biz_type = i.biz_type AND f.kind = i.kind AND f.is_online
-        JOIN instance n ON n.instance_id = i.instance_id AND n.is_enabled
-        JOIN channel c
-            ON c.instance_id = i.instance_id AND c.kind = i.kind AND c.target = i.target AND c.biz_type = i.biz_type
-    ), numbered AS MATERIALIZED (
-        SELECT l.*,
-            CASE WHEN l.occurrence = 1 AND l.known_id IS NULL THEN
-                greatest(l.head, first_id) + count(*) FILTER (WHERE l.occurrence = 1 AND l.known_id IS NULL)
-                    OVER (PARTITION BY l.channel_id ORDER BY l.ordinal)
-            END AS new_id,
-            CASE WHEN l.valid_until_ms = 0 THEN l.keep_until
-                ELSE least(to_timestamp(l.valid_until_ms / 1000.0), l.keep_until) END AS valid_until
-        FROM located l
+        ) WITH ORDINALITY AS r (
+            place, number, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
+            maximum_version, share_start, share_size, until_ms, ordinal)
+        WHERE channels[r.place] IS NOT NULL
     ), stored AS (
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
             minimum_version, maximum_version, share_start, share_size, valid_until, created_at)
-        SELECT n.channel_id, n.new_id, n.third_message_id, n.third_message_hash,
-            CASE WHEN n.is_persistent THEN n.payload END, n.is_binary,
-            n.operating_system, n.minimum_version, n.maximum_version, n.share_start, n.share_size, n.valid_until,
-            written_at
-        FROM numbered n WHERE n.new_id IS NOT NULL
-    ), moved AS (
-        UPDATE channel c SET head = greatest(c.head, m.new_head)
-        FROM (SELECT n.channel_id, max(n.new_id) AS new_head FROM numbered n GROUP BY n.channel_id) m
-        WHERE c.channel_id = m.channel_id
+        SELECT l.channel_id, l.new_id, l.third_message_id, l.third_message_hash,
+            CASE WHEN persistent[l.k] THEN l.payload END, l.is_binary, l.operating_system, l.minimum_version,
+            l.maximum_version, l.share_start, l.share_size, l.valid_until, written_at
+        FROM located l WHERE l.known_id IS NULL
     )
-    SELECT n.ordinal, n.channel_id,
-        coalesce(n.new_id, n.known_id, max(n.new_id) OVER (PARTITION BY n.channel_id, n.third_message_id)),
-        n.new_id IS NULL, n.head,
-        floor(extract(epoch FROM n.valid_until) * 1000)::bigint,
-        floor(extract(epoch FROM written_at) * 1000)::bigint, n.is_persistent, n.is_single_device, n.checks_session,
-        n.is_immediate
-    FROM numbered n ORDER BY n.ordinal;
+    SELECT l.ordinal, l.channel_id, coalesce(l.known_id, l.new_id), l.known_id IS NOT NULL, heads[l.place],
+        floor(extract(epoch FROM l.valid_until) * 1000)::bigint,
+        floor(extract(epoch FROM written_at) * 1000)::bigint, persistent[l.k], single_device[l.k], checked[l.k],
+        immediate[l.k]
+    FROM located l;
 END $$;
 
 -- Recalls an oplog: its payload is gone, and a tombstone that names it follows in the channel (spec H7). No row: there
@@ -845,8 +857,8 @@ BEGIN
         RETURN 'expired';
     END IF;
     SELECT * INTO made FROM append_oplogs(
-        ARRAY[in_held.instance_id], ARRAY[in_held.kind], ARRAY[''], ARRAY[in_held.biz_type],
-        ARRAY[in_held.stage_ids[stage]], ARRAY[in_held.stage_hashes[stage]], ARRAY[in_held.payload],
+        ARRAY[in_held.instance_id], ARRAY[in_held.kind], ARRAY[in_held.biz_type], ARRAY[1], ARRAY[''], ARRAY[1],
+        ARRAY[1], ARRAY[1], ARRAY[in_held.stage_ids[stage]], ARRAY[in_held.stage_hashes[stage]], ARRAY[in_held.payload],
         ARRAY[in_held.is_binary], ARRAY[in_held.operating_system], ARRAY[in_held.minimum_version],
         ARRAY[in_held.maximum_version], ARRAY[((in_held.share_start + share_before) % 10000)::smallint],
         ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms]);

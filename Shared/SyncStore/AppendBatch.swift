@@ -1,0 +1,129 @@
+import PostgreSQL
+import SyncModel
+
+/// A batch of pushes as `append_oplogs` takes them: what they share stands once. Pure.
+///
+/// Channels are in the order of their addresses, in which every writer locks them. A push whose channel and key are
+/// those of an earlier one is not sent: its answer is that one's.
+struct AppendBatch {
+    private struct Configuration: Hashable {
+        let instanceID: InstanceID
+        let kind: ChannelKind
+        let bizType: BizType
+    }
+
+    private struct Channel {
+        let address: ChannelAddress
+        let configuration: Int32
+        var rows: Int32 = 0
+    }
+
+    private struct Key: Hashable {
+        let channel: Int
+        let thirdMessageID: ThirdMessageID
+    }
+
+    private var configurations: [Configuration] = []
+    private var channels: [Channel] = []
+    /// The pushes that are sent, and for each its channel and its number there.
+    private var rows: [OplogStore.Append] = []
+    private var places: [Int32] = []
+    private var numbers: [Int32] = []
+    /// For each push the row that answers it, and whether it only repeats that row.
+    private(set) var sources: [(row: Int, isRepeat: Bool)] = []
+
+    init(_ pushes: [OplogStore.Append]) {
+        channels = Self.channels(of: pushes, &configurations)
+        let places = Dictionary(uniqueKeysWithValues: channels.indices.map { (channels[$0].address, $0) })
+        var known: [Key: Int] = [:]
+        for push in pushes {
+            guard let place = places[push.address] else { continue }
+            let key = Key(channel: place, thirdMessageID: push.oplog.thirdMessageID)
+            if let row = known[key] {
+                sources.append((row, true))
+                continue
+            }
+            known[key] = rows.count
+            sources.append((rows.count, false))
+            channels[place].rows += 1
+            rows.append(push)
+            self.places.append(Int32(place) + 1)
+            numbers.append(channels[place].rows)
+        }
+    }
+
+    /// How many ids the row's channel draws.
+    func drawn(by row: Int) -> Int64 { Int64(channels[Int(places[row]) - 1].rows) }
+
+    /// How many rows are sent.
+    var rowCount: Int { rows.count }
+
+    /// The arguments of `append_oplogs`, in its order.
+    var parameters: [PostgresValue] {
+        [
+            .textArray(configurations.map(\.instanceID.text)), .int16Array(configurations.map(\.kind.rawValue)),
+            .textArray(configurations.map(\.bizType.text)),
+            .int32Array(channels.map(\.configuration)), .textArray(channels.map(\.address.target.target)),
+            .int32Array(channels.map(\.rows)),
+            .int32Array(places), .int32Array(numbers), .textArray(rows.map(\.oplog.thirdMessageID.text)),
+            .int64Array(rows.map { OplogStore.stableHash($0.oplog.thirdMessageID.text) }),
+            .bytesArray(rows.map(\.oplog.payload)), .boolArray(rows.map(\.oplog.isBinary)),
+            .int16Array(rows.map { $0.oplog.targeting.operatingSystem?.rawValue ?? 0 }),
+            .textArray(rows.map { $0.oplog.targeting.minimumVersion ?? "" }),
+            .textArray(rows.map { $0.oplog.targeting.maximumVersion ?? "" }),
+            .int16Array(rows.map { Int16($0.oplog.targeting.share.start) }),
+            .int16Array(rows.map { Int16($0.oplog.targeting.share.size) }),
+            .int64Array(rows.map(\.oplog.validUntil.milliseconds)),
+        ]
+    }
+
+    private static func channels(
+        of pushes: [OplogStore.Append], _ configurations: inout [Configuration]
+    ) -> [Channel] {
+        var places: [Configuration: Int32] = [:]
+        return Set(pushes.map(\.address)).sorted(by: isBefore).map { address in
+            let configuration = Configuration(
+                instanceID: address.target.instanceID, kind: address.target.kind, bizType: address.bizType)
+            if let place = places[configuration] { return Channel(address: address, configuration: place) }
+            configurations.append(configuration)
+            places[configuration] = Int32(configurations.count)
+            return Channel(address: address, configuration: Int32(configurations.count))
+        }
+    }
+
+    private static func isBefore(_ left: ChannelAddress, _ right: ChannelAddress) -> Bool {
+        (left.target.instanceID.text, left.target.kind.rawValue, left.target.target, left.bizType.text)
+            < (right.target.instanceID.text, right.target.kind.rawValue, right.target.target, right.bizType.text)
+    }
+}
+
+extension OplogStore {
+    /// Stores a batch in one transaction; one answer per push, in order, nil where no enabled instance has an online
+    /// configuration for it (spec D17).
+    package static func append(_ pushes: [Append]) -> Query<[Appended?]> {
+        let batch = AppendBatch(pushes)
+        let sql = """
+            SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
+                is_single_device, checks_session, is_immediate, ordinal
+            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+            """
+        return Query(PostgresStatement(sql, batch.parameters)) { rows in
+            var stored = [Appended?](repeating: nil, count: batch.rowCount)
+            for row in rows {
+                let place = Int(row.int64(10)) - 1
+                stored[place] = Appended(
+                    channelID: row.int64(0), oplogID: OplogID(row.int64(1)), isDuplicate: row.bool(2),
+                    headBefore: OplogID(row.int64(3)), headAfter: OplogID(row.int64(3) + batch.drawn(by: place)),
+                    validUntil: WallTime(milliseconds: row.int64(4)), createdAt: WallTime(milliseconds: row.int64(5)),
+                    isPersistent: row.bool(6),
+                    rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)),
+                    isImmediate: row.bool(9))
+            }
+            return batch.sources.map { source in
+                var answer = stored[source.row]
+                if source.isRepeat { answer?.isDuplicate = true }
+                return answer
+            }
+        }
+    }
+}
