@@ -36,7 +36,10 @@ final class IngestMetrics: Sendable {
     }
 
     /// Records how long a push took, from its head to its answer.
-    func took(_ duration: Duration) { self.duration.recordNanoseconds(Int64(duration / .nanoseconds(1))) }
+    func took(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self.duration.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
 
     /// Sets how many pushes wait for the store.
     func inFlight(_ count: Int) { inFlightGauge.record(count) }
