@@ -16,6 +16,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -107,7 +108,7 @@ let services: [Target] = [
         name: "IngestAPI",
         dependencies: [
             "BackendCalls", "ServiceKit", "BusMessages", "Credentials", "SyncModel", "ServerTLS", protobuf,
-            hummingbird, nioCore, nioHTTP1, logging, metrics, lifecycle, nioSSL,
+            hummingbirdCore, nioCore, nioHTTP1, nioPosix, logging, metrics, lifecycle, nioSSL,
         ],
         path: "Services/IngestAPI", resources: [.embedInCode("OpenAPI")], swiftSettings: strict),
     .executableTarget(

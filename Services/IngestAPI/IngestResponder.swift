@@ -1,14 +1,18 @@
 import BackendCalls
-import Hummingbird
 import Logging
 import NIOCore
 import NIOHTTP1
 import ServiceKit
 import SyncModel
 
-/// The HTTP face of the API: what the head decides, the body within its bound, the answer with its request id.
-struct IngestResponder: HTTPResponder {
-    typealias Context = BasicRequestContext
+/// The HTTP face of the API: what the head decides, the answer to a whole request with its name.
+struct IngestResponder: Sendable {
+    /// What becomes of a request by its head.
+    enum Beginning: Sendable {
+        case request(IngestRequest)
+        /// The rest of it is skipped.
+        case answered(HTTPResponse)
+    }
 
     let admission: RequestAdmission
     let intake: PushIntake
@@ -18,38 +22,57 @@ struct IngestResponder: HTTPResponder {
     let health: HealthState
     let metrics: IngestMetrics
     let logger: Logger
+    private let date = HTTPDate()
 
-    /// Throws nothing: what the server made of an error would not have the API's form.
-    func respond(to request: Request, context: Context) async -> Response {
-        let start = ContinuousClock.now
-        let requestID = RequestName.make()
-        let call = Result { () throws(HeadRefusal) in try RequestRules.call(of: request.head) }
-        if case .success(.description) = call { return description(requestID) }
-        var answer = await answer(to: request, call)
-        // A caller that goes on over this connection would meet a closed one.
-        if health.isDraining { answer.closesConnection = true }
-        metrics.answered(answer)
-        metrics.took(.now - start)
-        if answer.content.code == .systemError, answer.status == .ok {
-            logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(requestID)"])
-        }
-        let response = response(answer, requestID)
-        return request.head.method == .head ? response.createHeadResponse() : response
+    init(
+        admission: RequestAdmission, intake: PushIntake, quotas: PushQuotas, operations: OperationIntake,
+        bodies: BodyBudget = BodyBudget(), health: HealthState, metrics: IngestMetrics, logger: Logger
+    ) {
+        self.admission = admission
+        self.intake = intake
+        self.quotas = quotas
+        self.operations = operations
+        self.bodies = bodies
+        self.health = health
+        self.metrics = metrics
+        self.logger = logger
     }
 
-    private func answer(to request: Request, _ call: Result<APICall, HeadRefusal>) async -> HTTPAnswer {
+    /// What the head alone decides.
+    func begin(_ head: HTTPRequestHead) -> Beginning {
+        let start = ContinuousClock.now
+        let name = RequestName.make()
         do throws(HeadRefusal) {
-            let call = try call.get()
+            let call = try RequestRules.call(of: head)
+            if call == .description { return .answered(description(name)) }
             guard !health.isDraining else {
                 throw HeadRefusal(answer: .unavailable("This process is about to stop; repeat the call."))
             }
-            let query = RequestQuery(request.head)
-            let headers = try admission.headers(of: request.head, query)
-            var held = 0
-            defer { bodies.giveBack(held) }
-            let body = try await body(of: request, for: call, taking: &held)
-            let admitted = try await admission.admit(request.head, headers, query, body: body)
-            var answer = HTTPAnswer(await answer(call, query, body, admitted.caller))
+            let query = RequestQuery(head)
+            let signature = try admission.headers(of: head, query)
+            return .request(
+                IngestRequest(name: name, start: start, head: head, call: call, query: query, signature: signature))
+        } catch {
+            return .answered(response(error.answer, name, since: start, withBody: head.method != .HEAD))
+        }
+    }
+
+    /// The answer to a request that is whole; gives its body back to the budget.
+    func respond(to request: IngestRequest) async -> HTTPResponse {
+        defer { bodies.giveBack(request.body.count) }
+        return response(to: request, await answer(to: request))
+    }
+
+    /// What goes out for an answer to a request.
+    func response(to request: IngestRequest, _ answer: HTTPAnswer) -> HTTPResponse {
+        response(answer, request.name, since: request.start)
+    }
+
+    private func answer(to request: IngestRequest) async -> HTTPAnswer {
+        do throws(HeadRefusal) {
+            let admitted = try await admission.admit(
+                request.head, request.signature, request.query, body: request.body)
+            var answer = HTTPAnswer(await answer(request.call, request.query, request.body, admitted.caller))
             if answer.rate == nil { answer.rate = admitted.rate }
             if answer.rate == nil { answer.rate = await quotas.note(of: admitted.caller) }
             return answer
@@ -81,53 +104,35 @@ struct IngestResponder: HTTPResponder {
         }
     }
 
-    private func description(_ requestID: String) -> Response {
-        var headers: HTTPFields = [.contentType: "application/json;charset=UTF-8"]
-        if let name = HTTPFields.Element.Name("X-Request-Id") { headers[name] = requestID }
-        return Response(
-            status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_json)))
+    private func description(_ name: String) -> HTTPResponse {
+        response(
+            .ok, [("Content-Type", "application/json;charset=UTF-8"), ("X-Request-Id", name)],
+            ByteBuffer(bytes: PackageResources.openapi_json))
     }
 
-    /// The body, to its end.
-    ///
-    /// - Parameter held: what it has taken of the budget, also when this throws.
-    private func body(
-        of request: Request, for call: APICall, taking held: inout Int
-    ) async throws(HeadRefusal) -> [UInt8] {
-        var body: [UInt8] = []
-        do {
-            for try await part in request.body {
-                // As it arrives: who only says that much will come keeps nobody out.
-                guard bodies.take(part.readableBytes) else { throw HeadRefusal(answer: Self.full) }
-                held += part.readableBytes
-                body.append(contentsOf: part.readableBytesView)
-                if body.count > call.bodyBytes { break }
-            }
-        } catch let error as HeadRefusal {
-            throw error
-        } catch {
-            // The guard has answered; a body in chunks that is cut may look whole and must not be served.
-            throw HeadRefusal(answer: .refusal(.badRequest, "The body did not come to its end; repeat the call."))
+    private func response(
+        _ answer: HTTPAnswer, _ name: String, since start: ContinuousClock.Instant, withBody: Bool = true
+    ) -> HTTPResponse {
+        metrics.answered(answer)
+        metrics.took(.now - start)
+        if answer.content.code == .systemError, answer.status == .ok {
+            logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(name)"])
         }
-        guard body.count <= call.bodyBytes else { throw HeadRefusal(answer: RequestRules.bodyTooLong(of: call)) }
-        return body
+        var headers = answer.headers(requestID: name)
+        // A caller that goes on over this connection while it drains would meet a closed one.
+        if answer.closesConnection || health.isDraining { headers.append(("Connection", "close")) }
+        let body = ByteBuffer(string: answer.content.body(requestID: name))
+        return response(answer.status, headers, body, withBody: withBody)
     }
 
-    /// The rest of the body is not read.
-    private static var full: HTTPAnswer {
-        var answer = HTTPAnswer.unavailable("Too many bodies are being read here; repeat the call.")
-        answer.closesConnection = true
-        return answer
-    }
-
-    private func response(_ answer: HTTPAnswer, _ requestID: String) -> Response {
-        var headers = HTTPFields()
-        for (name, value) in answer.headers(requestID: requestID) {
-            if let name = HTTPFields.Element.Name(name) { headers[name] = value }
-        }
-        if answer.closesConnection { headers[.connection] = "close" }
-        return Response(
-            status: .init(code: Int(answer.status.code), reasonPhrase: answer.status.reasonPhrase), headers: headers,
-            body: .init(byteBuffer: ByteBuffer(string: answer.content.body(requestID: requestID))))
+    private func response(
+        _ status: HTTPResponseStatus, _ fields: [(name: String, value: String)], _ body: ByteBuffer,
+        withBody: Bool = true
+    ) -> HTTPResponse {
+        var headers = HTTPHeaders(fields)
+        headers.add(name: "Content-Length", value: String(body.readableBytes))
+        headers.add(name: "Date", value: date.now)
+        return HTTPResponse(
+            head: HTTPResponseHead(version: .http1_1, status: status, headers: headers), body: withBody ? body : nil)
     }
 }

@@ -1,6 +1,7 @@
-import Hummingbird
+import HummingbirdCore
 import Logging
 import NIOCore
+import NIOPosix
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
@@ -17,25 +18,19 @@ struct IngestServer: Service {
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
-        let (limits, metrics, logger, certificates) = (limits, responder.metrics, responder.logger, certificates)
+        let (limits, certificates) = (limits, certificates)
         let sources = SourceConnections(maximum: limits.sourceConnections)
-        let application = Application(
-            responder: responder,
-            server: .http1(
-                configuration: .init(
-                    additionalChannelHandlers: [
-                        GuardInstaller(
-                            limits: limits, server: IngestGuarding(metrics: metrics), sources: sources,
-                            tls: certificates?.context)
-                    ], idleTimeout: nil,
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: limits.headBytes, maxHeaderListSize: limits.headBytes,
-                        maxHeaderFieldCount: limits.headerFields))),
-            configuration: ApplicationConfiguration(
+        let guarding = IngestGuarding(metrics: responder.metrics)
+        let channel = IngestChannel(responder: responder, limits: limits) {
+            GuardInstaller(limits: limits, server: guarding, sources: sources, tls: certificates?.context)
+        }
+        let server = Server(
+            childChannelSetup: channel,
+            configuration: ServerConfiguration(
                 address: .hostname(host, port: port), backlog: 1_024,
-                availableConnectionsDelegate: .maximum(limits.connections, logger: logger)),
+                availableConnectionsDelegate: .maximum(limits.connections, logger: responder.logger)),
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? port) },
-            logger: logger)
-        try await application.run()
+            eventLoopGroup: .singletonMultiThreadedEventLoopGroup, logger: responder.logger)
+        try await server.run()
     }
 }

@@ -1,7 +1,6 @@
 import BackendCalls
 import BusMessages
 import Credentials
-import Hummingbird
 import Logging
 import NIOHTTP1
 import ServiceKit
@@ -50,9 +49,9 @@ struct RequestAdmission: Sendable {
     }
 
     /// What the head alone decides, before the body is read: whether the call is signed where it must be.
-    func headers(of head: HTTPRequest, _ query: RequestQuery) throws(HeadRefusal) -> SignatureHeaders? {
+    func headers(of head: HTTPRequestHead, _ query: RequestQuery) throws(HeadRefusal) -> SignatureHeaders? {
         guard directory.isCurrent else { throw HeadRefusal(answer: Self.notCurrent) }
-        if let headers = try SignatureHeaders(head.headerFields) { return headers }
+        if let headers = try SignatureHeaders(head) { return headers }
         _ = try unsignedInstance(query)
         return nil
     }
@@ -73,7 +72,7 @@ struct RequestAdmission: Sendable {
     /// Lets the call in, or says why not. What is checked first tells least: only who holds the secret learns more
     /// than that the signature is wrong.
     func admit(
-        _ head: HTTPRequest, _ headers: SignatureHeaders?, _ query: RequestQuery, body: [UInt8]
+        _ head: HTTPRequestHead, _ headers: SignatureHeaders?, _ query: RequestQuery, body: [UInt8]
     ) async throws(HeadRefusal) -> Admitted {
         // A body takes its time: what holds now decides, not what held when the head came.
         guard directory.isCurrent else { throw HeadRefusal(answer: Self.notCurrent) }
@@ -100,10 +99,10 @@ struct RequestAdmission: Sendable {
     }
 
     private func signer(
-        of head: HTTPRequest, _ headers: SignatureHeaders, _ body: [UInt8]
+        of head: HTTPRequestHead, _ headers: SignatureHeaders, _ body: [UInt8]
     ) throws(HeadRefusal) -> APICaller {
         let signature = RequestSignature(
-            method: head.method.rawValue, target: head.path ?? "", body: body, timestamp: headers.timestampText,
+            method: head.method.rawValue, target: head.target, body: body, timestamp: headers.timestampText,
             nonce: headers.nonceText, keyID: headers.keyID)
         switch check.outcome(of: headers, over: signature) {
         case .signed(let key, let instanceID):

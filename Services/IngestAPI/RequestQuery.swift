@@ -1,5 +1,5 @@
 import BackendCalls
-import Hummingbird
+import NIOHTTP1
 import SyncModel
 
 /// The parameters in a URI; pure.
@@ -8,8 +8,8 @@ struct RequestQuery: Sendable {
     private var values: [String: String?] = [:]
 
     /// Reads what stands behind the question mark.
-    init(_ head: HTTPRequest) {
-        let target = head.path ?? ""
+    init(_ head: HTTPRequestHead) {
+        let target = head.target
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return }
         for pair in target[target.utf8.index(after: mark)...].split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -35,6 +35,7 @@ struct RequestQuery: Sendable {
     }
 
     private static func percentDecoded(_ text: Substring) -> String? {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         var bytes: [UInt8] = []
         var rest = text.utf8
         while let byte = rest.popFirst() {

@@ -1,4 +1,3 @@
-import Hummingbird
 import NIOHTTP1
 
 /// What the HTTP head alone decides (spec H1); pure.
@@ -7,20 +6,20 @@ enum RequestRules {
     static let uriBytes = 8_192
 
     /// The call that a head asks for, or why there is none.
-    static func call(of head: HTTPRequest) throws(HeadRefusal) -> APICall {
-        let target = head.path ?? ""
+    static func call(of head: HTTPRequestHead) throws(HeadRefusal) -> APICall {
+        let target = head.target
         guard target.utf8.count <= uriBytes else {
             throw refused(.uriTooLong, "The URI has more than \(uriBytes) bytes; send parameters in the body.")
         }
-        guard let call = APICall(path: target.prefix { $0 != "?" }) else {
+        guard let call = APICall(path: Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })) else {
             throw refused(.notFound, "There is no such path; /openapi.json describes those that there are.")
         }
-        let method = call.method.rawValue
-        guard head.method.rawValue == method else {
+        guard head.method == call.method else {
+            let method = call.method.rawValue
             let detail = "This path takes \(method) only; call it with \(method)."
             throw HeadRefusal(answer: .refusal(.methodNotAllowed, detail, allow: method))
         }
-        if call.bodyBytes > 0 { try checkContent(head.headerFields, of: call) }
+        if call.bodyBytes > 0 { try checkContent(head, of: call) }
         return call
     }
 
@@ -28,19 +27,19 @@ enum RequestRules {
         HeadRefusal(answer: .refusal(status, detail))
     }
 
-    private static func checkContent(_ headers: HTTPFields, of call: APICall) throws(HeadRefusal) {
-        guard let type = headers[.contentType], isJSON(type) else {
+    private static func checkContent(_ head: HTTPRequestHead, of call: APICall) throws(HeadRefusal) {
+        guard let type = head.value(of: "Content-Type"), isJSON(type) else {
             throw refused(.unsupportedMediaType, "Content-Type is not JSON; send application/json in UTF-8.")
         }
         // The guide's samples send UTF-8 here, which is no compression.
-        guard ["identity", "utf-8"].contains((headers[.contentEncoding] ?? "identity").lowercased()) else {
+        guard ["identity", "utf-8"].contains((head.value(of: "Content-Encoding") ?? "identity").lowercased()) else {
             throw refused(.unsupportedMediaType, "Content-Encoding is not accepted; send the body uncompressed.")
         }
-        if let length = headers[.contentLength] {
+        if let length = head.value(of: "Content-Length") {
             guard let bytes = Int(length), bytes <= call.bodyBytes else {
                 throw HeadRefusal(answer: bodyTooLong(of: call))
             }
-        } else if headers[.transferEncoding] == nil {
+        } else if !head.headers.contains(name: "Transfer-Encoding") {
             throw refused(.lengthRequired, "Content-Length is missing; send it.")
         }
     }
@@ -52,6 +51,7 @@ enum RequestRules {
 
     /// `application/json`, alone or with charset utf-8, in any case.
     private static func isJSON(_ type: String) -> Bool {
+        if type == "application/json" { return true }
         let parts = type.lowercased().split(separator: ";", omittingEmptySubsequences: false).map { part in
             part.filter { $0 != " " && $0 != "\t" && $0 != "\"" }
         }

@@ -1,5 +1,4 @@
 import Credentials
-import Hummingbird
 import NIOHTTP1
 import SyncModel
 
@@ -16,11 +15,11 @@ struct SignatureHeaders: Hashable, Sendable {
     /// Nil when the request has none of them.
     ///
     /// - Throws: 401 when one is missing, or not of its form.
-    init?(_ fields: HTTPFields) throws(HeadRefusal) {
+    init?(_ head: HTTPRequestHead) throws(HeadRefusal) {
         var values: [String] = []
         var missing: [String] = []
         for name in RequestSignature.headerNames {
-            if let value = HTTPFields.Element.Name(name).flatMap({ fields[$0] }), !value.isEmpty {
+            if let value = head.value(of: name), !value.isEmpty {
                 values.append(value)
             } else {
                 missing.append(name)

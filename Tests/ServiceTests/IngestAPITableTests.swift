@@ -1,4 +1,3 @@
-import Hummingbird
 import NIOHTTP1
 import ServiceKit
 import SyncModel
@@ -204,9 +203,9 @@ struct IngestAPITableTests {
     }
 
     private func refusal(_ path: String, bytes: Int) -> HTTPAnswer? {
-        let head = HTTPRequest(
-            method: .post, scheme: "http", authority: "test", path: path,
-            headerFields: [.contentType: "application/json", .contentLength: String(bytes)])
+        let head = HTTPRequestHead(
+            version: .http1_1, method: .POST, uri: path,
+            headers: ["Content-Type": "application/json", "Content-Length": String(bytes)])
         do throws(HeadRefusal) {
             _ = try RequestRules.call(of: head)
             return nil

@@ -1,6 +1,5 @@
 import Credentials
 import Foundation
-import Hummingbird
 import NIOHTTP1
 import ServiceKit
 import SyncModel
@@ -31,13 +30,13 @@ struct IngestAdmissionTests {
         }
     }
 
-    private func head(of signer: IngestSigner, isSigned: Bool = true) -> HTTPRequest {
-        var fields = HTTPFields()
+    private func head(of signer: IngestSigner, isSigned: Bool = true) -> HTTPRequestHead {
+        var fields = HTTPHeaders()
         for line in isSigned ? signer.headers.components(separatedBy: "\r\n").dropLast() : [] {
             let parts = line.components(separatedBy: ": ")
-            if let name = HTTPFields.Element.Name(parts[0]) { fields[name] = parts[1] }
+            fields.add(name: parts[0], value: parts[1])
         }
-        return HTTPRequest(method: .post, scheme: "http", authority: "t", path: signer.target, headerFields: fields)
+        return HTTPRequestHead(version: .http1_1, method: .POST, uri: signer.target, headers: fields)
     }
 
     /// What the caller is answered; 200: it is let in.

@@ -1,5 +1,4 @@
 import Foundation
-import Hummingbird
 import NIOHTTP1
 import SyncModel
 import Testing
@@ -10,13 +9,13 @@ import Testing
 @Suite("Ingest: HTTP")
 struct IngestHTTPTests {
     private func head(
-        _ method: HTTPRequest.Method = .post, _ path: String = "/webapi/sync/single?instanceId=w_app",
-        _ headers: HTTPFields = [.contentType: "application/json", .contentLength: "2"]
-    ) -> HTTPRequest {
-        HTTPRequest(method: method, scheme: "http", authority: "test", path: path, headerFields: headers)
+        _ method: HTTPMethod = .POST, _ path: String = "/webapi/sync/single?instanceId=w_app",
+        _ headers: HTTPHeaders = ["Content-Type": "application/json", "Content-Length": "2"]
+    ) -> HTTPRequestHead {
+        HTTPRequestHead(version: .http1_1, method: method, uri: path, headers: headers)
     }
 
-    private func refusal(_ head: HTTPRequest) -> HTTPAnswer? {
+    private func refusal(_ head: HTTPRequestHead) -> HTTPAnswer? {
         do throws(HeadRefusal) {
             _ = try RequestRules.call(of: head)
             return nil
@@ -28,30 +27,31 @@ struct IngestHTTPTests {
     @Test("both calls are found by their path, whatever the query")
     func scopes() throws {
         #expect(try RequestRules.call(of: head()) == .push(.single))
-        #expect(try RequestRules.call(of: head(.post, "/webapi/sync/global?x=/y")) == .push(.global))
+        #expect(try RequestRules.call(of: head(.POST, "/webapi/sync/global?x=/y")) == .push(.global))
     }
 
     @Test("a head that cannot be served has its status and closes the connection")
     func statuses() {
         let long = "/webapi/sync/single?instanceId=" + String(repeating: "a", count: 8_192)
-        let cases: [(HTTPRequest, UInt)] = [
-            (head(.post, "/"), 404), (head(.post, "/webapi/sync/single/"), 404), (head(.get, "/x"), 404),
-            (head(.get), 405), (head(.put), 405), (head(.post, long), 414),
-            (head(.post, "/webapi/sync/single", [.contentLength: "2"]), 415),
-            (head(.post, "/webapi/sync/single", [.contentType: "text/plain", .contentLength: "2"]), 415),
+        let cases: [(HTTPRequestHead, UInt)] = [
+            (head(.POST, "/"), 404), (head(.POST, "/webapi/sync/single/"), 404), (head(.GET, "/x"), 404),
+            (head(.GET), 405), (head(.PUT), 405), (head(.POST, long), 414),
+            (head(.POST, "/webapi/sync/single", ["Content-Length": "2"]), 415),
+            (head(.POST, "/webapi/sync/single", ["Content-Type": "text/plain", "Content-Length": "2"]), 415),
             (
                 head(
-                    .post, "/webapi/sync/single", [.contentType: "application/json; charset=gbk", .contentLength: "2"]),
+                    .POST, "/webapi/sync/single",
+                    ["Content-Type": "application/json; charset=gbk", "Content-Length": "2"]),
                 415
             ),
-            (head(.post, "/webapi/sync/single", [.contentType: "application/json"]), 411),
-            (head(.post, "/webapi/sync/single", [.contentType: "application/json", .contentLength: "65537"]), 413),
+            (head(.POST, "/webapi/sync/single", ["Content-Type": "application/json"]), 411),
+            (head(.POST, "/webapi/sync/single", ["Content-Type": "application/json", "Content-Length": "65537"]), 413),
         ]
         for (head, status) in cases {
             let answer = refusal(head)
             #expect(answer?.status.code == status && answer?.closesConnection == true, "\(head)")
         }
-        #expect(refusal(head(.get))?.allow == "POST")
+        #expect(refusal(head(.GET))?.allow == "POST")
     }
 
     @Test("SEC4, SEC8: Content-Encoding is accepted only where it is no compression")
@@ -59,8 +59,9 @@ struct IngestHTTPTests {
         func status(_ encoding: String) -> UInt? {
             refusal(
                 head(
-                    .post, "/webapi/sync/single",
-                    [.contentType: "application/json", .contentLength: "65536", .contentEncoding: encoding]))?.status
+                    .POST, "/webapi/sync/single",
+                    ["Content-Type": "application/json", "Content-Length": "65536", "Content-Encoding": encoding]))?
+                .status
                 .code
         }
         for encoding in ["UTF-8", "utf-8", "identity", "Identity"] { #expect(status(encoding) == nil) }
@@ -70,14 +71,46 @@ struct IngestHTTPTests {
     @Test("Content-Type may name the charset in any spelling")
     func contentTypes() {
         for type in ["application/json;charset=UTF-8", "Application/JSON; charset=\"utf-8\"", "application/json"] {
-            #expect(refusal(head(.post, "/webapi/sync/single", [.contentType: type, .contentLength: "2"])) == nil)
+            #expect(refusal(head(.POST, "/webapi/sync/single", ["Content-Type": type, "Content-Length": "2"])) == nil)
         }
+    }
+
+    @Test("an absolute target asks for what stands behind its host")
+    func absoluteTargets() {
+        for (uri, target) in [
+            ("/x?y=http://h/", "/x?y=http://h/"), ("http://h:1/webapi/x?y=/z", "/webapi/x?y=/z"), ("http://h", "/"),
+            ("http://h?y", "/?y"), ("*", "*"), ("h:1", "h:1"),
+        ] {
+            #expect(head(.GET, uri).target == target)
+        }
+    }
+
+    @Test("a field in several lines counts as one with all of them, so that no line is overlooked")
+    func repeatedFields() {
+        var twice = head()
+        twice.headers.add(name: "content-type", value: "text/plain")
+        #expect(refusal(twice)?.status.code == 415)
+        #expect(twice.value(of: "CONTENT-TYPE") == "application/json, text/plain")
+        #expect(twice.value(of: "X-MSS-Key") == nil)
+    }
+
+    @Test("Date has the form of RFC 9110 §5.6.7")
+    func dates() {
+        #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPDate.text(951_782_400) == "Tue, 29 Feb 2000 00:00:00 GMT")
+    }
+
+    @Test("request names are 16 digits, and each is another")
+    func names() {
+        let names = (0..<10_000).map { _ in RequestName.make() }
+        #expect(Set(names).count == names.count)
+        #expect(names.allSatisfy { $0.utf8.count == 16 && $0.allSatisfy { $0.isHexDigit && !$0.isUppercase } })
     }
 
     @Test("instanceId is decoded, and absent when it is given twice or wrongly encoded")
     func instanceIDs() {
         func found(_ query: String) -> String? {
-            RequestQuery(head(.post, "/webapi/sync/single" + query))["instanceId"]
+            RequestQuery(head(.POST, "/webapi/sync/single" + query))["instanceId"]
         }
         #expect(found("?a=b&instanceId=w%5Fapp") == "w_app")
         #expect(found("?instanceId=") == "")
@@ -92,7 +125,7 @@ struct IngestHTTPTests {
     @Test("a dry run is asked for with true alone: what may be a mistake becomes no push")
     func dryRun() throws {
         func isDryRun(_ query: String) throws(PushRefusal) -> Bool {
-            try RequestQuery(head(.post, "/webapi/sync/single?instanceId=a\(query)")).isDryRun
+            try RequestQuery(head(.POST, "/webapi/sync/single?instanceId=a\(query)")).isDryRun
         }
         #expect(try isDryRun("") == false)
         #expect(try isDryRun("&dryRun=false") == false)

@@ -1,6 +1,5 @@
 import Credentials
 import Foundation
-import Hummingbird
 import NIOHTTP1
 import ServiceKit
 import SyncModel
@@ -80,12 +79,9 @@ struct IngestSignatureTests {
         let admission = RequestAdmission.stub(directory: directory, ring: IngestSigner.ring)
         func status(_ method: String, _ target: String, _ headers: [String], _ body: String) async -> UInt {
             let names = ["X-MSS-Key", "X-MSS-Timestamp", "X-MSS-Nonce", "X-MSS-Signature"]
-            var fields = HTTPFields()
-            for (name, value) in zip(names, headers) {
-                if let name = HTTPFields.Element.Name(name) { fields[name] = value }
-            }
-            let head = HTTPRequest(
-                method: .init(method) ?? .post, scheme: "http", authority: "t", path: target, headerFields: fields)
+            let head = HTTPRequestHead(
+                version: .http1_1, method: .init(rawValue: method), uri: target,
+                headers: HTTPHeaders(Array(zip(names, headers))))
             do throws(HeadRefusal) {
                 let query = RequestQuery(head)
                 _ = try await admission.admit(

@@ -1,4 +1,3 @@
-import Hummingbird
 import NIOHTTP1
 import ServiceKit
 import SyncModel
@@ -85,11 +84,11 @@ struct IngestTableRequest {
         }
     }
 
-    private var head: HTTPRequest {
-        HTTPRequest(
-            method: .post, scheme: "http", authority: "test",
-            path: "/webapi/sync/" + (scope == .single ? "single" : "global") + query,
-            headerFields: [.contentType: "application/json", .contentLength: String(body.count)])
+    private var head: HTTPRequestHead {
+        HTTPRequestHead(
+            version: .http1_1, method: .POST,
+            uri: "/webapi/sync/" + (scope == .single ? "single" : "global") + query,
+            headers: ["Content-Type": "application/json", "Content-Length": String(body.count)])
     }
 
     private var directory: StubDirectory {

@@ -1,6 +1,5 @@
 import BusMessages
 import Foundation
-import Hummingbird
 import NIOHTTP1
 import ServiceKit
 import SwiftProtobuf
@@ -14,7 +13,7 @@ import Testing
 struct OperationIntakeTests {
     private func query(_ text: String) -> (String) -> String? {
         let query = RequestQuery(
-            HTTPRequest(method: .get, scheme: "http", authority: "test", path: "/webapi/sync/trace?\(text)"))
+            HTTPRequestHead(version: .http1_1, method: .GET, uri: "/webapi/sync/trace?\(text)"))
         return { query[$0] }
     }
 
