@@ -25,7 +25,7 @@ actor FactConsumer: Service {
     private static let prefetch: UInt16 = 256
     private static let limit = Duration.seconds(10)
     /// Far less than figures may be behind (spec S3).
-    private static let gathering = Duration.milliseconds(500)
+    private static let gathering = Duration.seconds(1)
     private static let watchInterval = Duration.seconds(2)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000

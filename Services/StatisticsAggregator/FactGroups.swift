@@ -3,7 +3,7 @@ import BusMessages
 /// Cuts what was taken off the queue into transactions; pure.
 enum FactGroups {
     /// Rows of one transaction at the most, unless one body alone has more: bodies are settled whole.
-    static let rowsMax = 2_000
+    static let rowsMax = 6_000
 
     /// How many rows a body of facts touches: the ids it names.
     static func rows(of facts: [Mss_Bus_V1_Fact]) -> Int {
