@@ -47,6 +47,10 @@ struct DeviceListener: Service {
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // A connection keeps its read buffer, and devices send little: one that sends more gets a larger one.
+            .childChannelOption(
+                .recvAllocator, value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
+            )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try Arrival.accept(channel, core: core, servesFiles: servesFiles, tls: certificates.context)
