@@ -22,6 +22,10 @@ final class DeviceHandler: ChannelInboundHandler {
     private var batches: [GatheredBatch] = []
     private var batchBytes = 0
     private var isFlushScheduled = false
+    /// Something has happened since batches began to wait.
+    private var hasWaited = false
+    /// The frames of one event or turn: they leave in one write.
+    private var outbound: ByteBuffer?
     /// Since when batches wait.
     private var waitingSince: ContinuousClock.Instant?
     /// How long they wait for the pages of other channels at the most, looked at with the next event.
@@ -78,13 +82,37 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
-        let world = gateway.surroundings()
+        handle(event, in: gateway.surroundings())
+    }
+
+    /// The same, of many sessions at one moment.
+    func handle(
+        _ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction], in world: SessionSurroundings
+    ) {
+        take(in: world, event)
+        if !batches.isEmpty { scheduleFlush() }
+        writeOut()
+    }
+
+    /// One of the events of a turn: `endTurn` follows in the same turn.
+    func take(
+        in world: SessionSurroundings, _ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
+    ) {
         reconsider(in: world)
         perform(event(&machine, world))
         noteConnect()
-        if batches.isEmpty { return }
-        if machine.hasChecked(batches, in: world) { writeBatches() } else { scheduleFlush() }
+        if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
     }
+
+    /// Writes what the turn's events gave; the pages of a backlog wait for one another.
+    func endTurn(in world: SessionSurroundings) {
+        if hasWaited { reconsider(in: world) }
+        if !batches.isEmpty, !waitsForPages { writeBatches() }
+        writeOut()
+    }
+
+    /// Asks the machine, in place: read as a property of an object it would be copied, with all that it holds.
+    private func withMachine<Result>(_ look: (inout SessionStateMachine) -> Result) -> Result { look(&machine) }
 
     /// The registration was answered; of a connection that has ended meanwhile nothing stays on record.
     func registered(_ identity: SessionIdentity, _ reply: Mss_Bus_V1_SessionReply) {
@@ -93,6 +121,11 @@ final class DeviceHandler: ChannelInboundHandler {
             return
         }
         handle { machine, world in machine.registered(reply, bindNumber: identity.bindNumber, in: world) }
+    }
+
+    /// Reports of the device are durable.
+    func recorded(_ reports: [UInt64]) {
+        handle { _, _ in reports.map { id in .send(.with { $0.confirmRecorded.reportID = id }) } }
     }
 
     /// Once its Connect was taken, whatever that had to wait for, it is a stranger no longer (reliability SEC2).
@@ -181,41 +214,53 @@ final class DeviceHandler: ChannelInboundHandler {
     /// At the end of a turn; the pages of a backlog wait for one another.
     private func flush() {
         isFlushScheduled = false
+        if batches.isEmpty { return }
         reconsider(in: gateway.surroundings())
-        if machine.gathersBacklog, let waitingSince, waitingSince.duration(to: .now) < Self.gathering { return }
-        writeBatches()
+        if !waitsForPages { writeBatches() }
+        writeOut()
+    }
+
+    private var waitsForPages: Bool {
+        guard let waitingSince, withMachine({ $0.gathersBacklog }) else { return false }
+        return waitingSince.duration(to: .now) < Self.gathering
     }
 
     /// What waits was handed out by the rules of an earlier moment.
     private func reconsider(in world: SessionSurroundings) {
         if batches.isEmpty { return }
+        hasWaited = true
         let (waiting, actions) = machine.reconsider(batches, in: world)
         batches = waiting
-        if waiting.isEmpty { (batchBytes, waitingSince) = (0, nil) }
+        if waiting.isEmpty { (batchBytes, waitingSince, hasWaited) = (0, nil, false) }
         perform(actions)
     }
 
     private func writeBatches() {
-        let ready = batches.filter { machine.isOfThisBind($0.batch) }
-        (batches, batchBytes, waitingSince) = ([], 0, nil)
+        if batches.isEmpty { return }
+        let ready = withMachine { machine in batches.filter { machine.isOfThisBind($0.batch) } }
+        (batches, batchBytes, waitingSince, hasWaited) = ([], 0, nil, false)
         guard !ready.isEmpty, context != nil, let identity = machine.identity else { return }
         write(.with { $0.push.batches = ready.map(\.batch) })
         machine.written(ready)
-        for item in ready { gateway.reporter.handedOut(item, to: identity) }
+        gateway.reporter.handedOut(ready, to: identity)
     }
 
     private func write(_ packet: Mss_Device_V1_Packet) {
         guard let context else { return }
-        var buffer = context.channel.allocator.buffer(capacity: 256)
+        var buffer = outbound.take() ?? context.channel.allocator.buffer(capacity: 0)
         PacketEncoder.encode(packet, into: &buffer)
+        outbound = buffer
+    }
+
+    private func writeOut() {
+        guard let context, let buffer = outbound.take() else { return }
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
     private func close(_ code: CloseCode, _ reason: String, _ context: ChannelHandlerContext) {
         writeBatches()
         gateway.logger.debug("device closed", metadata: ["code": "\(code.rawValue)", "reason": "\(reason)"])
-        var buffer = context.channel.allocator.buffer(capacity: 256)
-        PacketEncoder.encode(
+        write(
             .with {
                 $0.close.code = code.rawValue
                 $0.close.reason = reason
@@ -223,7 +268,8 @@ final class DeviceHandler: ChannelInboundHandler {
                 if CloseCode.Group(code: code.rawValue) == .reconnectLater {
                     $0.close.retryAfterMs = UInt32.random(in: code.retryAfterMilliseconds)
                 }
-            }, into: &buffer)
+            })
+        guard let buffer = outbound.take() else { return }
         context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil)
         }
         // Without a handshake, and when the device reads nothing, the frame never leaves.

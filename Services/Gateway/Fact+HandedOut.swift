@@ -10,12 +10,15 @@ extension Mss_Bus_V1_Fact {
         self.init()
         atMs = time.milliseconds
         channelID = batch.channelID
-        handedOut.deviceID = identity.deviceID.text
-        handedOut.oplogIds = batch.oplogs.map(\.value)
-        handedOut.operatingSystem = Mss_Bus_V1_OperatingSystem(identity.traits.operatingSystem)
-        handedOut.appVersion = identity.traits.countedVersion
+        // Filled first and then set: each access within the fact would copy it.
+        var told = Mss_Bus_V1_HandedOut()
+        told.deviceID = identity.deviceID.text
+        told.oplogIds = batch.oplogs.map(\.value)
+        told.operatingSystem = Mss_Bus_V1_OperatingSystem(identity.traits.operatingSystem)
+        told.appVersion = identity.traits.countedVersion
         // Of any other channel the target says whose it is.
         let kind = SyncModel.ChannelKind(wire: batch.batch.kind)
-        if kind == .globalUser { handedOut.userID = identity.userID?.text ?? "" }
+        if kind == .globalUser { told.userID = identity.userID?.text ?? "" }
+        handedOut = told
     }
 }

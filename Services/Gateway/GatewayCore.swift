@@ -25,9 +25,11 @@ final class GatewayCore: Sendable {
     private let tails: GlobalTails
     /// Registrations asked for so far.
     private let registrations = Atomic<UInt64>(0)
-    private let refusedNotices = Counter(label: "mss_gateway_notices_refused")
+    let refusedNotices = Counter(label: "mss_gateway_notices_refused")
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
+    /// The surroundings of any moment, without what changes from moment to moment.
+    private let unchanging: SessionSurroundings
 
     init(
         _ context: ServiceContext, limits: SessionLimits, admission: AdmissionLimits, control: ControlConnection
@@ -40,6 +42,12 @@ final class GatewayCore: Sendable {
         directory = control.directory
         keys = OpenedKeys(ring: context.settings[KeyRingSetting.sealing(for: .device)])
         reporter = Reporter(bus: control.bus)
+        unchanging = SessionSurroundings(
+            now: .now, wallTime: .now, holdsLease: false,
+            configuration: { [directory] in directory.configuration($0, $1) },
+            instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
+            random: { .random(in: 0..<1) }, connects: { [desk = self.admission] in desk.connects($0, at: $1) },
+            binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
         tails = GlobalTails { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
                 .with {
@@ -73,7 +81,7 @@ final class GatewayCore: Sendable {
     func makePacer(sessionsPerSecond: Int) -> GlobalPacer {
         let made = GlobalPacer(
             sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.sessions(listeningTo: $0) },
-            tell: { [self] sessions, notice in tell(sessions) { $0.noticed(notice, in: $1) } })
+            tell: { [self] sessions, notice in take(notice, by: sessions) })
         pacer.withLock { $0 = made }
         return made
     }
@@ -88,13 +96,12 @@ final class GatewayCore: Sendable {
 
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
-        let (now, directory, keys, lease) = (ContinuousClock.now, directory, keys, currentLease)
-        let admission = admission
-        return SessionSurroundings(
-            now: now, wallTime: .now, holdsLease: lease?.holds(at: now) ?? false,
-            leaseEpoch: lease?.epoch ?? 0, configuration: { directory.configuration($0, $1) },
-            instance: { directory.instance($0) }, openKey: { keys.secret(of: $0, $1) }, random: .random(in: 0..<1),
-            connects: { admission.connects($0, at: now) }, binds: { admission.binds($0, of: $1, at: now) })
+        var world = unchanging
+        (world.now, world.wallTime) = (.now, .now)
+        if let standing = currentLease?.standing(at: world.now) {
+            (world.leaseEpoch, world.holdsLease) = standing
+        }
+        return world
     }
 
     // MARK: Events for many sessions
@@ -104,12 +111,16 @@ final class GatewayCore: Sendable {
         _ sessions: [SessionHandle],
         _ event: @escaping @Sendable (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
     ) {
-        for group in Dictionary(grouping: sessions, by: { ObjectIdentifier($0.eventLoop) }).values {
-            group[0].eventLoop.execute {
-                for session in group { session.handler.value.handle(event) }
+        SessionTurn.take(sessions, on: \.eventLoop) { [self] sessions in
+            for part in sessions.chunks(of: Self.sessionsPerLook) {
+                let world = surroundings()
+                for session in part { session.handler.value.handle(event, in: world) }
             }
         }
     }
+
+    /// So many sessions go by one look at clocks and lease: a fraction of a millisecond.
+    static let sessionsPerLook = 16
 
     /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
     /// away, anything may have been missed.
@@ -123,72 +134,13 @@ final class GatewayCore: Sendable {
         currentLease?.controlDataChanged()
     }
 
-    /// Bodies of notices from oplog writers, on the bus thread.
-    func received(_ deliveries: [AMQPDelivery]) {
-        for delivery in deliveries {
-            guard let notices = delivery.notices else {
-                logger.error("a notice could not be read")
-                continue
-            }
-            if notices.refused > 0 {
-                refusedNotices.increment(by: notices.refused)
-                logger.error(
-                    "notices came from who may not send them",
-                    metadata: ["exchange": "\(delivery.exchange)", "count": "\(notices.refused)"])
-            }
-            for notice in notices.taken { received(notice, replyTo: delivery.replyTo) }
-        }
+    /// A notice of a global channel came: what it recalls is kept for nobody.
+    func recalled(_ notice: ChannelNotice) {
+        tails.recalled(Set(notice.entries.compactMap(\.recalls)), channelID: notice.channelID)
     }
 
-    private func received(_ notice: Mss_Bus_V1_GatewayNotice, replyTo: String?) {
-        switch notice.body {
-        case .oplogs(let message):
-            if let notice = ChannelNotice(bus: message) { received(notice, replyTo: replyTo) }
-        case .superseded(let message):
-            let target = TargetAddress(
-                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
-            let epoch = message.connectionEpoch
-            tell(registry.sessions(listeningTo: target)) { machine, _ in machine.superseded(by: epoch) }
-        case .rereadWaiting(let message):
-            let target = TargetAddress(
-                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
-            tell(registry.sessions(listeningTo: target)) { $0.announce(in: $1) }
-        case .sessionsRevoked(let message): received(message, replyTo: replyTo)
-        case .sessionInvalid(let message): received(message)
-        case .disconnect(let message):
-            let target = TargetAddress(
-                instanceID: InstanceID(message.instanceID), kind: .device, target: message.deviceID)
-            tell(registry.sessions(listeningTo: target)) { machine, _ in machine.disconnectedByOperator() }
-        case nil: break
-        }
-    }
-
-    private func received(_ notice: ChannelNotice, replyTo: String? = nil) {
-        let isGlobal = notice.address.target.kind.isGlobal
-        if isGlobal { tails.recalled(Set(notice.entries.compactMap(\.recalls)), channelID: notice.channelID) }
-        if isGlobal, notice.correlation == 0 {
-            pacer.withLock { $0 }?.add(notice)
-            return
-        }
-        let sessions = registry.sessions(listeningTo: notice.address.target)
-        guard notice.correlation > 0, let replyTo else {
-            if !sessions.isEmpty { tell(sessions) { $0.noticed(notice, in: $1) } }
-            return
-        }
-        let bus = bus
-        let count = TakenCount(sessions: sessions.count) { ids in
-            bus.reply(
-                .with {
-                    $0.correlation = notice.correlation
-                    $0.taken.oplogIds = ids
-                }, to: replyTo, through: .taken)
-        }
-        tell(sessions) { machine, world in
-            let actions = machine.noticed(notice, in: world)
-            count.add(machine.holds(notice, after: actions))
-            return actions
-        }
-    }
+    /// Leaves an immediate global push to the pacer.
+    func pace(_ notice: ChannelNotice) { pacer.withLock { $0 }?.add(notice) }
 
     /// Asks which channels moved lately, and gives the answer as notices: finds what a lost notice left behind.
     func sweep(windowSeconds: UInt32) async {
@@ -358,12 +310,7 @@ final class GatewayCore: Sendable {
     }
 
     /// Reports are answered once they are durable; one without an answer is repeated by the device.
-    func confirm(_ report: ConfirmedReport, for session: SessionHandle) {
-        reporter.confirmed(report) { [self] in
-            guard let id = report.id else { return }
-            tell([session]) { _, _ in [.send(.with { $0.confirmRecorded.reportID = id })] }
-        }
-    }
+    func confirm(_ report: ConfirmedReport, for session: SessionHandle) { reporter.confirmed(report, of: session) }
 
     /// Counts a repeat durably before it goes out; what is not counted is asked for again (reliability R7).
     func recordResend(

@@ -44,9 +44,13 @@ final class GatewayLease: Service, Sendable {
     var epoch: Int64 { state.withLock { $0.epoch } }
 
     /// Whether the lease holds at this instant.
-    func holds(at now: ContinuousClock.Instant) -> Bool {
+    func holds(at now: ContinuousClock.Instant) -> Bool { standing(at: now).holds }
+
+    /// The lease held last, and whether it holds at this instant.
+    func standing(at now: ContinuousClock.Instant) -> (epoch: Int64, holds: Bool) {
         let state = state.withLock { $0 }
-        return state.until.map { now < $0 } ?? false && controlVersion() >= state.controlVersion
+        let holds = state.until.map { now < $0 } ?? false && controlVersion() >= state.controlVersion
+        return (state.epoch, holds)
     }
 
     /// New control data is in force here: who waits for it is told at once, not with the next renewal.

@@ -3,6 +3,7 @@ import BusMessages
 import Foundation
 import Logging
 import Metrics
+import NIOCore
 import ServiceKit
 import ServiceLifecycle
 import SwiftProtobuf
@@ -18,6 +19,12 @@ final class Reporter: Service, Sendable {
         let storeID: StoreID?
     }
 
+    /// A device's report that waits until it is durable.
+    private struct Report: Sendable {
+        let session: SessionHandle
+        let id: UInt64
+    }
+
     private struct State {
         var syncPoints: [Receiver: OplogID] = [:]
         /// Re-reads that are on their devices' disks.
@@ -26,7 +33,8 @@ final class Reporter: Service, Sendable {
         /// What the broker did not take, to be handed on once more after a pause.
         var kept: [Mss_Bus_V1_Fact] = []
         var confirmed: [Mss_Bus_V1_Fact] = []
-        var whenConfirmedRecorded: [@Sendable () -> Void] = []
+        /// Whose they are.
+        var reports: [Report] = []
     }
 
     private static let interval = Duration.milliseconds(100)
@@ -54,10 +62,10 @@ final class Reporter: Service, Sendable {
     /// Notes that a device has a re-read on its disk.
     func finishedReread(_ id: Int64) { state.withLock { _ = $0.rereads.insert(id) } }
 
-    /// Notes that a batch went out.
-    func handedOut(_ batch: GatheredBatch, to identity: SessionIdentity) {
-        guard let fact = Mss_Bus_V1_Fact(handedOut: batch, to: identity, at: .now) else { return }
-        note([fact])
+    /// Notes that batches went out.
+    func handedOut(_ batches: [GatheredBatch], to identity: SessionIdentity) {
+        let now = WallTime.now
+        note(batches.compactMap { Mss_Bus_V1_Fact(handedOut: $0, to: identity, at: now) })
     }
 
     /// Notes facts that nobody waits for.
@@ -97,37 +105,38 @@ final class Reporter: Service, Sendable {
         note([fact])
     }
 
-    /// Notes what an app did with oplogs.
-    ///
-    /// - Parameter whenRecorded: called once that is durable; never when it is not, as the device then repeats it. What
-    ///   no device waits for is kept here until it is durable.
-    func confirmed(_ report: ConfirmedReport, whenRecorded: @escaping @Sendable () -> Void) {
+    /// Notes what an app did with oplogs. The device hears of it once that is durable; never when it is not, as it then
+    /// repeats it. What no device waits for is kept here until it is durable.
+    func confirmed(_ report: ConfirmedReport, of session: SessionHandle) {
         let now = WallTime.now.milliseconds
-        var facts = report.confirmed.map { channelID, ids in
-            Mss_Bus_V1_Fact.with {
-                $0.atMs = now
-                $0.channelID = channelID
-                $0.confirmed.deviceID = report.deviceID.text
-                $0.confirmed.oplogIds = ids
-            }
+        let deviceID = report.deviceID.text
+        var facts: [Mss_Bus_V1_Fact] = []
+        for (channelID, ids) in report.confirmed {
+            var fact = Mss_Bus_V1_Fact()
+            (fact.atMs, fact.channelID) = (now, channelID)
+            var confirmed = Mss_Bus_V1_Confirmed()
+            (confirmed.deviceID, confirmed.oplogIds) = (deviceID, ids)
+            fact.confirmed = confirmed
+            facts.append(fact)
         }
-        facts += report.resent.map { resent in
-            .with {
-                $0.atMs = now
-                $0.channelID = resent.channelID
-                $0.resent.deviceID = report.deviceID.text
-                $0.resent.oplogID = resent.oplogID.value
-                $0.resent.attempts = UInt32(resent.attempts)
-                $0.resent.dead = resent.isDead
-                $0.resent.userID = report.userID?.text ?? ""
-            }
+        for resent in report.resent {
+            facts.append(
+                .with {
+                    $0.atMs = now
+                    $0.channelID = resent.channelID
+                    $0.resent.deviceID = deviceID
+                    $0.resent.oplogID = resent.oplogID.value
+                    $0.resent.attempts = UInt32(resent.attempts)
+                    $0.resent.dead = resent.isDead
+                    $0.resent.userID = report.userID?.text ?? ""
+                })
         }
         state.withLock { [facts] state in
-            if report.id == nil {
-                state.facts += facts
-            } else {
+            if let id = report.id {
                 state.confirmed += facts
-                state.whenConfirmedRecorded.append(whenRecorded)
+                state.reports.append(Report(session: session, id: id))
+            } else {
+                state.facts += facts
             }
         }
     }
@@ -159,17 +168,23 @@ final class Reporter: Service, Sendable {
         for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
             send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
         }
-        send(confirmed: gathered.confirmed, whenRecorded: gathered.whenConfirmedRecorded)
+        send(confirmed: gathered.confirmed, reports: gathered.reports)
     }
 
-    private func send(confirmed facts: [Mss_Bus_V1_Fact], whenRecorded: [@Sendable () -> Void]) {
-        guard !facts.isEmpty else {
-            for answer in whenRecorded { answer() }
-            return
-        }
+    private func send(confirmed facts: [Mss_Bus_V1_Fact], reports: [Report]) {
+        guard !facts.isEmpty else { return answer(reports) }
         // What is not recorded has no answer: the devices repeat their reports.
-        try? bus.record(facts) { isRecorded in
-            if isRecorded { for answer in whenRecorded { answer() } }
+        try? bus.record(facts) { [self] isRecorded in
+            if isRecorded { answer(reports) }
+        }
+    }
+
+    /// Devices hear of their reports, each in one write, and all of an event loop in one turn.
+    private func answer(_ reports: [Report]) {
+        SessionTurn.take(reports, on: \.session.eventLoop) { reports in
+            for (_, own) in Dictionary(grouping: reports, by: \.session.number) {
+                own[0].session.handler.value.recorded(own.map(\.id))
+            }
         }
     }
 
@@ -217,7 +232,7 @@ final class Reporter: Service, Sendable {
 
     private func trim(_ state: inout State) {
         // Devices repeat what they confirmed.
-        (state.confirmed, state.whenConfirmedRecorded) = ([], [])
+        (state.confirmed, state.reports) = ([], [])
         trimFacts(&state)
     }
 

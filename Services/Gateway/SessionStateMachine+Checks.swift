@@ -84,7 +84,7 @@ extension SessionStateMachine {
     ) -> [SessionAction] {
         guard phase == .open || phase == .opening, bindNumber == identity?.bindNumber else { return [] }
         var actions: [SessionAction] = []
-        switch check.answered(reply, sentAt: askedAt, now: world.now, random: world.random) {
+        switch check.answered(reply, sentAt: askedAt, now: world.now, random: world.random()) {
         case .nothing: break
         case .tooOld:
             let next = validate(in: world)

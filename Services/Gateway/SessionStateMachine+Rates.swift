@@ -9,7 +9,7 @@ extension SessionStateMachine {
     /// - Returns: false: there is not enough left.
     static func spend(on connect: Mss_Device_V1_Connect, in world: SessionSurroundings) -> Bool {
         let instanceID = InstanceID(connect.instanceID)
-        return world.connects(instanceID) && spend(on: connect.bind, to: instanceID, in: world)
+        return world.connects(instanceID, world.now) && spend(on: connect.bind, to: instanceID, in: world)
     }
 
     /// Takes what a bind costs its user.
@@ -19,7 +19,7 @@ extension SessionStateMachine {
         on bind: Mss_Device_V1_Bind, to instanceID: InstanceID, in world: SessionSurroundings
     ) -> Bool {
         // One that is no user's id binds nobody, and is not to be remembered either.
-        !isIdentifier(bind.userID) || world.binds(UserID(bind.userID), instanceID)
+        !isIdentifier(bind.userID) || world.binds(UserID(bind.userID), instanceID, world.now)
     }
 
     /// The app or the user has used up what it may.

@@ -2,23 +2,23 @@ import Crypto
 import SyncModel
 
 /// What a session's rules look at beside its own state: clocks, the lease, configurations, and chance.
-struct SessionSurroundings {
-    let now: ContinuousClock.Instant
-    let wallTime: WallTime
+struct SessionSurroundings: Sendable {
+    var now: ContinuousClock.Instant
+    var wallTime: WallTime
     /// This gateway's lease holds: what it knows of its sessions is still true (design §4, fencing).
-    let holdsLease: Bool
+    var holdsLease: Bool
     /// Of the lease held last: a session registered under another is not on record.
     var leaseEpoch: Int64 = 0
-    let configuration: (InstanceID, BizType) -> SyncConfiguration?
-    let instance: (InstanceID) -> Instance?
+    let configuration: @Sendable (InstanceID, BizType) -> SyncConfiguration?
+    let instance: @Sendable (InstanceID) -> Instance?
     /// The secret of an instance's key; nil when this gateway cannot open it.
-    let openKey: (AppKey, InstanceID) -> SymmetricKey?
-    /// A number from 0 to below 1, for jitter.
-    let random: Double
+    let openKey: @Sendable (AppKey, InstanceID) -> SymmetricKey?
+    /// Draws a number from 0 to below 1, for jitter; a function, since next to no event needs one.
+    let random: @Sendable () -> Double
     /// Takes one of the connects that the app has in a second; false: there is none left (reliability SEC11).
-    var connects: (InstanceID) -> Bool = { _ in true }
+    var connects: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true }
     /// The same of the user's binds.
-    var binds: (UserID, InstanceID) -> Bool = { _, _ in true }
+    var binds: @Sendable (UserID, InstanceID, ContinuousClock.Instant) -> Bool = { _, _, _ in true }
 }
 
 /// Times and sizes of a device session; defaults are the gateway's settings' defaults.

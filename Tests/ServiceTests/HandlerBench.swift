@@ -51,15 +51,29 @@ final class HandlerBench {
     /// The event loop does what waits for it.
     func turn() { channel.embeddedEventLoop.run() }
 
-    /// The frames written since it was asked last.
-    func written() throws -> [Mss_Device_V1_Packet] {
-        var packets: [Mss_Device_V1_Packet] = []
+    /// The session as other threads reach it.
+    var session: SessionHandle {
+        let loop = channel.embeddedEventLoop
+        return SessionHandle(number: 1, eventLoop: loop, handler: NIOLoopBound(handler, eventLoop: loop))
+    }
+
+    /// Reports of the device are durable.
+    func recorded(_ reports: [UInt64]) { handler.recorded(reports) }
+
+    /// The writes since it was asked last, each with its frames.
+    func writes() throws -> [[Mss_Device_V1_Packet]] {
+        var writes: [[Mss_Device_V1_Packet]] = []
         var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
         while var buffer = try channel.readOutbound(as: ByteBuffer.self) {
-            if let packet = try decoder.decode(buffer: &buffer) { packets.append(packet) }
+            var packets: [Mss_Device_V1_Packet] = []
+            while let packet = try decoder.decode(buffer: &buffer) { packets.append(packet) }
+            writes.append(packets)
         }
-        return packets
+        return writes
     }
+
+    /// The frames written since it was asked last.
+    func written() throws -> [Mss_Device_V1_Packet] { try writes().flatMap { $0 } }
 
     /// The oplogs among them.
     func pushed() throws -> [Int64] {

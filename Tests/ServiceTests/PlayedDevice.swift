@@ -67,9 +67,9 @@ final class PlayedDevice {
 
     /// What it was closed with.
     var closeCode: UInt32? {
-        while let frame = try? channel.readOutbound(as: ByteBuffer.self) {
-            let bytes = Array(frame.readableBytesView.dropFirst(4))
-            if let packet = try? Mss_Device_V1_Packet(serializedBytes: bytes) { answers.append(packet) }
+        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
+        while var frames = try? channel.readOutbound(as: ByteBuffer.self) {
+            while let packet = try? decoder.decode(buffer: &frames) { answers.append(packet) }
         }
         guard case .close(let close)? = answers.last?.body else { return nil }
         return close.code

@@ -40,7 +40,7 @@ struct SessionBench {
         return SessionSurroundings(
             now: now, wallTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
-            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: 0.5)
+            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 })
     }
 
     mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {

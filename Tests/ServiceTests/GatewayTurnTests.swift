@@ -1,0 +1,39 @@
+import DeviceProtocol
+import NIOCore
+import NIOEmbedded
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// What many sessions are told at one moment, and what one session writes in one turn.
+@Suite("Turns of the gateway's event loops")
+struct GatewayTurnTests {
+    @Test("the frames of one event leave in one write, in their order")
+    func oneWrite() throws {
+        let bench = try HandlerBench([SessionBench.configuration("B")])
+        try bench.open([])
+        bench.recorded([3, 1, 2])
+        let writes = try bench.writes()
+        #expect(writes.count == 1)
+        #expect(writes.flatMap { $0 }.map(\.confirmRecorded.reportID) == [3, 1, 2])
+    }
+
+    @Test("each event loop gets its own elements in one turn, in their order")
+    func loops() {
+        let loops = [EmbeddedEventLoop(), EmbeddedEventLoop()]
+        let parts = Mutex<[[Int]]>([])
+        func loop(of number: Int) -> any EventLoop { loops[number % 3 == 0 ? 1 : 0] }
+        SessionTurn.take(Array(0..<7), on: loop(of:)) { part in parts.withLock { $0.append(part) } }
+        #expect(parts.withLock { $0 } == [])
+        for loop in loops { loop.run() }
+        #expect(parts.withLock { $0 } == [[1, 2, 4, 5], [0, 3, 6]])
+    }
+
+    @Test("parts of a list have all of it, the last one what is left", arguments: 0...9)
+    func chunks(count: Int) {
+        let parts = Array(0..<count).chunks(of: 4).map { Array($0) }
+        #expect(parts.flatMap { $0 } == Array(0..<count))
+        #expect(parts.count == (count + 3) / 4 && parts.allSatisfy { $0.count <= 4 })
+    }
+}
