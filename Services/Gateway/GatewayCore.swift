@@ -81,7 +81,13 @@ final class GatewayCore: Sendable {
     func makePacer(sessionsPerSecond: Int) -> GlobalPacer {
         let made = GlobalPacer(
             sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.sessions(listeningTo: $0) },
-            tell: { [self] sessions, notice in take(notice, by: sessions) })
+            tell: { [self] sessions, notice in
+                take(notice, by: sessions)
+                var waited = Set<ObjectIdentifier>()
+                for session in sessions where waited.insert(ObjectIdentifier(session.eventLoop)).inserted {
+                    try? await session.eventLoop.submit {}.get()
+                }
+            })
         pacer.withLock { $0 = made }
         return made
     }

@@ -30,7 +30,7 @@ enum GatewaySettings {
     static let firstResend = SettingKey<Duration>.seconds("MSS_GATEWAY_FIRST_RESEND_SECONDS", in: 1...600, default: 10)
     /// Devices that an immediate global push goes to in a second.
     static let globalPace = SettingKey<Int>.integer(
-        "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 2_000)
+        "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 50_000)
 
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,

@@ -2,9 +2,11 @@ import ServiceLifecycle
 import SyncModel
 import Synchronization
 
-/// Tells all sessions of an immediate global push, so many in a second: a broadcast must not hold up single pushes.
+/// Tells all sessions of an immediate global push, a few at a time: a broadcast must not hold up single pushes. The
+/// next ones wait until event loops have done with these, whatever that takes, and until the pace allows it.
 final class GlobalPacer: Service, Sendable {
-    private static let turn = Duration.milliseconds(50)
+    /// Turns in a second, unless there are fewer sessions to tell: single pushes wait for no more than one.
+    private static let turnsPerSecond = 200
 
     private struct State {
         /// Channels that wait, the first first.
@@ -15,17 +17,20 @@ final class GlobalPacer: Service, Sendable {
     private let state = Mutex(State())
     private let wakes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let sessionsPerTurn: Int
+    private let turn: Duration
     private let sessions: @Sendable (TargetAddress) -> [SessionHandle]
-    private let tell: @Sendable ([SessionHandle], ChannelNotice) -> Void
+    private let tell: @Sendable ([SessionHandle], ChannelNotice) async -> Void
 
     /// - Parameters:
-    ///   - sessionsPerSecond: told in a second, of all channels together.
+    ///   - sessionsPerSecond: told in a second at the most, of all channels together.
     ///   - sessions: those that listen for a target.
+    ///   - tell: returns when they have been told.
     init(
         sessionsPerSecond: Int, sessions: @escaping @Sendable (TargetAddress) -> [SessionHandle],
-        tell: @escaping @Sendable ([SessionHandle], ChannelNotice) -> Void
+        tell: @escaping @Sendable ([SessionHandle], ChannelNotice) async -> Void
     ) {
-        sessionsPerTurn = max(1, sessionsPerSecond / 20)
+        sessionsPerTurn = max(1, sessionsPerSecond / Self.turnsPerSecond)
+        turn = .seconds(1) * sessionsPerTurn / sessionsPerSecond
         self.sessions = sessions
         self.tell = tell
     }
@@ -49,10 +54,13 @@ final class GlobalPacer: Service, Sendable {
         for await _ in wakes.stream.cancelOnGracefulShutdown() {
             while let notice = next() {
                 var left = sessions(notice.address.target)[...]
+                var next = ContinuousClock.now
                 while !left.isEmpty {
-                    tell(Array(left.prefix(sessionsPerTurn)), notice)
+                    await tell(Array(left.prefix(sessionsPerTurn)), notice)
                     left = left.dropFirst(sessionsPerTurn)
-                    try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.turn) }
+                    // A turn that came late takes nothing from the pace of those behind it.
+                    next = max(next, .now - turn) + turn
+                    try? await cancelWhenGracefulShutdown { [next] in try await Task.sleep(until: next) }
                     if Task.isShuttingDownGracefully || Task.isCancelled { return }
                 }
             }

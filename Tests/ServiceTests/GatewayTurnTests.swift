@@ -1,6 +1,7 @@
 import DeviceProtocol
 import NIOCore
 import NIOEmbedded
+import SyncModel
 import Synchronization
 import Testing
 
@@ -35,5 +36,38 @@ struct GatewayTurnTests {
         let parts = Array(0..<count).chunks(of: 4).map { Array($0) }
         #expect(parts.flatMap { $0 } == Array(0..<count))
         #expect(parts.count == (count + 3) / 4 && parts.allSatisfy { $0.count <= 4 })
+    }
+
+    @Test("sessions of a broadcast are told when those before them have been")
+    func pace() async throws {
+        let session = try HandlerBench([]).session
+        let told = AsyncStream.makeStream(of: Int.self)
+        let gate = AsyncStream.makeStream(of: Void.self)
+        let open = Mutex(false)
+        @Sendable func tell(_ sessions: [SessionHandle], _: ChannelNotice) async {
+            #expect(!open.withLock { $0 })
+            open.withLock { $0 = true }
+            told.continuation.yield(sessions.count)
+            var gate = gate.stream.makeAsyncIterator()
+            await gate.next()
+            open.withLock { $0 = false }
+        }
+        let pacer = GlobalPacer(
+            sessionsPerSecond: 100_000, sessions: { _ in Array(repeating: session, count: 700) }, tell: tell)
+        let everybody = TargetAddress(instanceID: InstanceID("i"), kind: .globalDevice, target: "")
+        let address = ChannelAddress(target: everybody, bizType: BizType("G"))
+        pacer.add(ChannelNotice(channelID: 1, address: address, head: OplogID(1)))
+        await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await pacer.run() }
+            var counts: [Int] = []
+            for await count in told.stream {
+                counts.append(count)
+                if counts.reduce(0, +) == 700 { break }
+                gate.continuation.yield()
+            }
+            #expect(counts == [500, 200])
+            gate.continuation.finish()
+            group.cancelAll()
+        }
     }
 }
