@@ -195,8 +195,12 @@ final class ModelWorld {
                 recorded[channel] = row[2].flatMap { Int64($0) }
             }
             return book.sharedPositions.allSatisfy { channel, position in
-                guard position > 0, let entries = book.channels[channel] else { return true }
-                return recorded[channel] == ids[channel]?[entries[position - 1].key]
+                guard position > 0, let entries = book.channels[channel], let ids = ids[channel],
+                    let reached = recorded[channel]
+                else { return position == 0 }
+                // At the last oplog, or above it where a repeat has drawn an id.
+                let next = entries.dropFirst(position).first.flatMap { ids[$0.key] } ?? .max
+                return ids[entries[position - 1].key].map { ($0..<next).contains(reached) } ?? false
             }
         }
     }
