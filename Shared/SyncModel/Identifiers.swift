@@ -22,6 +22,9 @@ extension String {
         self == other && utf8.elementsEqual(other.utf8)
     }
 
+    /// An order of the bytes in UTF-8, in which none but the same texts are level.
+    package func precedes(_ other: String) -> Bool { utf8.lexicographicallyPrecedes(other.utf8) }
+
     /// The hash that goes with `isSame`.
     package func hashBytes(into hasher: inout Hasher) {
         var text = self

@@ -37,7 +37,7 @@ struct AppendBatch {
         let places = Dictionary(uniqueKeysWithValues: channels.indices.map { (channels[$0].address, $0) })
         var known: [Key: Int] = [:]
         for push in pushes {
-            guard let place = places[push.address] else { continue }
+            guard let place = places[push.address] else { preconditionFailure("places are of these pushes") }
             let key = Key(channel: place, thirdMessageID: push.oplog.thirdMessageID)
             if let row = known[key] {
                 sources.append((row, true))
@@ -92,8 +92,13 @@ struct AppendBatch {
     }
 
     private static func isBefore(_ left: ChannelAddress, _ right: ChannelAddress) -> Bool {
-        (left.target.instanceID.text, left.target.kind.rawValue, left.target.target, left.bizType.text)
-            < (right.target.instanceID.text, right.target.kind.rawValue, right.target.target, right.bizType.text)
+        let (leftTarget, rightTarget) = (left.target, right.target)
+        if leftTarget.kind != rightTarget.kind { return leftTarget.kind.rawValue < rightTarget.kind.rawValue }
+        if leftTarget.instanceID != rightTarget.instanceID {
+            return leftTarget.instanceID.text.precedes(rightTarget.instanceID.text)
+        }
+        if left.bizType != right.bizType { return left.bizType.text.precedes(right.bizType.text) }
+        return leftTarget.target.precedes(rightTarget.target)
     }
 }
 

@@ -8,6 +8,8 @@ extension TestDatabase {
     ///
     /// - Parameter validity: how long they are valid from now, as PostgreSQL reads intervals.
     func fill(_ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day") throws {
+        // Beside all the other tests that is slow.
+        try execute("SET statement_timeout = '10min'")
         try execute(
             """
             INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '', 0, 10000,
