@@ -163,12 +163,14 @@ final class Reporter: Service, Sendable {
             }
             return gathered
         }
-        for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
-        for id in gathered.rereads { send(reread: id) }
-        for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
-            send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
+        bus.together {
+            for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
+            for id in gathered.rereads { send(reread: id) }
+            for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
+                send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
+            }
+            send(confirmed: gathered.confirmed, reports: gathered.reports)
         }
-        send(confirmed: gathered.confirmed, reports: gathered.reports)
     }
 
     private func send(confirmed facts: [Mss_Bus_V1_Fact], reports: [Report]) {

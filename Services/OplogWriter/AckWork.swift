@@ -2,6 +2,7 @@ import AMQP
 import BusMessages
 import PostgreSQL
 import ServiceKit
+import SwiftProtobuf
 import SyncModel
 import SyncStore
 
@@ -28,23 +29,20 @@ struct AckWork: LaneWork {
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
                 upto: OplogID(command.upto))
         }
+        let outcome: Result<Void, PostgresError>
         do throws(PostgresError) {
             for result in try connection.run(resends + [SyncPointStore.advance(advances)], within: .seconds(10)) {
                 try result.get()
             }
-            for task in tasks {
-                for command in task.commands {
-                    var reply = Mss_Bus_V1_Reply()
-                    reply.correlation = command.correlation
-                    reply.ack = .init()
-                    bus.reply(reply, to: task.replyTo)
-                }
-            }
+            outcome = .success(())
         } catch {
-            for task in tasks {
-                for command in task.commands { fail(command.correlation, to: task.replyTo, with: error) }
+            outcome = .failure(error)
+        }
+        bus.together {
+            answerEach(tasks, \.correlation) { _, _ throws(PostgresError) in
+                try outcome.get()
+                return .with { $0.ack = .init() }
             }
         }
-        bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 }

@@ -97,31 +97,30 @@ struct AppendWork: LaneWork {
         let results = try connection.run([append.statement, presence.statement], within: .seconds(10))
         let answers = append.decode(try results[0].get())
         batchRows.record(Int64(rows.count))
-        for (row, answer) in zip(rows, answers) where answer == nil {
-            bus.reply(
-                .with {
-                    $0.correlation = row.command.correlation
-                    $0.append.outcome = .noConfiguration
-                }, to: row.replyTo)
-        }
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
         do throws(PostgresError) {
             for session in presence.decode(try results[1].get()) { sessions[session.ordinal].append(session) }
         } catch {
             // Stored, but nobody knows for whom: the honest answer is that the outcome is unknown; the sweep delivers.
-            for row in rows {
-                fail(row.command.correlation, to: row.replyTo, with: error.afterCommit)
+            bus.together {
+                for (row, answer) in zip(rows, answers) {
+                    answer == nil
+                        ? answerUnconfigured(row)
+                        : fail(row.command.correlation, to: row.replyTo, with: error.afterCommit)
+                }
             }
             return zip(rows, answers).compactMap { row, answer in answer.map { fact(row, $0) } }
         }
         let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
             pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
         }
-        for step in NoticePlan.steps(of: stored, everyGateway: everyGateway(for: stored, on: connection)) {
-            tell(step)
-        }
-        for push in stored where !push.isLiveOnly || !push.isOnline {
-            answer(push.row, push.appended, push.isOnline ? .taken : .notTaken)
+        let everyGateway = everyGateway(for: stored, on: connection)
+        bus.together {
+            for step in NoticePlan.steps(of: stored, everyGateway: everyGateway) { tell(step) }
+            for push in stored where !push.isLiveOnly || !push.isOnline {
+                answer(push.row, push.appended, push.isOnline ? .taken : .notTaken)
+            }
+            for (row, answer) in zip(rows, answers) where answer == nil { answerUnconfigured(row) }
         }
         return stored.map { fact($0.row, $0.appended) }
     }
@@ -164,6 +163,13 @@ struct AppendWork: LaneWork {
         reply.append.outcome = appended.isDuplicate ? .duplicate : delivery == .uncertain ? .uncertain : .stored
         reply.append.oplogID = appended.oplogID.value
         reply.append.online = delivery == .taken
+        bus.reply(reply, to: row.replyTo)
+    }
+
+    private func answerUnconfigured(_ row: Row) {
+        var reply = Mss_Bus_V1_Reply()
+        reply.correlation = row.command.correlation
+        reply.append.outcome = .noConfiguration
         bus.reply(reply, to: row.replyTo)
     }
 

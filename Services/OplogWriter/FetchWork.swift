@@ -91,40 +91,40 @@ struct FetchWork: LaneWork {
                 page: OplogStore.page(of: request.channelID, after: page.start, limit: limit), limit: limit
             )
         }
+        let outcome: Result<[Result<PostgresRows, PostgresError>], PostgresError>
         do throws(PostgresError) {
-            let results = try connection.run(
-                queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] },
-                within: .seconds(10))
+            outcome = .success(
+                try connection.run(
+                    queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] },
+                    within: .seconds(10)))
+        } catch {
+            outcome = .failure(error)
+        }
+        bus.together {
             for (index, query) in queries.enumerated() {
                 let page = pages[index]
                 do throws(PostgresError) {
-                    guard let head = query.head.decode(try results[3 * index].get()) else {
-                        bus.reply(
-                            .with {
-                                $0.correlation = page.correlation
-                                $0.fetch.notOwner = true
-                            }, to: replyTo)
-                        continue
+                    let results = try outcome.get()
+                    var reply = Mss_Bus_V1_Reply()
+                    reply.correlation = page.correlation
+                    if let head = query.head.decode(try results[3 * index].get()) {
+                        let entries = query.page.decode(try results[3 * index + 1].get())
+                        let tombstones = query.tombstones.decode(try results[3 * index + 2].get())
+                        let isFull = entries.count == query.limit
+                        let last = entries.last?.id ?? .zero
+                        reply.fetch.after = page.request.after
+                        reply.fetch.upto = (isFull ? last : max(last, head)).value
+                        reply.fetch.entries = (tombstones + entries).map(\.bus)
+                        reply.fetch.more = isFull
+                        reply.fetch.discardedUpto = page.start.value
+                    } else {
+                        reply.fetch.notOwner = true
                     }
-                    let entries = query.page.decode(try results[3 * index + 1].get())
-                    let tombstones = query.tombstones.decode(try results[3 * index + 2].get())
-                    let isFull = entries.count == query.limit
-                    let last = entries.last?.id ?? .zero
-                    bus.reply(
-                        .with {
-                            $0.correlation = page.correlation
-                            $0.fetch.after = page.request.after
-                            $0.fetch.upto = (isFull ? last : max(last, head)).value
-                            $0.fetch.entries = (tombstones + entries).map(\.bus)
-                            $0.fetch.more = isFull
-                            $0.fetch.discardedUpto = page.start.value
-                        }, to: replyTo)
+                    bus.reply(reply, to: replyTo)
                 } catch {
                     fail(page.correlation, to: replyTo, with: error)
                 }
             }
-        } catch {
-            for page in pages { fail(page.correlation, to: replyTo, with: error) }
         }
     }
 

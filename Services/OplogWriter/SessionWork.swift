@@ -27,15 +27,21 @@ struct SessionWork: LaneWork {
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
         let steps = tasks.flatMap { task in task.commands.map { step(for: $0, replyTo: task.replyTo) } }
+        let outcome: Result<[Result<PostgresRows, PostgresError>], PostgresError>
         do throws(PostgresError) {
-            let results = try connection.run(steps.flatMap(\.statements), within: .seconds(10))
-            var next = results.startIndex
+            outcome = .success(try connection.run(steps.flatMap(\.statements), within: .seconds(10)))
+        } catch {
+            outcome = .failure(error)
+        }
+        bus.together {
+            var next = 0
             for step in steps {
-                let own = results[next..<next + step.statements.count]
-                next += step.statements.count
+                defer { next += step.statements.count }
                 do throws(PostgresError) {
                     var rows: [PostgresRows] = []
-                    for result in own { rows.append(try result.get()) }
+                    for result in try outcome.get()[next..<next + step.statements.count] {
+                        rows.append(try result.get())
+                    }
                     var reply = step.answer(rows)
                     reply.correlation = step.command.correlation
                     bus.reply(reply, to: step.replyTo)
@@ -43,10 +49,8 @@ struct SessionWork: LaneWork {
                     fail(step.command.correlation, to: step.replyTo, with: error)
                 }
             }
-        } catch {
-            for step in steps { fail(step.command.correlation, to: step.replyTo, with: error) }
+            bus.settle(tasks.map(\.delivery), as: .accepted)
         }
-        bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 
     private func step(for command: Command, replyTo: String) -> Step {

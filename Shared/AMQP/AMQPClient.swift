@@ -22,9 +22,13 @@ package final class AMQPClient: Service, Sendable {
         var settlements: [(AMQPDelivery, AMQPSettlement)] = []
         var isUp = false
         var isBlocked = false
+        /// Blocks of `together` that are under way.
+        var gatherings = 0
         var stopBy: ContinuousClock.Instant?
         var whenStopped: CheckedContinuation<Void, Never>?
         var hasStopped = false
+
+        var hasOutput: Bool { !outbox.isEmpty || !settlements.isEmpty }
     }
 
     private let configuration: AMQPConfiguration
@@ -83,24 +87,40 @@ package final class AMQPClient: Service, Sendable {
     package func send(
         _ body: [UInt8], on route: AMQPRoute, whenConfirmed: (@Sendable (Bool) -> Void)? = nil
     ) throws(AMQPError) {
-        let failure = shared.withLock { shared -> AMQPError? in
+        let isAlone = try shared.withLock { shared throws(AMQPError) in
             guard shared.isUp, !shared.isBlocked else {
-                return AMQPError(code: .disconnected, message: "the broker is away")
+                throw AMQPError(code: .disconnected, message: "the broker is away")
             }
             guard shared.outbox.bytes + body.count <= configuration.waitingBytesMax else {
-                return AMQPError(code: .overloaded, message: "\(shared.outbox.bytes) bytes wait to be written")
+                throw AMQPError(code: .overloaded, message: "\(shared.outbox.bytes) bytes wait to be written")
             }
             shared.outbox.add(body, on: route, whenConfirmed)
-            return nil
+            return shared.gatherings == 0
         }
-        if let failure { throw failure }
-        wake()
+        if isAlone { wake() }
     }
 
     /// Leaves settlements to be written; deliveries of an older connection are ignored.
     package func settle(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
-        shared.withLock { $0.settlements += deliveries.map { ($0, settlement) } }
-        wake()
+        let isAlone = shared.withLock { shared in
+            shared.settlements += deliveries.map { ($0, settlement) }
+            return shared.gatherings == 0
+        }
+        if isAlone { wake() }
+    }
+
+    /// Does what sends and settles; all of it leaves after it, in as few messages as can be. For a block that does not
+    /// wait for anything: what others send meanwhile leaves with it.
+    package func together<Result>(_ sends: () -> Result) -> Result {
+        shared.withLock { $0.gatherings += 1 }
+        defer {
+            let isWaitedFor = shared.withLock { shared in
+                shared.gatherings -= 1
+                return shared.hasOutput
+            }
+            if isWaitedFor { wake() }
+        }
+        return sends()
     }
 
     /// How queues stand; one that is not there is left out. It takes no right, and one exchange with the broker for each
@@ -124,7 +144,11 @@ package final class AMQPClient: Service, Sendable {
         return try result.get()
     }
 
-    private func wake() { thread.withLock { $0 }?.wake() }
+    /// Not from the connection's own thread: its turn looks for output before it ends.
+    private func wake() {
+        guard let thread = thread.withLock({ $0 }), !thread.isCurrent else { return }
+        thread.wake()
+    }
 
     // MARK: On the connection's thread
 
@@ -201,7 +225,7 @@ package final class AMQPClient: Service, Sendable {
             try read(connection, state)
             try write(connection, state)
             try inquire(connection)
-        } while connection.hasBufferedInput || shared.withLock { !$0.outbox.isEmpty || !$0.settlements.isEmpty }
+        } while connection.hasBufferedInput || shared.withLock { $0.hasOutput }
         guard let stopBy else { return }
         if !state.hasCancelled {
             state.hasCancelled = true

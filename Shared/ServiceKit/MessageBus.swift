@@ -105,6 +105,10 @@ package final class MessageBus: Service, Sendable {
         connectionListeners.add(listener)
     }
 
+    /// Does what sends, answers and settles without waiting for anything; all of it leaves after it, in as few messages
+    /// as can be.
+    package func together<Result>(_ sends: () -> Result) -> Result { client.together(sends) }
+
     /// Sends one command; the completion is called exactly once, also when sending fails, and must not block.
     ///
     /// - Parameter build: makes the command that carries the given correlation.
