@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# A local stack for one benchmark, in a folder and on ports of its own, gone when the shell ends. Sourced, not run;
+# MSS_STACK_CONFIGURATION says which build: release, which is built unless it is named, or debug, which must be there.
+folder=$(mktemp -d)
+export MSS_STACK_FOLDER="$folder/stack"
+stop_stack() {
+    deploy/down --wipe > /dev/null
+    rm -rf "$folder"
+}
+trap stop_stack EXIT
+# Ports in a row that nothing uses now.
+port=$(python3 - <<'PYTHON'
+import random, socket
+def free(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+while True:
+    first = random.randrange(20000, 30000)
+    if all(free(first + offset) for offset in range(30)):
+        print(first)
+        break
+PYTHON
+)
+# Three ports after those of the API and of devices, for more of each.
+export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
+    MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) \
+    MSS_STACK_TENANT_PORT=$((port + 13)) MSS_STACK_HEALTH_PORT=$((port + 14))
+
+start_stack() { # OPTION…: deploy/up with these
+    deploy/up --detach "$@" > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }
+}
+
+load() { # OPTION…: mssctl load on it
+    MSS_CONFIG_FILE="$MSS_STACK_FOLDER/mssctl.json" ".build/${MSS_STACK_CONFIGURATION:-release}/mssctl" load \
+        --stack "$MSS_STACK_FOLDER" --ca "$MSS_STACK_FOLDER/tls/ca.pem" --api "127.0.0.1:$MSS_STACK_API_PORT" \
+        --gateway "127.0.0.1:$MSS_STACK_DEVICE_PORT" "$@"
+}
