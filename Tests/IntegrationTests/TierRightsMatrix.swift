@@ -115,8 +115,8 @@ enum TierRightsMatrix {
         "name_statistics_targets": [],
         "fold_statistics_oplogs": [],
         "fold_statistics_deliveries": [],
-        "fold_statistics_pulls": [],
-        "count_statistics": [],
+        "lock_statistics": [],
+        "counts_as_push": [],
         "forget_statistics": ["", "EXECUTE"],
     ]
 }

@@ -3,7 +3,14 @@
 --
 -- Facts may come in any order and repeatedly. Each row of the record keeps minima of times and maxima of counts, and
 -- each figure is always the sum of what the rows contribute: whoever changes a row adds the difference that this makes,
--- under the row's lock, so nothing is counted twice or not at all (spec S1).
+-- in the same transaction, one of which changes rows at a time, so nothing is counted twice or not at all (spec S1).
+
+-- Until the end of the transaction nobody else folds or forgets: it may read a row and write it later, without locks and
+-- conflicts row by row. As a fold takes some tens of microseconds for each push, there is time for turns, but a turn
+-- may take longer than a session waits for a row.
+CREATE FUNCTION lock_statistics() RETURNS void LANGUAGE sql VOLATILE SET lock_timeout = '4s' AS $$
+    SELECT pg_advisory_xact_lock(hashtext('statistics'))
+$$;
 
 -- ---- whose figures they are ----------------------------------------------------------------------------------------
 
@@ -27,6 +34,14 @@ CREATE TABLE statistics_channel (
 
 -- ---- the record, for 35 days ---------------------------------------------------------------------------------------
 
+-- Whether an oplog is a push (spec S2). One that is not stored is none before it has gone out, for good if that was to
+-- nobody.
+CREATE FUNCTION counts_as_push(
+    is_live boolean, accepted_at timestamptz, handed_out_at timestamptz, confirmed_at timestamptz
+) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT accepted_at IS NOT NULL AND (NOT is_live OR handed_out_at IS NOT NULL OR confirmed_at IS NOT NULL)
+$$;
+
 -- The earliest of each kind of fact about an oplog; null: none came yet.
 CREATE TABLE statistics_oplog (
     channel_id bigint NOT NULL,
@@ -37,10 +52,8 @@ CREATE TABLE statistics_oplog (
     first_handed_out_at timestamptz,
     first_confirmed_at timestamptz,
     is_live boolean NOT NULL, -- not stored: went out at once or not at all
-    -- A push (spec S2). One that is not stored is none before it has gone out, for good if that was to nobody.
     counts boolean NOT NULL GENERATED ALWAYS AS (
-        accepted_at IS NOT NULL
-            AND (NOT is_live OR first_handed_out_at IS NOT NULL OR first_confirmed_at IS NOT NULL)) STORED,
+        counts_as_push(is_live, accepted_at, first_handed_out_at, first_confirmed_at)) STORED,
     PRIMARY KEY (channel_id, oplog_id)
 ) WITH (fillfactor = 85);
 -- In the order of a push list, so that a page is read off it without sorting, however many pushes there are.
@@ -171,8 +184,8 @@ INSERT INTO statistics_progress (folded_until) VALUES ('epoch');
 -- ---- forgetting ----------------------------------------------------------------------------------------------------
 
 -- Removes some of what has been kept for its time, the oldest first, and says how many rows: about `in_rows` of each
--- kind at the most, so that no fold waits for long. Each is found by an index; what others hold is passed over. Figures
--- stand: a sum does not change when what was counted is forgotten.
+-- kind at the most, so that no fold waits for long. Each is found by an index. Figures stand: a sum does not change when
+-- what was counted is forgotten.
 CREATE FUNCTION forget_statistics(in_rows integer) RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -184,10 +197,11 @@ DECLARE
     gone bigint;
     total bigint := 0;
 BEGIN
+    PERFORM lock_statistics();
     SELECT array_agg(f.channel_id), array_agg(f.oplog_id) INTO channels, oplogs
     FROM (
         SELECT s.channel_id, s.oplog_id FROM statistics_oplog s WHERE s.noted_at < record_end
-        ORDER BY s.noted_at LIMIT in_rows FOR UPDATE SKIP LOCKED
+        ORDER BY s.noted_at LIMIT in_rows
     ) f;
     IF channels IS NOT NULL THEN
         DELETE FROM statistics_delivery WHERE ctid = ANY (ARRAY(
@@ -222,7 +236,7 @@ BEGIN
     LOOP
         EXECUTE format(
             'DELETE FROM %1$I WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM %1$I WHERE %2$I < %3$L ORDER BY %2$I LIMIT %4$s FOR UPDATE SKIP LOCKED))',
+                SELECT ctid FROM %1$I WHERE %2$I < %3$L ORDER BY %2$I LIMIT %4$s))',
             kept.name, kept.age, kept.ends, in_rows);
         GET DIAGNOSTICS gone = ROW_COUNT;
         total := total + gone;
