@@ -21,11 +21,11 @@ actor FactConsumer: Service {
         let facts: [Mss_Bus_V1_Fact]
     }
 
-    /// Bodies in hand: what a few transactions take.
-    private static let prefetch: UInt16 = 256
+    /// Bodies in hand: what comes while facts are gathered.
+    private static let prefetch: UInt16 = 512
     private static let limit = Duration.seconds(10)
-    /// Far less than figures may be behind (spec S3).
-    private static let gathering = Duration.seconds(1)
+    /// Less than half of what figures may be behind (spec S3).
+    private static let gathering = Duration.seconds(2)
     private static let watchInterval = Duration.seconds(2)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000

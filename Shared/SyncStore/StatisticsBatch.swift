@@ -215,10 +215,12 @@ package struct StatisticsBatch: Sendable, Equatable {
     }
 
     private mutating func note(_ key: OplogKey, at time: WallTime, _ change: (inout Moments) -> Void = { _ in }) {
-        var moments = oplogs[key] ?? Moments(noted: time)
-        moments.noted = min(moments.noted, time)
-        change(&moments)
-        oplogs[key] = moments
+        // In place, as it is done for every fact: the key is looked up once.
+        func merge(_ moments: inout Moments) {
+            moments.noted = min(moments.noted, time)
+            change(&moments)
+        }
+        merge(&oplogs[key, default: Moments(noted: time)])
     }
 }
 
