@@ -106,7 +106,7 @@ package enum AdmissionStore {
     package static func removeEndedNonces(limit: Int) -> Query<Void> {
         let sql = """
             DELETE FROM request_nonce WHERE (key_id, nonce) IN (
-                SELECT key_id, nonce FROM request_nonce WHERE expires_at < clock_timestamp()
+                SELECT key_id, nonce FROM request_nonce WHERE expires_at < now()
                 ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
             """
         return Query(PostgresStatement(sql, [.int64(Int64(limit))])) { _ in }

@@ -248,11 +248,13 @@ package enum DeviceSessionStore {
 
     /// Channels of a gateway's sessions that moved within the window, and those of immediate global pushes: what a lost
     /// notice left behind.
+    ///
+    /// `now()`, not `clock_timestamp()`, which no index and no choice of partitions takes: it would read every oplog.
     package static func movedChannels(gatewayID: String, window: Duration) -> Query<[ChannelState]> {
         let sql = """
             SELECT DISTINCT c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
             FROM (SELECT DISTINCT channel_id FROM oplog
-                  WHERE created_at > clock_timestamp() - make_interval(secs => $2 / 1000.0)) r
+                  WHERE created_at > now() - make_interval(secs => $2 / 1000.0)) r
             JOIN channel c ON c.channel_id = r.channel_id
             JOIN LATERAL (
                 SELECT FROM sync_configuration f

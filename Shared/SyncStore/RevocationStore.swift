@@ -62,7 +62,7 @@ package enum RevocationStore {
     ///
     /// - Parameter limit: rows at the most, which bounds what one statement costs.
     package static func removeOld(limit: Int) -> Query<Void> {
-        let isOld = "revoked_at < clock_timestamp() - make_interval(secs => $1)"
+        let isOld = "revoked_at < now() - make_interval(secs => $1)"
         let sql = """
             DELETE FROM session_revocation WHERE (instance_id, user_id, session_digest) IN (
                 SELECT instance_id, user_id, session_digest FROM session_revocation WHERE \(isOld)
