@@ -27,6 +27,17 @@ import Testing
         #expect(book.missing == 1)
     }
 
+    @Test("the last of the most devices that a user can have counts like the others") func manyDevices() {
+        let most = PushBook.devicesPerUserMax
+        var book = PushBook(users: 2, devicesPerUser: most, globals: 0)
+        let push = book.open(user: 1, stream: 0)
+        #expect(book.answered(push, isStored: true) == .open && book.missing == most)
+        for device in most..<(2 * most - 1) { #expect(book.delivered(push, to: device)?.outcome == .open) }
+        #expect(book.delivered(push, to: 2 * most - 1)?.outcome == .settled(stream: 0))
+        #expect(book.delivered(push, to: 2 * most - 1) == nil)
+        #expect(book.missing == 0 && book.faults == PushBook.Faults(duplicated: 1))
+    }
+
     @Test("a second time is found") func duplicated() {
         var book = book()
         let push = book.open(user: 0, stream: 0)

@@ -1,8 +1,8 @@
-/// What became of every push of a run, in eight bytes each: whether it was stored, and which of its devices have it. A
+/// What became of every push of a run, in twelve bytes each: whether it was stored, and which of its devices have it. A
 /// push that is lost, doubled, or comes to another device, does not stay hidden.
 struct PushBook: Sendable {
     /// Each has a bit.
-    static let devicesPerUserMax = 8
+    static let devicesPerUserMax = UInt32.bitWidth
     /// Pushes to everybody in a run.
     static let globalsMax = 1_000
     /// Numbers of pushes to everybody begin here, so that every process of a run knows them.
@@ -35,7 +35,7 @@ struct PushBook: Sendable {
     private struct Entry {
         var user: UInt32 = 0
         /// A bit for each device of the user.
-        var delivered: UInt8 = 0
+        var delivered: UInt32 = 0
         var answer = Answer.open
         var stream: UInt8 = 0
     }
@@ -52,7 +52,7 @@ struct PushBook: Sendable {
 
     let users: Int
     let devicesPerUser: Int
-    private let full: UInt8
+    private let full: UInt32
     private var chunks: [[Entry]] = []
     private var globals: [Global]
     /// Pushes to users so far.
@@ -67,7 +67,7 @@ struct PushBook: Sendable {
     init(users: Int, devicesPerUser: Int, globals: Int) {
         self.users = users
         self.devicesPerUser = devicesPerUser
-        full = UInt8(truncatingIfNeeded: (1 << devicesPerUser) - 1)
+        full = UInt32(truncatingIfNeeded: (1 << devicesPerUser) - 1)
         let devices = users * devicesPerUser
         self.globals = (0..<globals).map { _ in
             Global(delivered: Array(repeating: 0, count: (devices + 63) / 64), missing: devices)
@@ -114,7 +114,7 @@ struct PushBook: Sendable {
         let (chunk, place) = (push / Self.chunk, push % Self.chunk)
         let entry = chunks[chunk][place]
         guard Int(entry.user) == device / devicesPerUser else { return stranger() }
-        let bit = UInt8(1) << UInt8(device % devicesPerUser)
+        let bit = UInt32(1) << UInt32(device % devicesPerUser)
         guard entry.delivered & bit == 0 else {
             faults.duplicated += 1
             return nil

@@ -74,7 +74,8 @@ struct ResourceReport: Hashable, Sendable, Codable {
         if let database {
             lines.append(
                 "  PostgreSQL\(unit): rows \(share(database.rowsInserted)) new \(share(database.rowsUpdated)) changed "
-                    + "\(share(database.rowsDeleted)) removed, transactions \(share(database.transactions)), "
+                    + "\(share(database.rowsDeleted)) removed \(share(database.rowsScanned)) scanned, "
+                    + "pages \(share(database.pages)), transactions \(share(database.transactions)), "
                     + "WAL \(share(database.walBytes, decimals: 0)) bytes in \(share(database.walRecords)) records")
         }
         return lines
