@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# What a push and a connect cost as everything grows, on a stack of its own for each axis, which is gone afterwards.
+#   growth.sh [--upto ROWS] [--table FILE] [--lock FILE] [AXIS…]
+# Axes: configurations devices gateways writers channels oplogs; all by default, up to 10 million channels and 100
+# million oplogs, which take half an hour and 40 GB. --upto leaves out the steps of channels and oplogs above so many,
+# --table also writes the tables to a file, --lock holds a file's lock: exclusively to measure, shared to fill.
+# Prints a table (Markdown) for each axis; deploy/load/README.md says what is in it.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+upto=100000000 table=/dev/null lock='' axes=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --upto) upto=${2:?how many rows}; shift ;;
+    --table) table=$(realpath -m "${2:?which file}"); shift ;;
+    --lock) lock=${2:?which file}; shift ;;
+    configurations | devices | gateways | writers | channels | oplogs) axes+=("$1") ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+    esac
+    shift
+done
+[ "${#axes[@]}" -gt 0 ] || axes=(configurations devices gateways writers channels oplogs)
+[ "$table" = /dev/null ] || : > "$table"
+
+folder=$(mktemp -d)
+export MSS_STACK_FOLDER="$folder/stack" MSS_STACK_CONFIGURATION=release
+port=$(python3 - <<'PYTHON'
+import random, socket
+def free(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+while True:
+    first = random.randrange(20000, 30000)
+    if all(free(first + offset) for offset in range(30)):
+        print(first)
+        break
+PYTHON
+)
+export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
+    MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) MSS_STACK_TENANT_PORT=$((port + 13)) \
+    MSS_STACK_HEALTH_PORT=$((port + 14))
+mssctl() { MSS_CONFIG_FILE="$MSS_STACK_FOLDER/mssctl.json" .build/release/mssctl "$@"; }
+sql() { # ARGUMENT…: psql on this stack's database, in sessions that may hurry; the services' own stay as they are
+    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/postgres/password") \
+        PGOPTIONS='-c synchronous_commit=off -c maintenance_work_mem=1GB -c client_min_messages=warning' \
+        psql -X -qAt -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
+}
+copy() { # TABLE PREPARATION QUERY: fills a table that PREPARATION makes or empties; frozen, so vacuum has no work left
+    sql -c "COPY ($3) TO STDOUT (FORMAT binary)" |
+        sql -c BEGIN -c "$2" -c "COPY $1 FROM STDIN (FORMAT binary, FREEZE)" -c COMMIT
+}
+hold() { flock "$1" 9; } # -s, -x or -u: the file of --lock
+start() { # COUNT: the stack anew, with an instance that has so many configurations
+    deploy/down --wipe > /dev/null
+    deploy/up --detach --plain 9>&- > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }
+    configure "$1"
+}
+scale() { # TIER COUNT
+    deploy/up --detach --plain --scale "$1=$2" 9>&- > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }
+}
+stop() {
+    deploy/down --wipe > /dev/null
+    rm -rf "$folder"
+}
+trap stop EXIT
+exec 9>> "${lock:-$folder/lock}"
+configure() { # COUNT
+    python3 - "$1" > "$folder/control.json" <<'PYTHON'
+import json, sys
+def configuration(name, scope):
+    return {"instanceId": "growth", "bizType": name, "description": "", "scope": scope, "target": "user",
+        "repush": "all"}
+names = [("UCHAT", "appointed"), ("NEWS", "global")] + [(f"SYNC-{n}", "appointed") for n in range(2, int(sys.argv[1]))]
+print(json.dumps({"instances": [{"instanceId": "growth"}], "configurations": [configuration(*name) for name in names]}))
+PYTHON
+    mssctl apply "$folder/control.json" > "$folder/apply.log"
+    # What is filled in is from before.
+    sql -c "UPDATE sync_configuration SET data_since = '-infinity' WHERE instance_id = 'growth'"
+}
+
+# Users are named load-NNNNNNN, so those of a load, load-50000NN-NNNNNNN, stand in the middle of the indexes.
+fill_channels() { # COUNT: users with a channel, a device, a sync point and their rows of statistics, in key order
+    local users="SELECT n, 'load-' || lpad(((n - 1) * (10000000 / $1))::text, 7, '0') AS name
+        FROM generate_series(1::bigint, $1) n"
+    copy 'channel (channel_id, instance_id, kind, target, biz_type, head)' 'TRUNCATE channel' \
+        "SELECT n, 'growth', 0::smallint, name, 'UCHAT', 1::bigint FROM ($users) u"
+    copy 'sync_point (channel_id, device_id, store_id, oplog_id)' 'TRUNCATE sync_point' \
+        "SELECT n, 'device-' || name, 'store', 1::bigint FROM ($users) u"
+    copy 'owner (instance_id, user_id, device_id, bind_epoch)' 'TRUNCATE owner' \
+        "SELECT 'growth', name, 'device-' || name, n FROM ($users) u"
+    copy 'statistics_target (target_id, instance_id, kind, target)' 'TRUNCATE statistics_target' \
+        "SELECT n, 'growth', 0::smallint, name FROM ($users) u"
+    copy 'statistics_channel (channel_id, instance_id, kind, biz_type, target_id)' 'TRUNCATE statistics_channel' \
+        "SELECT n, 'growth', 0::smallint, 'UCHAT', n FROM ($users) u"
+    sql -c "SELECT setval(pg_get_serial_sequence('channel', 'channel_id'), $1),
+        setval(pg_get_serial_sequence('statistics_target', 'target_id'), $1)" > "$folder/setval"
+}
+# The five weeks that a retention of 30 days leaves; of this one as far as it has come.
+weeks() { # name|from|to|end of what is there
+    sql -c "SELECT 'oplog_' || to_char(m AT TIME ZONE 'UTC', 'YYYYMMDD'), m, m + interval '7 days',
+            least(m + interval '7 days', now())
+        FROM generate_series(0, 4) w,
+            LATERAL (SELECT (date_trunc('week', now() AT TIME ZONE 'UTC') - make_interval(weeks => w))
+                AT TIME ZONE 'UTC' AS m) monday ORDER BY 1"
+}
+fill_oplogs() { # COUNT CHANNELS: so many in all, in the order of time, each to the next channel of a scattered round
+    local part=$(($1 / 5)) first=0 name from to end
+    while IFS='|' read -r name from to end; do
+        sql -c "DROP TABLE IF EXISTS $name"
+        # With the constraint attaching reads no row.
+        copy "$name" "CREATE TABLE $name (LIKE oplog,
+                CONSTRAINT week CHECK (created_at >= '$from' AND created_at < '$to'))" \
+            "SELECT 1 + n * 7919 % $2, 1 + n / $2, 'growth-' || n, hashint8extended(n, 0),
+                convert_to(rpad('{\"number\":' || n || '}', 100), 'UTF8'), false, 0::smallint, '', '', 0::smallint,
+                10000::smallint, at + interval '30 days', at, NULL::bigint, NULL::timestamptz
+            FROM (SELECT $first + k AS n, '$from'::timestamptz
+                    + k * (('$end'::timestamptz - '$from'::timestamptz) / $part::float8) AS at
+                FROM generate_series(0::bigint, $part - 1) k) o"
+        # Builds the indexes.
+        sql -c "ALTER TABLE oplog ATTACH PARTITION $name FOR VALUES FROM ('$from') TO ('$to')" \
+            -c "ALTER TABLE $name DROP CONSTRAINT week"
+        first=$((first + part))
+    done < <(weeks)
+    sql -c "UPDATE channel SET head = $1 / $2 + 1 WHERE channel_id <= $2"
+}
+# The first 20 users of a load have 5,000 oplogs each, whose validity has ended: they are in every index, and no device
+# gets them.
+fill_histories() { # RUN
+    sql -v run="$1" <<'SQL'
+WITH made AS (
+    INSERT INTO channel (instance_id, kind, target, biz_type, head)
+    SELECT 'growth', 0, 'load-' || :'run' || '-' || lpad(u::text, 7, '0'), 'UCHAT', 5000
+    FROM generate_series(0, 19) u RETURNING channel_id
+)
+INSERT INTO oplog
+SELECT m.channel_id, n, 'history-' || n, hashint8extended(n, m.channel_id), convert_to(rpad('{}', 100), 'UTF8'),
+    false, 0, '', '', 0, 10000, now() - interval '1 minute', now() - interval '1 hour' - (5000 - n) * interval '7 minutes'
+FROM made m, generate_series(1, 5000) n;
+SQL
+}
+
+load() { # OPTION…
+    mssctl load --stack "$MSS_STACK_FOLDER" --ca "$MSS_STACK_FOLDER/tls/ca.pem" --instance growth \
+        --api "127.0.0.1:$MSS_STACK_API_PORT" --gateway "${gateways#,}" "$@" > "$folder/load.log" 2>&1 ||
+        { cat "$folder/load.log" >&2; exit 1; }
+}
+run=0
+measure() { # STEP RATE DEVICES_PER_USER GATEWAYS: a row of the table
+    local number
+    gateways=''
+    for number in $(seq "$4"); do gateways+=",127.0.0.1:$((MSS_STACK_DEVICE_PORT - 1 + number))"; done
+    run=$((run + 1))
+    python3 deploy/bench/growth.py scenario "$2" "$3" > "$folder/load.json"
+    hold -x
+    fill_histories $((5000000 + run))
+    sql -c CHECKPOINT
+    load --rate "$2" --seconds 3 --no-resources # warms
+    load --scenario "$folder/load.json" --run-name $((5000000 + run)) --report "$folder/report.json"
+    hold -u
+    python3 deploy/bench/growth.py row "$1" "$folder/report.json" | tee -a "$table"
+}
+filled() { # COMMAND…
+    local begin=$SECONDS
+    hold -s
+    "$@"
+    sql -c 'VACUUM (ANALYZE)' -c CHECKPOINT
+    hold -u
+    echo "$*: $((SECONDS - begin)) s, $(sql -c 'SELECT pg_size_pretty(pg_database_size(current_database()))')" >&2
+}
+base() { fill_channels 100000 && fill_oplogs 100000 100000; }
+
+for axis in "${axes[@]}"; do
+    python3 deploy/bench/growth.py head "$axis" | tee -a "$table"
+    start 2
+    case $axis in
+    channels | oplogs) ;;
+    *) filled base ;;
+    esac
+    case $axis in
+    configurations) for count in 2 100 1000; do configure "$count"; measure "$count" 500 1 1; done ;;
+    devices) for count in 1 5 20; do measure "$count" 100 "$count" 1; done ;;
+    gateways) for count in 1 2 4; do scale gateway "$count"; measure "$count" 500 1 "$count"; done ;;
+    writers) for count in 1 2 4; do scale writer "$count"; measure "$count" 500 1 1; done ;;
+    channels)
+        for count in 1000 100000 1000000 10000000; do
+            [ "$count" -le "$upto" ] || break
+            filled fill_channels "$count"
+            measure "$count" 500 1 1
+        done
+        ;;
+    oplogs)
+        filled fill_channels 100000
+        for count in 100000 10000000 100000000; do
+            [ "$count" -le "$upto" ] || break
+            filled fill_oplogs "$count" 100000
+            measure "$count" 500 1 1
+        done
+        ;;
+    esac
+    echo | tee -a "$table"
+done
