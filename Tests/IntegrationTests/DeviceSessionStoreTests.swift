@@ -279,6 +279,19 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("the sweep finds what moved by time, and does not look at every oplog") func sweep() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await database.append([Self.push("1")])
+            try await database.executeAsWriter("SET enable_seqscan = off")
+            let sweep = DeviceSessionStore.movedChannels(gatewayID: "g", window: .seconds(10)).statement
+            let explain = PostgresStatement("EXPLAIN " + sweep.sql, sweep.parameters)
+            let plan = try await database.run([explain])[0].get().map { $0.text(0) }
+            #expect(plan.contains { $0.contains("Index Cond: (created_at >") })
+        }
+    }
+
     @Test("H4, H7: what a device suspends counts for this type alone, and as long as its last word")
     func suspended() async throws {
         try await TestDatabase.with(connections: 1) { databases in

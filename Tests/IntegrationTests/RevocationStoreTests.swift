@@ -76,6 +76,7 @@ struct RevocationStoreTests {
             let explain = PostgresStatement("EXPLAIN " + removal.sql, removal.parameters)
             let plan = try await database.run([explain])[0].get().map { $0.text(0) }
             #expect(plan.contains { $0.contains("session_revocation_by_time") })
+            #expect(plan.contains { $0.contains("Index Cond: (revoked_at <") })
         }
     }
 
