@@ -18,6 +18,10 @@ package final class AMQPClient: Service, Sendable {
 
     private struct Shared {
         var outbox: Outbox
+        /// When what waits is to be written; nil: nothing waits.
+        var writeAt: ContinuousClock.Instant?
+        /// The thread is in a turn and looks at all this again before it sleeps: waking it would only cost one more.
+        var isServing = false
         var inquiries: [Inquiry] = []
         var settlements: [(AMQPDelivery, AMQPSettlement)] = []
         var isUp = false
@@ -28,7 +32,15 @@ package final class AMQPClient: Service, Sendable {
         var whenStopped: CheckedContinuation<Void, Never>?
         var hasStopped = false
 
-        var hasOutput: Bool { !outbox.isEmpty || !settlements.isEmpty }
+        /// Whether somebody who leaves something has to wake the thread; who is in a block of `together` does so at its
+        /// end.
+        var mustWake: Bool { !isServing && gatherings == 0 }
+
+        /// Whether there is something to write now; what is written leaves with all that waits.
+        var isDue: Bool {
+            guard settlements.isEmpty, stopBy == nil else { return !settlements.isEmpty || writeAt != nil }
+            return writeAt.map { $0 <= .now } ?? false
+        }
     }
 
     private let configuration: AMQPConfiguration
@@ -82,12 +94,16 @@ package final class AMQPClient: Service, Sendable {
 
     /// Leaves a body to be written; never blocks, callable from any thread.
     ///
-    /// - Parameter whenConfirmed: called once with whether the broker has it; false also when the connection fell.
+    /// - Parameters:
+    ///   - patience: how long it may wait for others to leave in one body with it; whatever leaves earlier takes it along.
+    ///   - whenConfirmed: called once with whether the broker has it; false also when the connection fell.
     /// - Throws: nothing was queued then.
     package func send(
-        _ body: [UInt8], on route: AMQPRoute, whenConfirmed: (@Sendable (Bool) -> Void)? = nil
+        _ body: [UInt8], on route: AMQPRoute, patience: Duration = .zero,
+        whenConfirmed: (@Sendable (Bool) -> Void)? = nil
     ) throws(AMQPError) {
-        let isAlone = try shared.withLock { shared throws(AMQPError) in
+        let writeAt = ContinuousClock.now + patience
+        let mustWake = try shared.withLock { shared throws(AMQPError) in
             guard shared.isUp, !shared.isBlocked else {
                 throw AMQPError(code: .disconnected, message: "the broker is away")
             }
@@ -95,18 +111,21 @@ package final class AMQPClient: Service, Sendable {
                 throw AMQPError(code: .overloaded, message: "\(shared.outbox.bytes) bytes wait to be written")
             }
             shared.outbox.add(body, on: route, whenConfirmed)
-            return shared.gatherings == 0
+            // The thread has been told of what is to leave earlier.
+            if let earlier = shared.writeAt, earlier <= writeAt { return false }
+            shared.writeAt = writeAt
+            return shared.mustWake
         }
-        if isAlone { wake() }
+        if mustWake { wake() }
     }
 
     /// Leaves settlements to be written; deliveries of an older connection are ignored.
     package func settle(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
-        let isAlone = shared.withLock { shared in
+        let mustWake = shared.withLock { shared in
             shared.settlements += deliveries.map { ($0, settlement) }
-            return shared.gatherings == 0
+            return shared.mustWake
         }
-        if isAlone { wake() }
+        if mustWake { wake() }
     }
 
     /// Does what sends and settles; all of it leaves after it, in as few messages as can be. For a block that does not
@@ -114,11 +133,11 @@ package final class AMQPClient: Service, Sendable {
     package func together<Result>(_ sends: () -> Result) -> Result {
         shared.withLock { $0.gatherings += 1 }
         defer {
-            let isWaitedFor = shared.withLock { shared in
+            let mustWake = shared.withLock { shared in
                 shared.gatherings -= 1
-                return shared.hasOutput
+                return (shared.writeAt != nil || !shared.settlements.isEmpty) && !shared.isServing
             }
-            if isWaitedFor { wake() }
+            if mustWake { wake() }
         }
         return sends()
     }
@@ -144,11 +163,7 @@ package final class AMQPClient: Service, Sendable {
         return try result.get()
     }
 
-    /// Not from the connection's own thread: its turn looks for output before it ends.
-    private func wake() {
-        guard let thread = thread.withLock({ $0 }), !thread.isCurrent else { return }
-        thread.wake()
-    }
+    private func wake() { thread.withLock { $0 }?.wake() }
 
     // MARK: On the connection's thread
 
@@ -190,7 +205,8 @@ package final class AMQPClient: Service, Sendable {
                 descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
         }
         let limit = stopBy == nil ? configuration.heartbeat / 2 : .milliseconds(20)
-        return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: limit)
+        let untilWriting = shared.withLock { $0.writeAt }.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: min(limit, untilWriting ?? limit))
     }
 
     private func connect(_ state: Served) {
@@ -220,12 +236,13 @@ package final class AMQPClient: Service, Sendable {
     private func serve(_ state: Served, stopBy: ContinuousClock.Instant?) throws(AMQPError) {
         guard let connection = state.connection else { return }
         defer { watchdog.expect(by: nil) }
+        shared.withLock { $0.isServing = true }
         repeat {
             watchdog.expect(by: .now + configuration.callLimit)
             try read(connection, state)
             try write(connection, state)
             try inquire(connection)
-        } while connection.hasBufferedInput || shared.withLock { $0.hasOutput }
+        } while connection.hasBufferedInput || isDueBeforeSleep()
         guard let stopBy else { return }
         if !state.hasCancelled {
             state.hasCancelled = true
@@ -236,6 +253,14 @@ package final class AMQPClient: Service, Sendable {
         watchdog.expect(by: .now + .seconds(1))
         connection.close()
         throw AMQPError(code: .disconnected, message: "shutting down")
+    }
+
+    /// Whether there is more to write; if not, whoever leaves something from now on wakes the thread.
+    private func isDueBeforeSleep() -> Bool {
+        shared.withLock { shared in
+            shared.isServing = shared.isDue
+            return shared.isServing
+        }
     }
 
     private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
@@ -271,10 +296,15 @@ package final class AMQPClient: Service, Sendable {
     }
 
     private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
-        let (messages, settled) = shared.withLock { shared in
-            defer { shared.settlements = [] }
+        let due = shared.withLock { shared -> ([Outbox.Packed], [(AMQPDelivery, AMQPSettlement)])? in
+            guard shared.isDue else { return nil }
+            defer {
+                shared.settlements = []
+                shared.writeAt = nil
+            }
             return (shared.outbox.takeAll(), shared.settlements)
         }
+        guard let (messages, settled) = due else { return }
         if !messages.isEmpty { events.onTraffic(messages.count, 0) }
         // Those of an older connection are with others by now.
         let frames = state.settlements.settle(
@@ -318,6 +348,8 @@ package final class AMQPClient: Service, Sendable {
         postpone(state)
         let (dropped, inquiries) = shared.withLock { shared in
             shared.isUp = false
+            shared.isServing = false
+            shared.writeAt = nil
             shared.settlements = []
             defer { shared.inquiries = [] }
             return (shared.outbox.takeAll(), shared.inquiries)

@@ -1,7 +1,7 @@
 /// Bodies that wait to be written, packed by route; pure.
 ///
 /// Bodies are lists by contract, and two bodies of one route written one after the other are the body of both lists.
-/// So whatever waits when the connection is free leaves in as few messages as its size allows, without a timer.
+/// So whatever waits when the connection writes leaves in as few messages as its size allows.
 struct Outbox {
     /// Called once with whether the broker has the body.
     typealias Confirmation = @Sendable (Bool) -> Void

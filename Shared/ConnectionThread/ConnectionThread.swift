@@ -81,12 +81,11 @@ package final class ConnectionThread: SerialExecutor {
 
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    package func checkIsolated() { precondition(isCurrent, "not on this connection's thread") }
+    package func checkIsolated() { precondition(isOnThread, "not on this connection's thread") }
 
-    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+    package func isIsolatingCurrentContext() -> Bool? { isOnThread }
 
-    /// Whether the caller runs on it.
-    package var isCurrent: Bool {
+    private var isOnThread: Bool {
         state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 

@@ -136,6 +136,20 @@ package final class MessageBus: Service, Sendable {
         return try result.get()
     }
 
+    /// For each request that waits for its answer already, a further one may wait this long for others that share its
+    /// body: some part of the time that its answer takes, as the cost of a body is at its sender, broker and consumer.
+    private static let patienceOfOne = Duration.microseconds(20)
+    /// The longest wait for others.
+    private static let mostPatience = Duration.milliseconds(10)
+    /// A thread cannot sleep for less; with few under way every one leaves at once.
+    private static let leastPatience = Duration.milliseconds(1)
+
+    /// How long a request may wait for others when so many are under way.
+    static func patience(underWay: Int) -> Duration {
+        let patience = min(patienceOfOne * underWay, mostPatience)
+        return patience < leastPatience ? .zero : patience
+    }
+
     /// Sends commands in one body, so that one consumer does them in this order, and waits for all replies.
     ///
     /// - Parameter build: makes the command of an index that carries the given correlation.
@@ -150,7 +164,8 @@ package final class MessageBus: Service, Sendable {
             }
             do throws(AMQPError) {
                 try client.send(
-                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue))
+                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue),
+                    patience: Self.patience(underWay: ledger.count))
             } catch {
                 let failure = BusError(.unavailable, error.message)
                 for number in numbers { ledger.close(number, with: .failure(failure)) }
