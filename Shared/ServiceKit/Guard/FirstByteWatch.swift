@@ -13,4 +13,11 @@ final class FirstByteWatch: ChannelInboundHandler {
         requestGuard.bytesArrived(Self.unwrapInboundIn(data))
         context.fireChannelRead(data)
     }
+
+    /// Reads once ahead of the answer. NIO's pipeline handler reads nothing before it, for which the socket would be
+    /// taken from the selector and put back with every request. What comes that early waits in the pipeline handler.
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        if requestGuard.takeReadAhead(), context.channel.isWritable { context.read() }
+    }
 }

@@ -39,6 +39,8 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Answers that are written and not sent, because the caller does not read.
     private var unsentAnswers = 0
     private var stallDeadline = NIODeadline.distantFuture
+    /// Whether a request has come to its end since the last reading ahead.
+    private var mayReadAhead = false
     private var closesAfterAnswer = false
     private var isClosing = false
     private var deadline = NIODeadline.distantFuture
@@ -93,6 +95,12 @@ final class RequestGuard: ChannelDuplexHandler {
         }
     }
 
+    /// Whether the answer to a whole request is awaited that nothing was read ahead of; each may be asked for once.
+    func takeReadAhead() -> Bool {
+        defer { mayReadAhead = false }
+        return mayReadAhead && isRequestOpen && reading == .nothing && !isClosing
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // Nobody reads the rest of a request that was answered with a close.
         guard !isClosing else { return }
@@ -111,6 +119,7 @@ final class RequestGuard: ChannelDuplexHandler {
         case .body(let part): bodyBytes += part.readableBytes
         case .end:
             reading = .nothing
+            mayReadAhead = true
             deadline = .now() + (isRequestOpen ? limits.answer : limits.idle)
         }
         context.fireChannelRead(data)
