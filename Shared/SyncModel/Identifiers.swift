@@ -18,8 +18,8 @@ extension TextIdentifier {
 extension String {
     /// Equality of the bytes in UTF-8, not of what they look like.
     package func isSame(as other: String) -> Bool {
-        // Most differ, which == finds at once.
-        self == other && utf8.elementsEqual(other.utf8)
+        var (left, right) = (self, other)
+        return left.withUTF8 { left in right.withUTF8 { right in left.elementsEqual(right) } }
     }
 
     /// An order of the bytes in UTF-8, in which none but the same texts are level.
