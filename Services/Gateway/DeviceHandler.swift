@@ -82,14 +82,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
-        handle(event, in: gateway.surroundings())
-    }
-
-    /// The same, of many sessions at one moment.
-    func handle(
-        _ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction], in world: SessionSurroundings
-    ) {
-        take(in: world, event)
+        take(in: gateway.surroundings(), event)
         if !batches.isEmpty { scheduleFlush() }
         writeOut()
     }

@@ -101,17 +101,15 @@ extension GatewayCore {
 
     private func take(_ steps: [Step]) {
         SessionTurn.take(steps, on: \.session.eventLoop) { [self] steps in
-            for part in steps.chunks(of: Self.sessionsPerLook) {
-                let world = surroundings()
-                for step in part {
-                    step.session.handler.value.take(in: world) { machine, world in
-                        let actions = machine.noticed(step.notice, in: world)
-                        step.count?.add(machine.holds(step.notice, after: actions))
-                        return actions
-                    }
+            for step in steps {
+                step.session.handler.value.take(in: surroundings()) { machine, world in
+                    let actions = machine.noticed(step.notice, in: world)
+                    step.count?.add(machine.holds(step.notice, after: actions))
+                    return actions
                 }
-                for step in part { step.session.handler.value.endTurn(in: world) }
             }
+            // What several notices gave a session leaves in one write, by what holds then.
+            for step in steps { step.session.handler.value.endTurn(in: surroundings()) }
         }
     }
 }

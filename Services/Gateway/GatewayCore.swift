@@ -118,15 +118,10 @@ final class GatewayCore: Sendable {
         _ event: @escaping @Sendable (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
     ) {
         SessionTurn.take(sessions, on: \.eventLoop) { [self] sessions in
-            for part in sessions.chunks(of: Self.sessionsPerLook) {
-                let world = surroundings()
-                for session in part { session.handler.value.handle(event, in: world) }
-            }
+            // Each by what holds at its own moment: a verdict or the lease may end among them.
+            for session in sessions { session.handler.value.handle(event) }
         }
     }
-
-    /// So many sessions go by one look at clocks and lease: a fraction of a millisecond.
-    static let sessionsPerLook = 16
 
     /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
     /// away, anything may have been missed.

@@ -22,10 +22,3 @@ enum SessionTurn {
         for part in parts { part.loop.execute { body(part.elements) } }
     }
 }
-
-extension Array {
-    /// The elements in their order, so many at a time.
-    func chunks(of size: Int) -> some Sequence<ArraySlice<Element>> {
-        stride(from: startIndex, to: endIndex, by: size).lazy.map { self[$0..<Swift.min($0 + size, endIndex)] }
-    }
-}

@@ -26,6 +26,9 @@ actor FactConsumer: Service {
     private static let limit = Duration.seconds(10)
     /// Less than half of what figures may be behind (spec S3).
     private static let gathering = Duration.seconds(2)
+    /// What one statement folds: some milliseconds of a processor.
+    private static let oplogsOfPart = 300
+    private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
@@ -93,13 +96,14 @@ actor FactConsumer: Service {
             if deliveries.isEmpty { return }
             let bodies = deliveries.compactMap(read)
             isSettling = true
+            // When much waits there is no pause.
+            let isBehind = deliveries.count == Int(Self.prefetch)
             for group in FactGroups.cut(bodies, size: { FactGroups.rows(of: $0.facts) }) {
-                await settle(group)
+                await settle(group, resting: !isBehind)
             }
             isSettling = false
-            // What is told of one oplog comes within moments: together it changes one row, and its commit does not stand
-            // in the way of pushes so often. When much waits there is no pause.
-            guard deliveries.count < Int(Self.prefetch) else { continue }
+            // What is told of one oplog comes within moments: together it changes one row.
+            guard !isBehind else { continue }
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.gathering) }
         }
     }
@@ -115,13 +119,13 @@ actor FactConsumer: Service {
 
     /// Folds a group, as often as it takes, and settles it after its commit; back to the broker it goes only when the
     /// process ends before the database is there.
-    private func settle(_ group: [Facts]) async {
+    private func settle(_ group: [Facts], resting: Bool) async {
         while true {
             do throws(PostgresError) {
-                try fold(group)
+                try await fold(group, resting: resting)
                 return bus.settle(group.map(\.delivery), as: .accepted)
             } catch {
-                if error.blamesTheData { return await settleHalves(of: group, after: error) }
+                if error.blamesTheData { return await settleHalves(of: group, after: error, resting: resting) }
                 health.set("postgres", isReady: false)
                 logger.warning("facts wait for the database", metadata: ["error": "\(error.message)"])
                 let pause = pauses.next(random: .random(in: 0..<1))
@@ -134,20 +138,25 @@ actor FactConsumer: Service {
     }
 
     /// The database refuses a group for what it says: halving finds the one poisonous body.
-    private func settleHalves(of group: [Facts], after error: PostgresError) async {
+    private func settleHalves(of group: [Facts], after error: PostgresError, resting: Bool) async {
         guard group.count > 1 else {
             for body in group { reject(body.delivery, because: error.message) }
             return
         }
         let middle = group.count / 2
-        await settle(Array(group[..<middle]))
-        await settle(Array(group[middle...]))
+        await settle(Array(group[..<middle]), resting: resting)
+        await settle(Array(group[middle...]), resting: resting)
     }
 
-    private func fold(_ group: [Facts]) throws(PostgresError) {
+    /// In parts. Resting it pauses after each as long as that took, so that pushes never wait long for a processor.
+    private func fold(_ group: [Facts], resting: Bool) async throws(PostgresError) {
         var fold = StatisticsFold()
         for body in group { for fact in body.facts { fold.add(fact) } }
-        if !fold.batch.isEmpty { try connection.run(StatisticsStore.fold(fold.batch), within: Self.limit) }
+        for part in fold.batch.parts(ofOplogs: Self.oplogsOfPart) where !part.isEmpty {
+            let begin = ContinuousClock.now
+            try connection.run(StatisticsStore.fold(part), within: Self.limit)
+            if resting { try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest)) }
+        }
         pauses.reset()
         health.set("postgres", isReady: true)
         folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)

@@ -1,10 +1,9 @@
 import BusMessages
 
-/// Cuts what was taken off the queue into transactions; pure.
+/// Cuts what was taken off the queue into what is merged and settled together; pure.
 enum FactGroups {
-    /// Rows of one transaction at the most, unless one body alone has more: bodies are settled whole. What some thousand
-    /// pushes a second bring while facts are gathered fits, as an oplog whose facts are in two transactions is written
-    /// twice; one transaction is still some tenths of a second.
+    /// Rows of one group at the most, unless one body alone has more: bodies are settled whole. What some thousand
+    /// pushes a second bring while facts are gathered fits: an oplog whose facts are in two groups is written twice.
     static let rowsMax = 24_000
 
     /// How many rows a body of facts touches: the ids it names.

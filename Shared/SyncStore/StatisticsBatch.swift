@@ -149,6 +149,22 @@ package struct StatisticsBatch: Sendable, Equatable {
     /// Nothing to fold.
     package var isEmpty: Bool { oplogs.isEmpty && discarded.isEmpty && connected.isEmpty }
 
+    /// The batch in parts of about so many oplogs, each with all that is known of them: folding one after the other gives
+    /// what folding the whole gives.
+    package func parts(ofOplogs size: Int) -> [StatisticsBatch] {
+        let count = max(1, (oplogs.count + size - 1) / size)
+        guard count > 1 else { return [self] }
+        // Ids of a channel rise one by one, so that one busy channel is in all parts.
+        func part(of key: OplogKey) -> Int {
+            Int(UInt64(bitPattern: key.channelID &+ key.oplogID.value) % UInt64(count))
+        }
+        var parts = [StatisticsBatch](repeating: StatisticsBatch(), count: count)
+        for (key, moments) in oplogs { parts[part(of: key)].oplogs[key] = moments }
+        for (key, delivery) in deliveries { parts[part(of: key.oplog)].deliveries[key] = delivery }
+        (parts[0].discarded, parts[0].connected) = (discarded, connected)
+        return parts
+    }
+
     /// The channels of all oplogs.
     package var channels: Set<Int64> { Set(oplogs.keys.lazy.map(\.channelID)) }
 

@@ -31,13 +31,6 @@ struct GatewayTurnTests {
         #expect(parts.withLock { $0 } == [[1, 2, 4, 5], [0, 3, 6]])
     }
 
-    @Test("parts of a list have all of it, the last one what is left", arguments: 0...9)
-    func chunks(count: Int) {
-        let parts = Array(0..<count).chunks(of: 4).map { Array($0) }
-        #expect(parts.flatMap { $0 } == Array(0..<count))
-        #expect(parts.count == (count + 3) / 4 && parts.allSatisfy { $0.count <= 4 })
-    }
-
     @Test("sessions of a broadcast are told when those before them have been")
     func pace() async throws {
         let session = try HandlerBench([]).session

@@ -106,6 +106,28 @@ struct StatisticsFoldTests {
         #expect(fold.newest == nil)
     }
 
+    @Test("parts have every oplog with all that is known of it, in one part each", arguments: [1, 7, 300])
+    func parts(size: Int) {
+        var fold = StatisticsFold()
+        for number in 1...1_000 {
+            // One channel is busy.
+            let channel = Int64(number % 2 == 0 ? 5 : number)
+            fold.add(fact(Int64(number), channel: channel) { $0.accepted.oplogID = Int64(number) })
+            fold.add(
+                fact(Int64(number), channel: channel) {
+                    $0.handedOut.deviceID = "d"
+                    $0.handedOut.oplogIds = [Int64(number)]
+                })
+        }
+        let parts = fold.batch.parts(ofOplogs: size)
+        #expect(parts.map(\.oplogs.count).reduce(0, +) == 1_000 && parts.map(\.deliveries.count).reduce(0, +) == 1_000)
+        #expect(parts.allSatisfy { part in part.deliveries.keys.allSatisfy { part.oplogs[$0.oplog] != nil } })
+        for part in parts {
+            #expect(part.oplogs.count <= 3 * size, "no part is much larger than asked")
+            for (key, moments) in part.oplogs { #expect(moments == fold.batch.oplogs[key]) }
+        }
+    }
+
     @Test("a push is not stored only if every fact says so")
     func live() {
         func accepted(_ isLive: Bool) -> Mss_Bus_V1_Fact {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the service reaches on this machine, load generator included: the table of deploy/load/Measurements.md. Release
 # build, a stack of its own that is gone afterwards, about ten minutes for each round.
-#   bars.sh [--tls] [ROUNDS]     medians of so many rounds (3); --tls: TLS also between the processes and the two servers
+#   bars.sh [--tls] [ROUNDS]     medians of so many rounds (3); --tls: TLS also between the processes and both servers
 # The machine should do nothing else meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,43 +1,26 @@
 #!/usr/bin/env bash
 # What a push and a connect cost as everything grows, on a stack of its own for each axis, which is gone afterwards.
-#   growth.sh [--upto ROWS] [--table FILE] [--lock FILE] [AXIS…]
-# Axes: configurations devices gateways writers channels oplogs; all by default, up to 10 million channels and 100
-# million oplogs, which take half an hour and 40 GB. --upto leaves out the steps of channels and oplogs above so many,
-# --table also writes the tables to a file, --lock holds a file's lock: exclusively to measure, shared to fill.
-# Prints a table (Markdown) for each axis; deploy/load/README.md says what is in it.
+#   growth.sh [--upto OPLOGS] [--table FILE] [AXIS…]
+# Axes: configurations devices gateways writers size; all by default. Size goes up to 100 million oplogs in 10 million
+# channels, which takes half an hour and 45 GB; --upto leaves out the steps above so many. --table also writes the
+# tables to a file. Prints a table (Markdown) for each axis; deploy/load/README.md says what is in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-upto=100000000 table=/dev/null lock='' axes=()
+upto=100000000 table=/dev/null axes=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --upto) upto=${2:?how many rows}; shift ;;
+    --upto) upto=${2:?how many oplogs}; shift ;;
     --table) table=$(realpath -m "${2:?which file}"); shift ;;
-    --lock) lock=${2:?which file}; shift ;;
-    configurations | devices | gateways | writers | channels | oplogs) axes+=("$1") ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
+    configurations | devices | gateways | writers | size) axes+=("$1") ;;
+    *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 64 ;;
     esac
     shift
 done
-[ "${#axes[@]}" -gt 0 ] || axes=(configurations devices gateways writers channels oplogs)
+[ "${#axes[@]}" -gt 0 ] || axes=(configurations devices gateways writers size)
 [ "$table" = /dev/null ] || : > "$table"
-
-folder=$(mktemp -d)
-export MSS_STACK_FOLDER="$folder/stack" MSS_STACK_CONFIGURATION=release
-port=$(python3 - <<'PYTHON'
-import random, socket
-def free(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-while True:
-    first = random.randrange(20000, 30000)
-    if all(free(first + offset) for offset in range(30)):
-        print(first)
-        break
-PYTHON
-)
-export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
-    MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) MSS_STACK_TENANT_PORT=$((port + 13)) \
-    MSS_STACK_HEALTH_PORT=$((port + 14))
+export MSS_STACK_CONFIGURATION=release
+# shellcheck source=deploy/bench/stack.sh
+source deploy/bench/stack.sh
 mssctl() { MSS_CONFIG_FILE="$MSS_STACK_FOLDER/mssctl.json" .build/release/mssctl "$@"; }
 sql() { # ARGUMENT…: psql on this stack's database, in sessions that may hurry; the services' own stay as they are
     PGPASSWORD=$(cat "$MSS_STACK_FOLDER/postgres/password") \
@@ -48,21 +31,18 @@ copy() { # TABLE PREPARATION QUERY: fills a table that PREPARATION makes or empt
     sql -c "COPY ($3) TO STDOUT (FORMAT binary)" |
         sql -c BEGIN -c "$2" -c "COPY $1 FROM STDIN (FORMAT binary, FREEZE)" -c COMMIT
 }
-hold() { flock "$1" 9; } # -s, -x or -u: the file of --lock
-start() { # COUNT: the stack anew, with an instance that has so many configurations
+begin() { # OPLOGS: the stack anew, with so many oplogs, ten for each channel
     deploy/down --wipe > /dev/null
-    deploy/up --detach --plain 9>&- > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }
-    configure "$1"
+    start_stack --plain
+    configure 2
+    local begin=$SECONDS
+    fill_channels $(($1 / 10))
+    fill_oplogs "$1" $(($1 / 10))
+    sql -c 'VACUUM (ANALYZE)' -c CHECKPOINT
+    echo "$1 oplogs: $((SECONDS - begin)) s," \
+        "$(sql -c 'SELECT pg_size_pretty(pg_database_size(current_database()))')" >&2
 }
-scale() { # TIER COUNT
-    deploy/up --detach --plain --scale "$1=$2" 9>&- > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }
-}
-stop() {
-    deploy/down --wipe > /dev/null
-    rm -rf "$folder"
-}
-trap stop EXIT
-exec 9>> "${lock:-$folder/lock}"
+scale() { start_stack --plain --scale "$1=$2"; } # TIER COUNT
 configure() { # COUNT
     python3 - "$1" > "$folder/control.json" <<'PYTHON'
 import json, sys
@@ -133,14 +113,15 @@ WITH made AS (
 )
 INSERT INTO oplog
 SELECT m.channel_id, n, 'history-' || n, hashint8extended(n, m.channel_id), convert_to(rpad('{}', 100), 'UTF8'),
-    false, 0, '', '', 0, 10000, now() - interval '1 minute', now() - interval '1 hour' - (5000 - n) * interval '7 minutes'
+    false, 0, '', '', 0, 10000, now() - interval '1 minute',
+    now() - interval '1 hour' - (5000 - n) * interval '7 minutes'
 FROM made m, generate_series(1, 5000) n;
 SQL
 }
 
-load() { # OPTION…
-    mssctl load --stack "$MSS_STACK_FOLDER" --ca "$MSS_STACK_FOLDER/tls/ca.pem" --instance growth \
-        --api "127.0.0.1:$MSS_STACK_API_PORT" --gateway "${gateways#,}" "$@" > "$folder/load.log" 2>&1 ||
+# A fault ends the script, with what the load has said.
+load_growth() {
+    load --instance growth --gateway "${gateways#,}" "$@" > "$folder/load.log" 2>&1 ||
         { cat "$folder/load.log" >&2; exit 1; }
 }
 run=0
@@ -150,48 +131,24 @@ measure() { # STEP RATE DEVICES_PER_USER GATEWAYS: a row of the table
     for number in $(seq "$4"); do gateways+=",127.0.0.1:$((MSS_STACK_DEVICE_PORT - 1 + number))"; done
     run=$((run + 1))
     python3 deploy/bench/growth.py scenario "$2" "$3" > "$folder/load.json"
-    hold -x
     fill_histories $((5000000 + run))
     sql -c CHECKPOINT
-    load --rate "$2" --seconds 3 --no-resources # warms
-    load --scenario "$folder/load.json" --run-name $((5000000 + run)) --report "$folder/report.json"
-    hold -u
+    load_growth --rate "$2" --seconds 3 --no-resources # warms
+    load_growth --scenario "$folder/load.json" --run-name $((5000000 + run)) --report "$folder/report.json"
     python3 deploy/bench/growth.py row "$1" "$folder/report.json" | tee -a "$table"
 }
-filled() { # COMMAND…
-    local begin=$SECONDS
-    hold -s
-    "$@"
-    sql -c 'VACUUM (ANALYZE)' -c CHECKPOINT
-    hold -u
-    echo "$*: $((SECONDS - begin)) s, $(sql -c 'SELECT pg_size_pretty(pg_database_size(current_database()))')" >&2
-}
-base() { fill_channels 100000 && fill_oplogs 100000 100000; }
-
 for axis in "${axes[@]}"; do
     python3 deploy/bench/growth.py head "$axis" | tee -a "$table"
-    start 2
-    case $axis in
-    channels | oplogs) ;;
-    *) filled base ;;
-    esac
+    [ "$axis" = size ] || begin 100000
     case $axis in
     configurations) for count in 2 100 1000; do configure "$count"; measure "$count" 500 1 1; done ;;
     devices) for count in 1 5 20; do measure "$count" 100 "$count" 1; done ;;
     gateways) for count in 1 2 4; do scale gateway "$count"; measure "$count" 500 1 "$count"; done ;;
     writers) for count in 1 2 4; do scale writer "$count"; measure "$count" 500 1 1; done ;;
-    channels)
-        for count in 1000 100000 1000000 10000000; do
-            [ "$count" -le "$upto" ] || break
-            filled fill_channels "$count"
-            measure "$count" 500 1 1
-        done
-        ;;
-    oplogs)
-        filled fill_channels 100000
+    size)
         for count in 100000 10000000 100000000; do
             [ "$count" -le "$upto" ] || break
-            filled fill_oplogs "$count" 100000
+            begin "$count"
             measure "$count" 500 1 1
         done
         ;;

@@ -5,9 +5,9 @@
 -- each figure is always the sum of what the rows contribute: whoever changes a row adds the difference that this makes,
 -- in the same transaction, one of which changes rows at a time, so nothing is counted twice or not at all (spec S1).
 
--- Until the end of the transaction nobody else folds or forgets: it may read a row and write it later, without locks and
--- conflicts row by row. As a fold takes some tens of microseconds for each push, there is time for turns, but a turn
--- may take longer than a session waits for a row.
+-- Until the end of the transaction nobody else folds or forgets: it may read a row and write it later, without locks
+-- and conflicts row by row. As a fold takes some tens of microseconds for each push, there is time for turns, but a
+-- turn may take longer than a session waits for a row.
 CREATE FUNCTION lock_statistics() RETURNS void LANGUAGE sql VOLATILE SET lock_timeout = '4s' AS $$
     SELECT pg_advisory_xact_lock(hashtext('statistics'))
 $$;
@@ -184,8 +184,8 @@ INSERT INTO statistics_progress (folded_until) VALUES ('epoch');
 -- ---- forgetting ----------------------------------------------------------------------------------------------------
 
 -- Removes some of what has been kept for its time, the oldest first, and says how many rows: about `in_rows` of each
--- kind at the most, so that no fold waits for long. Each is found by an index. Figures stand: a sum does not change when
--- what was counted is forgotten.
+-- kind at the most, so that no fold waits for long. Each is found by an index. Figures stand: a sum does not change
+-- when what was counted is forgotten.
 CREATE FUNCTION forget_statistics(in_rows integer) RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
