@@ -117,7 +117,7 @@ final class GatewayCore: Sendable {
         _ sessions: [SessionHandle],
         _ event: @escaping @Sendable (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
     ) {
-        SessionTurn.take(sessions, on: \.eventLoop) { [self] sessions in
+        SessionTurn.take(sessions, on: \.eventLoop) { sessions in
             // Each by what holds at its own moment: a verdict or the lease may end among them.
             for session in sessions { session.handler.value.handle(event) }
         }
