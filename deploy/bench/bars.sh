@@ -28,7 +28,7 @@ run() { # NAME OPTION…: one load and its report
 }
 for round in $(seq "$rounds"); do
     run at-1000 --scenario deploy/load/single.json --rate 1000 --seconds 20
-    run at-3000 --scenario deploy/load/single.json --rate 3000 --seconds 20 --no-resources
+    run at-3000 --scenario deploy/load/single.json --rate 3000 --connections 500 --seconds 20 --no-resources
     run highest --scenario deploy/load/single.json --window 1000 --connections 500 --seconds 20 --no-resources
     run batch --scenario deploy/load/batch.json --window 4000 --seconds 20 --no-resources
     run backlog --scenario deploy/load/backlog.json --devices 1000 --no-resources
