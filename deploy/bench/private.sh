@@ -9,20 +9,10 @@ stop_servers() {
     rm -rf "$folder"
 }
 trap stop_servers EXIT
-# Ports that nothing uses now; RabbitMQ takes the two after its own, and the three after that of health are free too.
+# RabbitMQ takes the two ports after its own, and the three after that of health are free too.
+postgres_port=$(deploy/scripts/free-ports.sh 8)
 # shellcheck disable=SC2034 # not every bench needs all
-read -r postgres_port amqp_port health_port < <(python3 - <<'PYTHON'
-import random, socket
-def free(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-while True:
-    first = random.randrange(20000, 30000)
-    if all(free(first + offset) for offset in range(8)):
-        print(first, first + 1, first + 4)
-        break
-PYTHON
-)
+amqp_port=$((postgres_port + 1)) health_port=$((postgres_port + 4))
 export MSS_ENVIRONMENT=development MSS_POSTGRES_PORT=$postgres_port MSS_AMQP_PORT=$amqp_port
 mssctl=.build/release/mssctl
 as_owner() { PGHOST=127.0.0.1 PGPORT=$postgres_port PGUSER=mss PGDATABASE=mss "$@"; }

@@ -8,19 +8,7 @@ stop_stack() {
     rm -rf "$folder"
 }
 trap stop_stack EXIT
-# Ports in a row that nothing uses now.
-port=$(python3 - <<'PYTHON'
-import random, socket
-def free(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-while True:
-    first = random.randrange(20000, 30000)
-    if all(free(first + offset) for offset in range(30)):
-        print(first)
-        break
-PYTHON
-)
+port=$(deploy/scripts/free-ports.sh 30)
 # Three ports after those of the API and of devices, for more of each.
 export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
     MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) \
