@@ -27,7 +27,7 @@ actor FactConsumer: Service {
     /// Less than half of what figures may be behind (spec S3).
     private static let gathering = Duration.seconds(2)
     /// What one statement folds: some milliseconds of a processor.
-    private static let oplogsOfPart = 300
+    private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
@@ -152,7 +152,7 @@ actor FactConsumer: Service {
     private func fold(_ group: [Facts], resting: Bool) async throws(PostgresError) {
         var fold = StatisticsFold()
         for body in group { for fact in body.facts { fold.add(fact) } }
-        for part in fold.batch.parts(ofOplogs: Self.oplogsOfPart) where !part.isEmpty {
+        for part in fold.batch.parts(ofRows: Self.rowsOfPart) where !part.isEmpty {
             let begin = ContinuousClock.now
             try connection.run(StatisticsStore.fold(part), within: Self.limit)
             if resting { try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest)) }

@@ -149,18 +149,26 @@ package struct StatisticsBatch: Sendable, Equatable {
     /// Nothing to fold.
     package var isEmpty: Bool { oplogs.isEmpty && discarded.isEmpty && connected.isEmpty }
 
-    /// The batch in parts of about so many oplogs, each with all that is known of them: folding one after the other gives
-    /// what folding the whole gives.
-    package func parts(ofOplogs size: Int) -> [StatisticsBatch] {
-        let count = max(1, (oplogs.count + size - 1) / size)
+    /// The batch in parts of about so many oplogs and deliveries each: folding one after the other gives what folding the
+    /// whole gives. An oplog is in one part with all that is known of it, but what went out to very many devices is in
+    /// several, each with some of its deliveries.
+    package func parts(ofRows size: Int) -> [StatisticsBatch] {
+        let count = (max(oplogs.count, deliveries.count) + size - 1) / size
         guard count > 1 else { return [self] }
+        var devices: [OplogKey: Int] = [:]
+        for key in deliveries.keys { devices[key.oplog, default: 0] += 1 }
         // Ids of a channel rise one by one, so that one busy channel is in all parts.
-        func part(of key: OplogKey) -> Int {
-            Int(UInt64(bitPattern: key.channelID &+ key.oplogID.value) % UInt64(count))
+        func part(of key: OplogKey, device: Int = 0) -> Int {
+            Int(UInt64(bitPattern: key.channelID &+ key.oplogID.value &+ Int64(device)) % UInt64(count))
         }
         var parts = [StatisticsBatch](repeating: StatisticsBatch(), count: count)
         for (key, moments) in oplogs { parts[part(of: key)].oplogs[key] = moments }
-        for (key, delivery) in deliveries { parts[part(of: key.oplog)].deliveries[key] = delivery }
+        for (key, delivery) in deliveries {
+            let isOfMany = devices[key.oplog, default: 0] > size
+            let part = part(of: key.oplog, device: isOfMany ? key.deviceID.hashValue : 0)
+            parts[part].deliveries[key] = delivery
+            parts[part].oplogs[key.oplog] = oplogs[key.oplog]
+        }
         (parts[0].discarded, parts[0].connected) = (discarded, connected)
         return parts
     }

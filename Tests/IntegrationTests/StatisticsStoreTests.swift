@@ -77,6 +77,25 @@ struct StatisticsStoreTests {
         }
     }
 
+    @Test("a global push to many devices is folded by looking for each user once, also with plans of an empty record")
+    func broadcast() async throws {
+        try await Self.with { databases in
+            let database = databases[0]
+            for oplog in Int64(1)...2 {
+                let facts = (Int64(1)...2_000).map { device in
+                    Fact.handedOut(channel: 5, oplog: oplog, device: device, at: Self.evening)
+                }
+                try await database.fold(Fact.batch(facts))
+            }
+            let flush = PostgresStatement("SELECT pg_stat_force_next_flush()")
+            try await database.runAsStatistics(Query(flush) { _ in })
+            let read = "SELECT sum(idx_tup_read)::text FROM pg_stat_user_indexes WHERE relname = 'statistics_target'"
+            let count = try #require(try await database.rows(read, columns: 1)[0][0].flatMap { Int($0) })
+            // 2,000 in each join of two folds; all of them for each of them would be millions.
+            #expect((2_000...8_000).contains(count))
+        }
+    }
+
     @Test("S2: a global push is one of a user's, or of a device's, once it was pulled, whatever number of devices did")
     func pulls() async throws {
         try await Self.with { databases in

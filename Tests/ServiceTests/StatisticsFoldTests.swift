@@ -119,12 +119,31 @@ struct StatisticsFoldTests {
                     $0.handedOut.oplogIds = [Int64(number)]
                 })
         }
-        let parts = fold.batch.parts(ofOplogs: size)
+        let parts = fold.batch.parts(ofRows: size)
         #expect(parts.map(\.oplogs.count).reduce(0, +) == 1_000 && parts.map(\.deliveries.count).reduce(0, +) == 1_000)
         #expect(parts.allSatisfy { part in part.deliveries.keys.allSatisfy { part.oplogs[$0.oplog] != nil } })
         for part in parts {
             #expect(part.oplogs.count <= 3 * size, "no part is much larger than asked")
             for (key, moments) in part.oplogs { #expect(moments == fold.batch.oplogs[key]) }
+        }
+    }
+
+    @Test("what went out to very many devices is in several parts, which together have each delivery once")
+    func partsOfBroadcast() {
+        var fold = StatisticsFold()
+        for device in 1...2_000 {
+            fold.add(
+                fact(Int64(device), channel: 5) {
+                    $0.handedOut.deviceID = "d\(device)"
+                    $0.handedOut.oplogIds = [1, 2]
+                })
+        }
+        let parts = fold.batch.parts(ofRows: 300)
+        #expect(parts.map(\.deliveries.count).reduce(0, +) == 4_000)
+        #expect(Set(parts.flatMap(\.deliveries.keys)) == Set(fold.batch.deliveries.keys))
+        for part in parts {
+            #expect((100...900).contains(part.deliveries.count), "parts are of about one size")
+            #expect(part.deliveries.keys.allSatisfy { part.oplogs[$0.oplog] == fold.batch.oplogs[$0.oplog] })
         }
     }
 

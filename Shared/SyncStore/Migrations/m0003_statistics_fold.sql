@@ -35,15 +35,20 @@ BEGIN
         SELECT FROM unnest(in_channels) AS i (channel_id)
         JOIN statistics_channel c ON c.channel_id = i.channel_id AND c.kind >= 2)
     THEN
+        WITH puller AS MATERIALIZED (
+            SELECT DISTINCT c.instance_id, (c.kind - 2)::smallint AS kind,
+                CASE c.kind WHEN 2 THEN i.user_id ELSE i.device_id END AS target
+            FROM unnest(in_channel, in_device, in_handed_out_ms, in_user)
+                AS i (channel_id, device_id, handed_out_ms, user_id)
+            JOIN statistics_channel c ON c.channel_id = i.channel_id AND c.kind >= 2
+            WHERE i.handed_out_ms IS NOT NULL
+        )
         INSERT INTO statistics_target (instance_id, kind, target)
-        SELECT DISTINCT c.instance_id, (c.kind - 2)::smallint, p.target
-        FROM unnest(in_channel, in_device, in_handed_out_ms, in_user)
-            AS i (channel_id, device_id, handed_out_ms, user_id)
-        JOIN statistics_channel c ON c.channel_id = i.channel_id AND c.kind >= 2
-        CROSS JOIN LATERAL (SELECT CASE c.kind WHEN 2 THEN i.user_id ELSE i.device_id END AS target) p
-        WHERE i.handed_out_ms IS NOT NULL AND p.target <> '' AND NOT EXISTS (
+        SELECT p.instance_id, p.kind, p.target
+        FROM puller p
+        WHERE p.target <> '' AND NOT EXISTS (
             SELECT FROM statistics_target t
-            WHERE t.instance_id = c.instance_id AND t.kind = c.kind - 2 AND t.target = p.target)
+            WHERE t.instance_id = p.instance_id AND t.kind = p.kind AND t.target = p.target)
         ORDER BY 1, 2, 3
         ON CONFLICT DO NOTHING;
     END IF;
@@ -144,8 +149,11 @@ CREATE FUNCTION fold_statistics_deliveries(
     in_skip_reason smallint[], in_confirmed_ms bigint[], in_dead_ms bigint[], in_dead_user text[]
 ) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    WITH given AS (
-        SELECT i.*, to_timestamp(i.handed_out_ms::float8 / 1000) AS handed_out_at,
+    WITH given AS MATERIALIZED (
+        SELECT i.*, c.instance_id, c.biz_type, (c.kind - 2)::smallint AS puller_kind,
+            CASE WHEN i.handed_out_ms IS NULL THEN NULL WHEN c.kind = 2 THEN i.user_id
+                WHEN c.kind = 3 THEN i.device_id END AS puller,
+            to_timestamp(i.handed_out_ms::float8 / 1000) AS handed_out_at,
             to_timestamp(i.skipped_ms::float8 / 1000) AS skipped_at,
             to_timestamp(i.confirmed_ms::float8 / 1000) AS confirmed_at,
             to_timestamp(i.dead_ms::float8 / 1000) AS dead_at
@@ -155,8 +163,9 @@ BEGIN
         ) AS i (
             channel_id, oplog_id, device_id, handed_out_ms, user_id, operating_system, app_version, attempts,
             skipped_ms, skip_reason, confirmed_ms, dead_ms, dead_user)
+        JOIN statistics_channel c ON c.channel_id = i.channel_id
     ), folded AS MATERIALIZED (
-        SELECT i.channel_id, i.oplog_id, i.device_id, c.instance_id, c.biz_type,
+        SELECT i.channel_id, i.oplog_id, i.device_id, i.instance_id, i.biz_type,
             d.ctid AS row_id, d.handed_out_at AS old_handed_out_at, d.operating_system AS old_operating_system,
             d.app_version AS old_app_version, d.confirmed_at AS old_confirmed_at, d.dead_at AS old_dead_at,
             least(d.handed_out_at, i.handed_out_at) AS handed_out_at,
@@ -173,10 +182,8 @@ BEGIN
                     AND (i.dead_at IS NULL OR (d.dead_at, d.dead_user) > (i.dead_at, i.dead_user))
                 THEN d.dead_user ELSE i.dead_user END AS dead_user
         FROM given i
-        JOIN statistics_channel c ON c.channel_id = i.channel_id
-        LEFT JOIN statistics_target t ON t.instance_id = c.instance_id AND t.kind = c.kind - 2
-            AND t.target = CASE WHEN i.handed_out_at IS NULL THEN NULL
-                WHEN c.kind = 2 THEN i.user_id WHEN c.kind = 3 THEN i.device_id END
+        LEFT JOIN statistics_target t
+            ON t.instance_id = i.instance_id AND t.kind = i.puller_kind AND t.target = i.puller
         LEFT JOIN statistics_delivery d
             ON d.channel_id = i.channel_id AND d.oplog_id = i.oplog_id AND d.device_id = i.device_id
         CROSS JOIN LATERAL (SELECT d.channel_id IS NULL OR i.handed_out_at IS NOT NULL AND (d.handed_out_at IS NULL
@@ -281,7 +288,8 @@ CREATE FUNCTION fold_statistics(
     in_discarded_upto bigint[], in_discarded_ms bigint[],
     in_connected_instance text[], in_connected_gateway text[], in_connected_ms bigint[], in_connected_devices bigint[]
 ) RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp
--- Plans are made once, often while the record is still empty, and must be right when it is large: by indexes.
+-- Plans are made once, often while the record is still empty, and must be right when it is large: by indexes, and by
+-- all of an index's columns, which is why what a table is joined by comes from one relation.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
     PERFORM lock_statistics();
