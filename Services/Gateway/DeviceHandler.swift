@@ -26,6 +26,8 @@ final class DeviceHandler: ChannelInboundHandler {
     private var hasWaited = false
     /// The frames of one event or turn: they leave in one write.
     private var outbound: ByteBuffer?
+    /// Durable reports that the device has not been told of.
+    private var recordedReports: [UInt64] = []
     /// Since when batches wait.
     private var waitingSince: ContinuousClock.Instant?
     /// How long they wait for the pages of other channels at the most, looked at with the next event.
@@ -116,9 +118,20 @@ final class DeviceHandler: ChannelInboundHandler {
         handle { machine, world in machine.registered(reply, bindNumber: identity.bindNumber, in: world) }
     }
 
-    /// Reports of the device are durable.
-    func recorded(_ reports: [UInt64]) {
-        handle { _, _ in reports.map { id in .send(.with { $0.confirmRecorded.reportID = id }) } }
+    /// Reports of the device are durable. The device hears of it in one write with what it gets next, or by
+    /// `tellRecorded`.
+    func recorded(_ reports: [UInt64]) { recordedReports += reports }
+
+    /// Tells the device what nothing has taken along.
+    func tellRecorded() {
+        guard !recordedReports.isEmpty else { return }
+        writeRecorded()
+        writeOut()
+    }
+
+    private func writeRecorded() {
+        for id in recordedReports { write(.with { $0.confirmRecorded.reportID = id }) }
+        recordedReports = []
     }
 
     /// Once its Connect was taken, whatever that had to wait for, it is a stranger no longer (reliability SEC2).
@@ -246,12 +259,14 @@ final class DeviceHandler: ChannelInboundHandler {
     }
 
     private func writeOut() {
+        if outbound != nil { writeRecorded() }
         guard let context, let buffer = outbound.take() else { return }
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
     }
 
     private func close(_ code: CloseCode, _ reason: String, _ context: ChannelHandlerContext) {
         writeBatches()
+        writeRecorded()
         gateway.logger.debug("device closed", metadata: ["code": "\(code.rawValue)", "reason": "\(reason)"])
         write(
             .with {

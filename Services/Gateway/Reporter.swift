@@ -38,6 +38,9 @@ final class Reporter: Service, Sendable {
     }
 
     private static let interval = Duration.milliseconds(100)
+    /// How long the answer to a report waits for a frame that goes to its device anyway: then it costs no write of its
+    /// own, and a device that gets much sends fewer reports.
+    private static let answerDelay = TimeAmount.milliseconds(500)
     /// How long the broker is left alone with what it did not take.
     private static let pause = Duration.seconds(1)
     /// Facts of about ten seconds at the highest rate; beyond this the oldest go, and are counted.
@@ -181,11 +184,12 @@ final class Reporter: Service, Sendable {
         }
     }
 
-    /// Devices hear of their reports, each in one write, and all of an event loop in one turn.
+    /// Devices hear of their reports, all of an event loop in one turn.
     private func answer(_ reports: [Report]) {
         SessionTurn.take(reports, on: \.session.eventLoop) { reports in
-            for (_, own) in Dictionary(grouping: reports, by: \.session.number) {
-                own[0].session.handler.value.recorded(own.map(\.id))
+            for report in reports { report.session.handler.value.recorded([report.id]) }
+            reports[0].session.eventLoop.scheduleTask(in: Self.answerDelay) {
+                for report in reports { report.session.handler.value.tellRecorded() }
             }
         }
     }

@@ -137,8 +137,9 @@ package final class MessageBus: Service, Sendable {
     }
 
     /// For each request that waits for its answer already, a further one may wait this long for others that share its
-    /// body: some part of the time that its answer takes, as the cost of a body is at its sender, broker and consumer.
-    private static let patienceOfOne = Duration.microseconds(20)
+    /// body. One that is worked off alone costs this much processor time in all processes, broker and database, so that
+    /// where much is under way waiting makes the answer earlier, not later.
+    private static let patienceOfOne = Duration.microseconds(400)
     /// The longest wait for others.
     private static let mostPatience = Duration.milliseconds(10)
     /// A thread cannot sleep for less; with few under way every one leaves at once.

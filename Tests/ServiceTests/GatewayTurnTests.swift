@@ -10,14 +10,23 @@ import Testing
 /// What many sessions are told at one moment, and what one session writes in one turn.
 @Suite("Turns of the gateway's event loops")
 struct GatewayTurnTests {
-    @Test("the frames of one event leave in one write, in their order")
-    func oneWrite() throws {
+    @Test("what a device hears of its reports leaves in one write: with what it gets next, or when that is too long")
+    func recorded() throws {
         let bench = try HandlerBench([SessionBench.configuration("B")])
         try bench.open([])
-        bench.recorded([3, 1, 2])
+        bench.recorded([3, 1])
+        bench.recorded([2])
+        #expect(try bench.writes().isEmpty)
+        bench.tellRecorded()
         let writes = try bench.writes()
         #expect(writes.count == 1)
         #expect(writes.flatMap { $0 }.map(\.confirmRecorded.reportID) == [3, 1, 2])
+        bench.recorded([4])
+        bench.receive { $0.ping.number = 7 }
+        let next = try bench.writes()
+        #expect(next.map(\.count) == [2] && next[0][0].pong.number == 7 && next[0][1].confirmRecorded.reportID == 4)
+        bench.tellRecorded()
+        #expect(try bench.writes().isEmpty)
     }
 
     @Test("each event loop gets its own elements in one turn, in their order")

@@ -60,6 +60,9 @@ final class HandlerBench {
     /// Reports of the device are durable.
     func recorded(_ reports: [UInt64]) { handler.recorded(reports) }
 
+    /// Nothing has gone to the device since.
+    func tellRecorded() { handler.tellRecorded() }
+
     /// The writes since it was asked last, each with its frames.
     func writes() throws -> [[Mss_Device_V1_Packet]] {
         var writes: [[Mss_Device_V1_Packet]] = []

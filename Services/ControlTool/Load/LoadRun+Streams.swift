@@ -58,6 +58,9 @@ extension LoadRun {
         stopSending(index)
     }
 
+    /// A broadcast begins when what the one before has left behind, such as acknowledgements, has been done.
+    private static let betweenGlobals = TimeAmount.seconds(1)
+
     private func nextGlobal(_ index: Int) -> Int {
         defer { streams[index].begun += 1 }
         return book.openGlobal(streams[index].firstGlobal + streams[index].begun, stream: index)
@@ -152,7 +155,7 @@ extension LoadRun {
                 streams[index].freed -= items
                 launch(index, due: Self.now)
             }
-        case .times: launchNext(index)
+        case .times: after(Self.betweenGlobals) { [self] in launchNext(index) }
         case .rate, .each: break
         }
     }

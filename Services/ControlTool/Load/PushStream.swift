@@ -9,7 +9,7 @@ struct PushStream: Hashable, Sendable {
         case window(Int, seconds: Int)
         /// So many for each user, as fast as the connections to the API take them.
         case each(Int)
-        /// So many in all, each when every device has the one before.
+        /// So many in all, each a second after every device has the one before.
         case times(Int)
     }
 
