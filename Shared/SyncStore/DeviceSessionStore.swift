@@ -135,20 +135,31 @@ package enum DeviceSessionStore {
     }
 
     /// The channels of a registered session. Where the user or device has one sync point it is the highest that any of
-    /// its devices ever recorded, so that a configuration which becomes single-device goes on from there (spec D17). Run after `register` has committed: an append that does not see the
-    /// session is then seen here (design §1, register first, then read).
+    /// its devices ever recorded, so that a configuration which becomes single-device goes on from there (spec D17). Run
+    /// after `register` has committed: an append that does not see the session is then seen here (design §1, register
+    /// first, then read).
+    ///
+    /// Plans are made once, often while tables are empty, and an empty table is read whole as cheaply as by its key. So
+    /// nothing here is joined: what a key is compared with is known before its table is planned (`OFFSET 0` keeps it so).
     package static func channels(of session: Registration) -> Query<[ChannelState]> {
         let sql = """
             SELECT c.channel_id, c.kind, c.target, c.biz_type, c.head,
-                CASE WHEN c.kind > 1 OR (c.kind = 0 AND f.is_multi_device) THEN s.oplog_id
+                CASE WHEN c.kind > 1 OR (c.kind = 0 AND (
+                        SELECT f.is_multi_device FROM sync_configuration f
+                        WHERE f.instance_id = $1 AND f.biz_type = c.biz_type))
+                    THEN s.oplog_id
                     ELSE (SELECT max(p.oplog_id) FROM sync_point p WHERE p.channel_id = c.channel_id) END,
                 s.resent_id, s.repeats
-            FROM (VALUES (0::smallint, $2::text), (1::smallint, $3::text), (2::smallint, ''), (3::smallint, ''))
-                AS t (kind, target)
-            JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
-            LEFT JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
-            LEFT JOIN sync_point s ON s.channel_id = c.channel_id AND s.device_id = $3 AND s.store_id = $4
-            WHERE c.kind IN (1, 3) OR $2 <> ''
+            FROM (
+                SELECT * FROM channel WHERE instance_id = $1 AND kind = 0 AND target = $2 AND $2 <> ''
+                UNION ALL SELECT * FROM channel WHERE instance_id = $1 AND kind = 1 AND target = $3
+                UNION ALL SELECT * FROM channel WHERE instance_id = $1 AND kind = 2 AND target = '' AND $2 <> ''
+                UNION ALL SELECT * FROM channel WHERE instance_id = $1 AND kind = 3 AND target = ''
+            ) c
+            LEFT JOIN LATERAL (
+                SELECT * FROM sync_point p
+                WHERE p.channel_id = c.channel_id AND p.device_id = $3 AND p.store_id = $4 OFFSET 0
+            ) s ON true
             """
         let parameters: [PostgresValue] = [
             .text(session.instanceID.text), .text(session.userID?.text ?? ""), .text(session.deviceID.text),

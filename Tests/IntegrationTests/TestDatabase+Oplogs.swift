@@ -18,6 +18,19 @@ extension TestDatabase {
             """)
     }
 
+    /// Rows of a table and entries of its indexes that were read so far, by every connection that has run
+    /// `Self.flushCounts` since.
+    func rowsRead(from table: String) throws -> Int {
+        let counts = try rows(
+            """
+            SELECT (seq_tup_read + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = '\(table)'))::text
+            FROM pg_stat_user_tables WHERE relname = '\(table)'
+            """, columns: 1)
+        return counts[0][0].flatMap { Int($0) } ?? -1
+    }
+
+    static let flushCounts = Query(PostgresStatement("SELECT pg_stat_force_next_flush()")) { _ in }
+
     /// Rows of oplogs that a statement reads, as PostgreSQL counts them: those that a filter drops included.
     func oplogsRead(by statement: PostgresStatement) throws -> Int {
         // As every process of the service plans.

@@ -43,7 +43,7 @@ CREATE TABLE control_version (
 INSERT INTO control_version (version) VALUES (1);
 
 CREATE TABLE instance (
-    instance_id text PRIMARY KEY,
+    instance_id text COLLATE "C" PRIMARY KEY,
     name text NOT NULL,
     is_enabled boolean NOT NULL,
     validator_url text NOT NULL,
@@ -66,8 +66,8 @@ CREATE TABLE instance (
 );
 
 CREATE TABLE sync_configuration (
-    instance_id text NOT NULL REFERENCES instance,
-    biz_type text NOT NULL,
+    instance_id text COLLATE "C" NOT NULL REFERENCES instance,
+    biz_type text COLLATE "C" NOT NULL,
     description text NOT NULL,
     kind smallint NOT NULL CHECK (kind BETWEEN 0 AND 3),
     is_multi_device boolean NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE sync_configuration (
 -- Keys of instances. A secret is sealed with a master key, which the database never sees (reliability SEC16).
 CREATE TABLE app_key (
     key_id text COLLATE "C" PRIMARY KEY,
-    instance_id text NOT NULL REFERENCES instance,
+    instance_id text COLLATE "C" NOT NULL REFERENCES instance,
     purpose smallint NOT NULL CHECK (purpose BETWEEN 1 AND 3),
     sealed_secret bytea NOT NULL,
     requests_per_second integer CHECK (requests_per_second > 0),
@@ -785,8 +785,8 @@ END $$;
 -- A global push that widens from a small share of the devices to everybody. Each stage is an oplog for the slots that
 -- it adds, made in the transaction that moves this row on: so exactly once, whoever widens, and however often.
 CREATE TABLE rollout (
-    instance_id text NOT NULL,
-    biz_type text NOT NULL,
+    instance_id text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL,
     third_message_id text COLLATE "C" NOT NULL,
     kind smallint NOT NULL CHECK (kind IN (2, 3)),
     payload bytea, -- null: no further stage is made
