@@ -1,4 +1,5 @@
 import PostgreSQL
+import SyncStore
 import TestSupport
 import Testing
 

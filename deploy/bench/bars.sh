@@ -26,6 +26,9 @@ run() { # NAME OPTION…: one load and its report
     load "$@" --report "$folder/$name.$round.json" > "$folder/$name.log" 2>&1 ||
         { echo "bars.sh: $name has failed:" >&2; tail -n 20 "$folder/$name.log" >&2; }
 }
+# Sessions of a gateway that has had none before.
+round=1
+run idle --scenario deploy/load/idle.json --seconds 10
 for round in $(seq "$rounds"); do
     run at-1000 --scenario deploy/load/single.json --rate 1000 --seconds 20
     run at-3000 --scenario deploy/load/single.json --rate 3000 --connections 500 --seconds 20 --no-resources
@@ -33,8 +36,9 @@ for round in $(seq "$rounds"); do
     run batch --scenario deploy/load/batch.json --window 4000 --seconds 20 --no-resources
     run backlog --scenario deploy/load/backlog.json --devices 1000 --no-resources
     run connects --scenario deploy/load/connects.json --no-resources
-    run idle --scenario deploy/load/idle.json --seconds 10
     run broadcast --scenario deploy/load/broadcast.json --no-resources
     echo "round $round of $rounds is done" >&2
 done
+deploy/down > /dev/null
+python3 deploy/bench/disk.py "$folder"
 python3 deploy/bench/bars.py "$folder" "$rounds"

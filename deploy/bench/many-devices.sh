@@ -14,15 +14,32 @@ addresses=$(seq -f "127.0.0.1:%.0f" -s , "$MSS_STACK_DEVICE_PORT" $((MSS_STACK_D
 parts=$(((devices + 14999) / 15000))
 generators=()
 for part in $(seq "$parts"); do
-    measured=()
-    [ "$part" = 1 ] || measured=(--no-resources)
-    load --scenario deploy/load/many-devices.json --devices "$devices" --part "$part/$parts" --run-name many \
-        --gateway "$addresses" "${measured[@]}" --report "$folder/part-$part.json" > "$folder/part-$part.log" 2>&1 &
+    load --scenario deploy/load/many-devices.json --devices "$devices" --part "$part/$parts" --run-name devices \
+        --gateway "$addresses" --no-resources --report "$folder/part-$part.json" > "$folder/part-$part.log" 2>&1 &
     generators+=($!)
 done
-failed=0
-for part in $(seq "$parts"); do
-    wait "${generators[$((part - 1))]}" || { failed=1; tail -n 20 "$folder/part-$part.log" >&2; }
+# Memory of each process and its children in kB, what they share counted once.
+sample() {
+    for child in "$MSS_STACK_FOLDER"/run/*.child; do
+        name=$(basename "$child" .child) pids=$(cut -d' ' -f1 "$child")
+        [ "$name" = tenant ] && continue
+        pids+=" $(pgrep -P "$pids" | tr '\n' ' ')"
+        kilobytes=0
+        for pid in $pids; do
+            own=$(awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup" 2> /dev/null) || own=0
+            kilobytes=$((kilobytes + ${own:-0}))
+        done
+        printf '"%s": %s, ' "$name" "$kilobytes"
+    done | sed 's/^/{/; s/, $/}\n/'
+}
+while kill -0 "${generators[0]}" 2> /dev/null; do
+    sleep 10
+    sample >> "$folder/samples"
 done
-python3 deploy/bench/many_devices.py "$folder"/part-*.json
+failed=0
+for generator in "${generators[@]}"; do
+    wait "$generator" || failed=1
+done
+cat "$folder"/part-*.log >&2
+[ "$failed" = 1 ] || python3 deploy/bench/many_devices.py "$folder/samples" "$folder"/part-*.json
 exit $failed

@@ -1,37 +1,43 @@
-"""Prints what many-devices.sh has measured, as tables of Markdown. Processes are measured by the first generator."""
+"""Prints what many-devices.sh has measured, as tables of Markdown: reports of the generators, and samples of memory."""
 
 import json
 import pathlib
 import sys
 
-reports = [json.loads(pathlib.Path(name).read_text()) for name in sys.argv[1:]]
+samples = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+reports = [json.loads(pathlib.Path(name).read_text()) for name in sys.argv[2:]]
 
 
-def step(report, call):
-    """The step that pushes by such calls."""
-    return next(s for s in report["steps"] if s["streams"] and s["streams"][0]["call"].startswith(call))
+def steps(call):
+    """Of each report the step that pushes by such calls."""
+    return [next(s for s in r["steps"] if s["streams"] and s["streams"][0]["call"].startswith(call)) for r in reports]
 
 
-def both(summary):
-    return f"{summary['p50']:,.0f} / {summary['p99']:,.0f} ms"
+def slowest(steps, what):
+    """The latency of the generator that saw the worst."""
+    worst = max((s["streams"][0][what] for s in steps), key=lambda summary: summary["p99"])
+    return f"{worst['p50']:,.0f} / {worst['p99']:,.0f} ms"
 
 
 connected = [s for r in reports for s in r["steps"] if s.get("connections")]
-single = [step(r, "single") for r in reports]
-everybody = [step(r, "global") for r in reports]
-print("| | |\n|---|---:|")
-print(f"| devices | {sum(r['devices'] for r in reports):,} |")
-print(f"| all connected after | {max(s['seconds'] for s in connected):.0f} s |")
-print(f"| single pushes delivered | {sum(s['deliveries'] for s in single):,} |")
-print(f"| POST to device of those, p50 / p99, worst part | {both(max((s['streams'][0]['postToDevice'] for s in single), key=lambda s: s['p99']))} |")
-print(f"| deliveries of 3 global pushes | {sum(s['deliveries'] for s in everybody):,} |")
+single, everybody = steps("single"), steps("global")
 faults = sum(sum(r["faults"].values()) for r in reports)
-print(f"| lost, doubled, out of order or with the wrong device | {sum(r['lost'] for r in reports) + faults} |")
-print(f"| connections that fell | {sum(r['fallenDevices'] for r in reports)} |")
+rows = {
+    "devices": f"{sum(r['devices'] for r in reports):,}",
+    "all connected after": f"{max(s['seconds'] for s in connected):.0f} s",
+    "single pushes delivered, 500/s": f"{sum(s['deliveries'] for s in single):,}",
+    "POST to device of those, p50 / p99": slowest(single, "postToDevice"),
+    "deliveries of 3 global pushes": f"{sum(s['deliveries'] for s in everybody):,}",
+    "POST to last device of those, p50 / p99": slowest(everybody, "postToLastDevice"),
+    "lost, doubled, out of order or with the wrong device": sum(r["lost"] for r in reports) + faults,
+    "connections that fell": sum(r["fallenDevices"] for r in reports),
+}
+print("| | |\n|---|---:|")
+for what, figure in rows.items():
+    print(f"| {what} | {figure} |")
 
-print("\n| resident memory, MB | connected | at the end |\n|---|---:|---:|")
-steps = [s["resources"]["processes"] for s in reports[0]["steps"] if "resources" in s]
-idle, end = ({name: p["residentBytes"] / 1e6 for name, p in at.items() if name != "load"} for at in (steps[1], steps[-1]))
-for name in sorted(end):
-    print(f"| {name} | {idle[name]:,.0f} | {end[name]:,.0f} |")
-print(f"| together | {sum(idle.values()):,.0f} | {sum(end.values()):,.0f} |")
+most = max(samples, key=lambda sample: sum(sample.values()))
+print("\n| memory at its highest, generators left out | MB |\n|---|---:|")
+for name in sorted(most):
+    print(f"| {name} | {most[name] / 1024:,.0f} |")
+print(f"| together | {sum(most.values()) / 1024:,.0f} |")

@@ -76,6 +76,8 @@ final class LoadRun {
         self.step = progress
         lastStep = progress
         quietSeconds = 0
+        // What ends at once does not end the step before the rest has begun.
+        progress.open += 1
         var stream = firstStream
         for part in step.parts {
             switch part {
@@ -94,6 +96,7 @@ final class LoadRun {
             }
         }
         progress.goal = wantsDevices ? .delivered : step.parts == [.disconnect] ? .gone : .answered
+        progress.open -= 1
         checkEnd()
         return progress.promise.futureResult
     }
