@@ -118,9 +118,9 @@ final class DeviceHandler: ChannelInboundHandler {
         handle { machine, world in machine.registered(reply, bindNumber: identity.bindNumber, in: world) }
     }
 
-    /// Reports of the device are durable. The device hears of it in one write with what it gets next, or by
+    /// A report of the device is durable. The device hears of it in one write with what it gets next, or by
     /// `tellRecorded`.
-    func recorded(_ reports: [UInt64]) { recordedReports += reports }
+    func recorded(_ report: UInt64) { recordedReports.append(report) }
 
     /// Tells the device what nothing has taken along.
     func tellRecorded() {

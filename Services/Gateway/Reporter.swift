@@ -187,7 +187,7 @@ final class Reporter: Service, Sendable {
     /// Devices hear of their reports, all of an event loop in one turn.
     private func answer(_ reports: [Report]) {
         SessionTurn.take(reports, on: \.session.eventLoop) { reports in
-            for report in reports { report.session.handler.value.recorded([report.id]) }
+            for report in reports { report.session.handler.value.recorded(report.id) }
             reports[0].session.eventLoop.scheduleTask(in: Self.answerDelay) {
                 for report in reports { report.session.handler.value.tellRecorded() }
             }

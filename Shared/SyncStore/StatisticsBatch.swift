@@ -164,8 +164,11 @@ package struct StatisticsBatch: Sendable, Equatable {
         var parts = [StatisticsBatch](repeating: StatisticsBatch(), count: count)
         for (key, moments) in oplogs { parts[part(of: key)].oplogs[key] = moments }
         for (key, delivery) in deliveries {
-            let isOfMany = devices[key.oplog, default: 0] > size
-            let part = part(of: key.oplog, device: isOfMany ? key.deviceID.hashValue : 0)
+            guard devices[key.oplog, default: 0] > size else {
+                parts[part(of: key.oplog)].deliveries[key] = delivery
+                continue
+            }
+            let part = part(of: key.oplog, device: key.deviceID.hashValue)
             parts[part].deliveries[key] = delivery
             parts[part].oplogs[key.oplog] = oplogs[key.oplog]
         }

@@ -58,7 +58,7 @@ final class HandlerBench {
     }
 
     /// Reports of the device are durable.
-    func recorded(_ reports: [UInt64]) { handler.recorded(reports) }
+    func recorded(_ reports: [UInt64]) { for report in reports { handler.recorded(report) } }
 
     /// Nothing has gone to the device since.
     func tellRecorded() { handler.tellRecorded() }
