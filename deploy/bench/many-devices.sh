@@ -18,23 +18,9 @@ for part in $(seq "$parts"); do
         --gateway "$addresses" --no-resources --report "$folder/part-$part.json" > "$folder/part-$part.log" 2>&1 &
     generators+=($!)
 done
-# Memory of each process and its children in kB, what they share counted once.
-sample() {
-    for child in "$MSS_STACK_FOLDER"/run/*.child; do
-        name=$(basename "$child" .child) pids=$(cut -d' ' -f1 "$child")
-        [ "$name" = tenant ] && continue
-        pids+=" $(pgrep -P "$pids" | tr '\n' ' ')"
-        kilobytes=0
-        for pid in $pids; do
-            own=$(awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup" 2> /dev/null) || own=0
-            kilobytes=$((kilobytes + ${own:-0}))
-        done
-        printf '"%s": %s, ' "$name" "$kilobytes"
-    done | sed 's/^/{/; s/, $/}\n/'
-}
 while kill -0 "${generators[0]}" 2> /dev/null; do
     sleep 10
-    sample >> "$folder/samples"
+    memory Pss >> "$folder/samples"
 done
 failed=0
 for generator in "${generators[@]}"; do

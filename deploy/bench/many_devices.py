@@ -4,7 +4,9 @@ import json
 import pathlib
 import sys
 
-samples = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+from memory import read
+
+samples = [{name: kilobytes for name, kilobytes in s.items() if name != "time"} for s in read(sys.argv[1])]
 reports = [json.loads(pathlib.Path(name).read_text()) for name in sys.argv[2:]]
 
 
@@ -25,9 +27,9 @@ faults = sum(sum(r["faults"].values()) for r in reports)
 rows = {
     "devices": f"{sum(r['devices'] for r in reports):,}",
     "all connected after": f"{max(s['seconds'] for s in connected):.0f} s",
-    "single pushes delivered, 500/s": f"{sum(s['deliveries'] for s in single):,}",
+    "single pushes, 500/s": f"{sum(s['deliveries'] for s in single):,}",
     "POST to device of those, p50 / p99": slowest(single, "postToDevice"),
-    "deliveries of 3 global pushes": f"{sum(s['deliveries'] for s in everybody):,}",
+    "deliveries of these and of 3 global pushes": f"{sum(s['deliveries'] for r in reports for s in r['steps']):,}",
     "POST to last device of those, p50 / p99": slowest(everybody, "postToLastDevice"),
     "lost, doubled, out of order or with the wrong device": sum(r["lost"] for r in reports) + faults,
     "connections that fell": sum(r["fallenDevices"] for r in reports),

@@ -4,22 +4,13 @@ import json
 import statistics
 import sys
 
+from memory import read
+
 
 def scenario(rate, minutes):
     push = {"do": "push", "rate": rate, "seconds": 60}
     steps = [{"do": "connect"}, push | {"name": "warms", "seconds": 20}] + [push] * minutes
     return {"name": "soak", "users": 2000, "connections": 500, "steps": steps}
-
-
-def read(file):
-    """Samples, each a dictionary with its time in seconds."""
-    samples = []
-    with open(file, encoding="utf-8") as lines:
-        for name, value in (line.strip().split("=") for line in lines):
-            if name == "time":
-                samples.append({})
-            samples[-1][name] = float(value)
-    return samples
 
 
 def table(report, samples):

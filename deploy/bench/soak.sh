@@ -12,22 +12,13 @@ start_stack --plain
 python3 deploy/bench/soak.py scenario "$rate" "$minutes" > "$folder/soak.json"
 load --scenario "$folder/soak.json" --no-resources --report "$folder/report.json" > "$folder/load.log" 2>&1 &
 generator=$!
-# Anonymous memory of each process, and how far the figures are behind.
-sample() {
-    date +time=%s
-    for child in "$MSS_STACK_FOLDER"/run/*.child; do
-        name=$(basename "$child" .child)
-        case $name in
-        tenant | postgres | rabbitmq) ;;
-        *) awk -v name="$name" '/^RssAnon/ { print name "=" $2 }' "/proc/$(cut -d' ' -f1 "$child")/status" ;;
-        esac
-    done
+lag() { # how far the figures are behind
     PGPASSWORD=$(cat "$MSS_STACK_FOLDER/postgres/password") psql -X -qAt -h 127.0.0.1 -p "$MSS_STACK_POSTGRES_PORT" \
         -U mss mss -c "SELECT 'lag=' || round(extract(epoch FROM now() - folded_until), 1) FROM statistics_progress"
 }
 while kill -0 "$generator" 2> /dev/null; do
     sleep 15
-    sample >> "$folder/samples"
+    { memory Pss_Anon; lag; } >> "$folder/samples"
 done
 wait "$generator" || { cat "$folder/load.log" >&2; exit 1; }
 python3 deploy/bench/soak.py table "$folder/report.json" "$folder/samples"

@@ -23,3 +23,16 @@ load() { # OPTION…: mssctl load on it
         --stack "$MSS_STACK_FOLDER" --ca "$MSS_STACK_FOLDER/tls/ca.pem" --api "127.0.0.1:$MSS_STACK_API_PORT" \
         --gateway "127.0.0.1:$MSS_STACK_DEVICE_PORT" "$@"
 }
+
+memory() { # FIELD: the time, and for each process with its children, but the tests' tenant, a line NAME=KILOBYTES
+    # Pss counts what is shared once, Pss_Anon leaves out files and PostgreSQL's shared buffers.
+    local child pids
+    date +time=%s
+    for child in "$MSS_STACK_FOLDER"/run/*.child; do
+        pids=$(cut -d' ' -f1 "$child")
+        # A process of PostgreSQL may have ended by now.
+        for pid in $pids $(pgrep -P "$pids"); do cat "/proc/$pid/smaps_rollup" 2> /dev/null || true; done |
+            awk -v name="$(basename "$child" .child)" -v field="$1:" \
+                '$1 == field { sum += $2 } END { if (name != "tenant") print name "=" sum + 0 }'
+    done
+}
