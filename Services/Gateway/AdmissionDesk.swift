@@ -13,15 +13,17 @@ final class AdmissionDesk: Sendable {
     }
 
     let limits: AdmissionLimits
+    private let clock: ProcessClock
     private let arrivals: Mutex<Arrivals>
     private let rates: Mutex<SharedRates>
     /// Those without a `Connect`.
     private let channels = Mutex<[UInt64: any Channel]>([:])
     private let counters: [AdmissionRefusal: Counter]
 
-    init(limits: AdmissionLimits) {
+    init(limits: AdmissionLimits, clock: ProcessClock = .system) {
         self.limits = limits
-        arrivals = Mutex(Arrivals(admission: Admission(limits: limits, now: .now)))
+        self.clock = clock
+        arrivals = Mutex(Arrivals(admission: Admission(limits: limits, now: clock.now())))
         rates = Mutex(SharedRates(limits: limits))
         counters = Dictionary(
             uniqueKeysWithValues: AdmissionRefusal.allCases.map {
@@ -35,7 +37,7 @@ final class AdmissionDesk: Sendable {
         let source = SourceAddress(channel.remoteAddress)
         let (number, decision) = arrivals.withLock { arrivals in
             arrivals.last += 1
-            return (arrivals.last, arrivals.admission.arrived(arrivals.last, from: source, at: .now))
+            return (arrivals.last, arrivals.admission.arrived(arrivals.last, from: source, at: clock.now()))
         }
         switch decision {
         case .refuse(let reason):
@@ -48,7 +50,7 @@ final class AdmissionDesk: Sendable {
                 other.eventLoop.execute { other.pipeline.syncOperations.closePastTLS() }
             }
             channel.closeFuture.whenComplete { [self] _ in
-                arrivals.withLock { $0.admission.ended(number, at: .now) }
+                arrivals.withLock { $0.admission.ended(number, at: clock.now()) }
                 channels.withLock { $0[number] = nil }
             }
             return number
@@ -60,7 +62,7 @@ final class AdmissionDesk: Sendable {
 
     /// It has sent a `Connect` that was taken.
     func connected(_ number: UInt64) {
-        arrivals.withLock { $0.admission.connected(number, at: .now) }
+        arrivals.withLock { $0.admission.connected(number, at: clock.now()) }
         channels.withLock { $0[number] = nil }
     }
 

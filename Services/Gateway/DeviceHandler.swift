@@ -207,7 +207,7 @@ final class DeviceHandler: ChannelInboundHandler {
         if !batches.isEmpty, batchBytes + bytes > DeviceProtocolLimits.pushFrameBytes { writeBatches() }
         batches.append(batch)
         batchBytes += bytes
-        waitingSince = waitingSince ?? .now
+        waitingSince = waitingSince ?? gateway.clock.now()
     }
 
     private func scheduleFlush() {
@@ -228,7 +228,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     private var waitsForPages: Bool {
         guard let waitingSince, withMachine({ $0.gathersBacklog }) else { return false }
-        return waitingSince.duration(to: .now) < Self.gathering
+        return waitingSince.duration(to: gateway.clock.now()) < Self.gathering
     }
 
     /// What waits was handed out by the rules of an earlier moment.
@@ -272,9 +272,9 @@ final class DeviceHandler: ChannelInboundHandler {
             .with {
                 $0.close.code = code.rawValue
                 $0.close.reason = reason
-                if code == .clockOff { $0.close.serverTimeMs = WallTime.now.milliseconds }
+                if code == .clockOff { $0.close.serverTimeMs = gateway.clock.wallTime().milliseconds }
                 if CloseCode.Group(code: code.rawValue) == .reconnectLater {
-                    $0.close.retryAfterMs = UInt32.random(in: code.retryAfterMilliseconds)
+                    $0.close.retryAfterMs = gateway.retryAfterMilliseconds(of: code)
                 }
             })
         guard let buffer = outbound.take() else { return }

@@ -9,7 +9,7 @@ extension GatewayCore {
     func validate(
         instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32, for session: SessionHandle
     ) {
-        let askedAt = ContinuousClock.now
+        let askedAt = clock.now()
         bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { number in
             .with {
                 $0.correlation = number

@@ -20,6 +20,8 @@ final class GatewayCore: Sendable {
     let reporter: Reporter
     let logger: Logger
     let bus: MessageBus
+    let clock: ProcessClock
+    private let random: @Sendable () -> Double
     private let directory: ControlDirectory
     private let keys: OpenedKeys
     private let tails: GlobalTails
@@ -31,24 +33,40 @@ final class GatewayCore: Sendable {
     /// The surroundings of any moment, without what changes from moment to moment.
     private let unchanging: SessionSurroundings
 
-    init(
+    convenience init(
         _ context: ServiceContext, limits: SessionLimits, admission: AdmissionLimits, control: ControlConnection
     ) {
-        gatewayID = context.settings[GatewaySettings.id]
+        self.init(
+            gatewayID: context.settings[GatewaySettings.id], limits: limits, admission: admission,
+            ring: context.settings[KeyRingSetting.sealing(for: .device)], control: control, logger: context.logger)
+    }
+
+    /// - Parameters:
+    ///   - ring: opens the keys of devices.
+    ///   - random: draws a number from 0 to below 1, for jitter.
+    init(
+        gatewayID: String, limits: SessionLimits, admission: AdmissionLimits, ring: SealingRing,
+        control: ControlConnection,
+        clock: ProcessClock = .system, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        logger: Logger
+    ) {
+        self.gatewayID = gatewayID
         self.limits = limits
-        self.admission = AdmissionDesk(limits: admission)
-        logger = context.logger
+        self.admission = AdmissionDesk(limits: admission, clock: clock)
+        self.logger = logger
+        self.clock = clock
+        self.random = random
         bus = control.bus
         directory = control.directory
-        keys = OpenedKeys(ring: context.settings[KeyRingSetting.sealing(for: .device)])
-        reporter = Reporter(bus: control.bus)
+        keys = OpenedKeys(ring: ring)
+        reporter = Reporter(bus: control.bus, clock: clock)
         unchanging = SessionSurroundings(
-            now: .now, wallTime: .now, holdsLease: false,
+            now: clock.now(), wallTime: clock.wallTime(), holdsLease: false,
             configuration: { [directory] in directory.configuration($0, $1) },
             instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
-            random: { .random(in: 0..<1) }, connects: { [desk = self.admission] in desk.connects($0, at: $1) },
+            random: random, connects: { [desk = self.admission] in desk.connects($0, at: $1) },
             binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
-        tails = GlobalTails { [bus] channelID, after, newest, answer in
+        tails = GlobalTails(clock: clock) { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
                 .with {
                     $0.correlation = number
@@ -71,8 +89,9 @@ final class GatewayCore: Sendable {
     /// The lease service of this gateway; a new lease makes every session announce itself.
     func makeLease() -> GatewayLease {
         let made = GatewayLease(
-            gatewayID: gatewayID, bus: bus, logger: logger, controlVersion: { [directory] in directory.version },
-            onTaken: { [self] in announceAll() })
+            gatewayID: gatewayID, bus: bus, clock: clock, logger: logger,
+            controlVersion: { [directory] in directory.version },
+            onTaken: { [weak self] in self?.announceAll() })
         lease.withLock { $0 = made }
         return made
     }
@@ -103,11 +122,17 @@ final class GatewayCore: Sendable {
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
         var world = unchanging
-        (world.now, world.wallTime) = (.now, .now)
+        (world.now, world.wallTime) = (clock.now(), clock.wallTime())
         if let standing = currentLease?.standing(at: world.now) {
             (world.leaseEpoch, world.holdsLease) = standing
         }
         return world
+    }
+
+    /// When a device that is closed so may come back: drawn, so that not all do at once.
+    func retryAfterMilliseconds(of code: CloseCode) -> UInt32 {
+        let range = code.retryAfterMilliseconds
+        return range.lowerBound + UInt32(random() * Double(range.upperBound - range.lowerBound))
     }
 
     // MARK: Events for many sessions
@@ -185,6 +210,7 @@ final class GatewayCore: Sendable {
                 $0.open.appVersion = identity.traits.appVersion
                 $0.open.foreground = identity.isForeground
                 $0.open.connectionNumber = session.number
+                $0.open.deviceConnectionNumber = identity.connectionNumber
                 $0.open.registrationNumber = registration
                 $0.open.connectionEpoch = connectionEpoch
                 $0.open.takesOwnership = takesOwnership
@@ -234,7 +260,7 @@ final class GatewayCore: Sendable {
     /// Reads a page, of a global channel from memory where that can be.
     func fetch(_ request: PageRequest, for session: SessionHandle) {
         guard request.isGlobal else { return read(request, for: session) }
-        tails.page(for: request, now: .now) { [self] page in
+        tails.page(for: request) { [self] page in
             guard let page else { return read(request, for: session) }
             tell([session]) { machine, world in machine.fetched(page, channelID: request.channelID, in: world) }
         }

@@ -22,6 +22,7 @@ final class GatewayLease: Service, Sendable {
     private let changes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let gatewayID: String
     private let bus: MessageBus
+    private let clock: ProcessClock
     private let logger: Logger
     private let controlVersion: @Sendable () -> Int64
     private let onTaken: @Sendable () -> Void
@@ -30,11 +31,13 @@ final class GatewayLease: Service, Sendable {
     ///   - controlVersion: of the control data that sessions go by now.
     ///   - onTaken: called when a new lease was taken: every session is to be announced under it.
     init(
-        gatewayID: String, bus: MessageBus, logger: Logger, controlVersion: @escaping @Sendable () -> Int64,
+        gatewayID: String, bus: MessageBus, clock: ProcessClock, logger: Logger,
+        controlVersion: @escaping @Sendable () -> Int64,
         onTaken: @escaping @Sendable () -> Void
     ) {
         self.gatewayID = gatewayID
         self.bus = bus
+        self.clock = clock
         self.controlVersion = controlVersion
         self.logger = logger
         self.onTaken = onTaken
@@ -61,7 +64,7 @@ final class GatewayLease: Service, Sendable {
             await withDiscardingTaskGroup { group in
                 group.addTask {
                     // Only a lease that holds: two that ask for a new one would take it from each other.
-                    for await _ in self.changes.stream where self.holds(at: .now) { await self.renew() }
+                    for await _ in self.changes.stream where self.holds(at: self.clock.now()) { await self.renew() }
                 }
                 group.addTask {
                     while !Task.isCancelled, !Task.isShuttingDownGracefully {
@@ -76,10 +79,11 @@ final class GatewayLease: Service, Sendable {
     }
 
     /// Until the next renewal: sooner while there is no lease.
-    private var pause: Duration { holds(at: .now) ? Limits.gatewayLeaseRenewal : .milliseconds(250) }
+    var pause: Duration { holds(at: clock.now()) ? Limits.gatewayLeaseRenewal : .milliseconds(250) }
 
-    private func renew() async {
-        let (asked, held, version) = (ContinuousClock.now, epoch, controlVersion())
+    /// Renews the lease, or takes a new one.
+    func renew() async {
+        let (asked, held, version) = (clock.now(), epoch, controlVersion())
         do throws(BusError) {
             let reply = try await bus.request(
                 .session, as: Mss_Bus_V1_SessionCommands.self, timeout: Limits.gatewayLeaseRenewal

@@ -30,11 +30,15 @@ final class GlobalTails: Sendable {
     }
 
     private let state = Mutex(State())
+    private let clock: ProcessClock
     private let read: Read
     private let served = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "memory")])
     private let passedOn = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "store")])
 
-    init(read: @escaping Read) { self.read = read }
+    init(clock: ProcessClock, read: @escaping Read) {
+        self.clock = clock
+        self.read = read
+    }
 
     /// What becomes of a request at once.
     private enum Outcome {
@@ -46,7 +50,8 @@ final class GlobalTails: Sendable {
     }
 
     /// Answers from memory, after one read for all when the channel has moved.
-    func page(for request: PageRequest, now: WallTime, answer: @escaping Answer) {
+    func page(for request: PageRequest, answer: @escaping Answer) {
+        let now = clock.wallTime()
         let outcome = state.withLock { state -> Outcome in
             var channel = state.channels[request.channelID] ?? Channel()
             defer { state.channels[request.channelID] = channel }
@@ -116,7 +121,7 @@ final class GlobalTails: Sendable {
         }
         guard let waiting else { return readOn(channelID) }
         for one in waiting {
-            let page = state.withLock { $0.channels[channelID]?.tail?.page(for: one.request, now: .now) }
+            let page = state.withLock { $0.channels[channelID]?.tail?.page(for: one.request, now: clock.wallTime()) }
             (page == nil ? passedOn : served).increment()
             one.answer(page)
         }

@@ -37,7 +37,7 @@ final class Reporter: Service, Sendable {
         var reports: [Report] = []
     }
 
-    private static let interval = Duration.milliseconds(100)
+    static let interval = Duration.milliseconds(100)
     /// How long the answer to a report waits for a frame that goes to its device anyway: then it costs no write of its
     /// own, and a device that gets much sends fewer reports.
     private static let answerDelay = TimeAmount.milliseconds(500)
@@ -49,9 +49,13 @@ final class Reporter: Service, Sendable {
 
     private let state = Mutex(State())
     private let bus: MessageBus
+    private let clock: ProcessClock
     private let dropped = Counter(label: "mss_gateway_facts_dropped")
 
-    init(bus: MessageBus) { self.bus = bus }
+    init(bus: MessageBus, clock: ProcessClock = .system) {
+        self.bus = bus
+        self.clock = clock
+    }
 
     /// Notes how far a receiver has stored a channel.
     func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
@@ -67,7 +71,7 @@ final class Reporter: Service, Sendable {
 
     /// Notes that batches went out.
     func handedOut(_ batches: [GatheredBatch], to identity: SessionIdentity) {
-        let now = WallTime.now
+        let now = clock.wallTime()
         note(batches.compactMap { Mss_Bus_V1_Fact(handedOut: $0, to: identity, at: now) })
     }
 
@@ -77,7 +81,7 @@ final class Reporter: Service, Sendable {
     /// Notes that a rule or a threshold has passed oplogs over for a device; other actions are no such thing.
     func passedOver(_ action: SessionAction, deviceID: DeviceID, userID: UserID?) {
         var fact = Mss_Bus_V1_Fact()
-        fact.atMs = WallTime.now.milliseconds
+        fact.atMs = clock.wallTime().milliseconds
         switch action {
         case .skipped(let ids, let reason, let channelID):
             fact.channelID = channelID
@@ -111,7 +115,7 @@ final class Reporter: Service, Sendable {
     /// Notes what an app did with oplogs. The device hears of it once that is durable; never when it is not, as it then
     /// repeats it. What no device waits for is kept here until it is durable.
     func confirmed(_ report: ConfirmedReport, of session: SessionHandle) {
-        let now = WallTime.now.milliseconds
+        let now = clock.wallTime().milliseconds
         let deviceID = report.deviceID.text
         var facts: [Mss_Bus_V1_Fact] = []
         for (channelID, ids) in report.confirmed {
@@ -154,7 +158,10 @@ final class Reporter: Service, Sendable {
         flush(withKept: true)
     }
 
-    private func flush(withKept: Bool) {
+    /// Hands on what was gathered.
+    ///
+    /// - Parameter withKept: also what the broker did not take before.
+    func flush(withKept: Bool) {
         guard bus.isConnected else { return state.withLock { trim(&$0) } }
         let gathered = state.withLock { state in
             var gathered = State()

@@ -121,6 +121,8 @@ struct SessionIdentity: Sendable {
     var isForeground: Bool
     /// It does not tell stored from confirmed (spec D13).
     var isSimple: Bool
+    /// The device's own number of the connection; 0: it does not count.
+    var connectionNumber: UInt64 = 0
     /// Business types whose data it does not take now.
     var suspended: Set<BizType>
     /// SHA-256 of the secret that it showed; empty: it showed none.

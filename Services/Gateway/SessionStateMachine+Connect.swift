@@ -90,7 +90,8 @@ extension SessionStateMachine {
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion,
                 slot: DeviceSlot(hashing: connect.deviceID)),
-            isForeground: !connect.background, isSimple: connect.simple, suspended: suspended,
+            isForeground: !connect.background, isSimple: connect.simple, connectionNumber: connect.connectionNumber,
+            suspended: suspended,
             secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
             signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)
         begin(identity)

@@ -309,7 +309,8 @@ struct SessionStateMachine {
             requests.recall(id, channelID: notice.channelID)
         }
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
-        if phase == .opening || isRegistering, cursors[key] == nil {
+        // Nothing of a user whose registration is to be repeated: the device, which waits for BindResult, drops it.
+        if phase == .opening || isRegistering || needsOpen, cursors[key] == nil {
             let known = earlyHeads[notice.address]?.head ?? .zero
             earlyHeads[notice.address] = (notice.channelID, max(known, notice.upto))
             return []
@@ -317,7 +318,10 @@ struct SessionStateMachine {
         // Global data waits for the next connect, or for the app to come to the foreground (spec D15).
         let isHeld =
             key.kind.isGlobal && world.configuration(identity.instanceID, key.bizType)?.isImmediate != true
-        if cursors[key] == nil, !isHeld { learn(notice.address, channelID: notice.channelID, head: .zero) }
+        if let known = cursors[key]?.channelID, known > notice.channelID { return [] }
+        if cursors[key]?.channelID != notice.channelID, !isHeld {
+            learn(notice.address, channelID: notice.channelID, head: .zero)
+        }
         cursors[key]?.learnRecalls(of: notice.entries)
         guard var cursor = cursors[key], !isHeld else { return [] }
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
@@ -480,17 +484,25 @@ struct SessionStateMachine {
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
-        if cursors[key] != nil {
-            cursors[key]?.learn(head: head)
-        } else {
-            var cursor = ChannelCursor(
-                channelID: channelID, head: head, recorded: recorded, reported: reportedPoints[key])
-            if identity.isSimple {
-                cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
-            }
-            cursors[key] = cursor
-            keysByChannelID[channelID] = key
+        let known = cursors[key]
+        if let known, known.channelID >= channelID {
+            // A lower one is of before a failover.
+            if known.channelID == channelID { cursors[key]?.learn(head: head) }
+            return
         }
+        if let known {
+            // A failover has lost the channel, and it was made anew: what the device has, or is being sent, stays.
+            keysByChannelID[known.channelID] = nil
+            windowUsed -= known.unacknowledgedBytes
+        }
+        var cursor = ChannelCursor(
+            channelID: channelID, head: max(head, known?.announced ?? .zero), recorded: recorded,
+            reported: known?.announced ?? reportedPoints[key])
+        if identity.isSimple {
+            cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
+        }
+        cursors[key] = cursor
+        keysByChannelID[channelID] = key
     }
 
     private mutating func forgetUser() {
@@ -523,7 +535,8 @@ struct SessionStateMachine {
         guard phase != .closed else { return [] }
         let silence = lastHeard.duration(to: world.now)
         if phase == .awaitingConnect, silence >= limits.connectDeadline {
-            return close(.protocolViolation, "no Connect within \(limits.connectDeadline)")
+            // The network, or a stall here, may be to blame: no reason to stay away.
+            return close(.idle, "no Connect within \(limits.connectDeadline)")
         }
         if silence >= interval * 5 / 2 { return close(.idle, "nothing heard for \(interval * 5 / 2)") }
         var actions = validateWhenDue(in: world)

@@ -17,10 +17,12 @@ struct AckWork: LaneWork {
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AckCommands.elements(of: body) }
 
-    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+
+    func perform(_ tasks: [LaneTask<Command>], in store: some DeliveryStore) {
         let commands = tasks.flatMap(\.commands)
         let resends = commands.filter { $0.resentID > 0 }.map { command in
-            SyncPointStore.noteResend(
+            SyncPointStore.Resend(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
                 oplogID: OplogID(command.resentID), repeats: Int(command.repeats))
         }
@@ -29,15 +31,7 @@ struct AckWork: LaneWork {
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
                 upto: OplogID(command.upto))
         }
-        let outcome: Result<Void, PostgresError>
-        do throws(PostgresError) {
-            for result in try connection.run(resends + [SyncPointStore.advance(advances)], within: .seconds(10)) {
-                try result.get()
-            }
-            outcome = .success(())
-        } catch {
-            outcome = .failure(error)
-        }
+        let outcome = Result { () throws(PostgresError) in try store.record(resends, advances) }
         bus.together {
             answerEach(tasks, \.correlation) { _, _ throws(PostgresError) in
                 try outcome.get()

@@ -37,7 +37,9 @@ struct AppendWork: LaneWork {
         let append: OplogStore.Append
     }
 
-    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+
+    func perform(_ tasks: [LaneTask<Command>], in store: some DeliveryStore) {
         var rows: [Row] = []
         for task in tasks {
             for command in task.commands {
@@ -50,7 +52,7 @@ struct AppendWork: LaneWork {
         }
         var facts: [Mss_Bus_V1_Fact] = []
         for start in stride(from: 0, to: rows.count, by: Self.groupRows) {
-            facts += store(Array(rows[start..<min(start + Self.groupRows, rows.count)]), on: connection)
+            facts += append(Array(rows[start..<min(start + Self.groupRows, rows.count)]), to: store)
         }
         facts.isEmpty
             ? bus.settle(tasks.map(\.delivery), as: .accepted) : factBook.add(facts, of: tasks.map(\.delivery))
@@ -64,9 +66,9 @@ struct AppendWork: LaneWork {
     }
 
     /// Stores rows and gives the facts about them.
-    private func store(_ rows: [Row], on connection: PostgresConnection) -> [Mss_Bus_V1_Fact] {
+    private func append(_ rows: [Row], to store: some DeliveryStore) -> [Mss_Bus_V1_Fact] {
         do throws(PostgresError) {
-            return try storeTogether(rows, on: connection)
+            return try appendTogether(rows, to: store)
         } catch {
             guard case .server(let sqlState) = error.code else {
                 for row in rows { fail(row.command.correlation, to: row.replyTo, with: error) }
@@ -75,7 +77,7 @@ struct AppendWork: LaneWork {
             // A row that the database cannot take must not fail its neighbours: halve until it stands alone.
             if rows.count > 1 {
                 let middle = rows.count / 2
-                return store(Array(rows[..<middle]), on: connection) + store(Array(rows[middle...]), on: connection)
+                return append(Array(rows[..<middle]), to: store) + append(Array(rows[middle...]), to: store)
             }
             if sqlState.hasPrefix("22") || sqlState.hasPrefix("23") {
                 refuse(
@@ -87,19 +89,16 @@ struct AppendWork: LaneWork {
         }
     }
 
-    private func storeTogether(
-        _ rows: [Row], on connection: PostgresConnection
+    private func appendTogether(
+        _ rows: [Row], to store: some DeliveryStore
     ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
-        let append = OplogStore.append(rows.map(\.append))
-        let presence = DeviceSessionStore.presence(of: rows.map(\.append.address))
-        // One round trip, two transactions: presence is read after the append has committed. A session that it does
-        // not see registers later and then reads a backlog that has the append (design §1).
-        let results = try connection.run([append.statement, presence.statement], within: .seconds(10))
-        let answers = append.decode(try results[0].get())
+        // Presence is read after the append has committed. A session that it does not see registers later and then
+        // reads a backlog that has the append (design §1).
+        let (answers, presence) = try store.append(rows.map(\.append))
         batchRows.record(Int64(rows.count))
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
         do throws(PostgresError) {
-            for session in presence.decode(try results[1].get()) { sessions[session.ordinal].append(session) }
+            for session in try presence.get() { sessions[session.ordinal].append(session) }
         } catch {
             // Stored, but nobody knows for whom: the honest answer is that the outcome is unknown; the sweep delivers.
             bus.together {
@@ -114,7 +113,7 @@ struct AppendWork: LaneWork {
         let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
             pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
         }
-        let everyGateway = everyGateway(for: stored, on: connection)
+        let everyGateway = everyGateway(for: stored, in: store)
         bus.together {
             for step in NoticePlan.steps(of: stored, everyGateway: everyGateway) { tell(step) }
             for push in stored where !push.isLiveOnly || !push.isOnline {
@@ -127,9 +126,9 @@ struct AppendWork: LaneWork {
 
     /// Whom an immediate global push is told to. Not knowing costs nothing but time: it is committed, and devices read
     /// it when they connect.
-    private func everyGateway(for pushes: [NoticePlan.Stored], on connection: PostgresConnection) -> [String] {
+    private func everyGateway(for pushes: [NoticePlan.Stored], in store: some DeliveryStore) -> [String] {
         guard pushes.contains(where: \.appended.isImmediate) else { return [] }
-        return (try? connection.run(DeviceSessionStore.liveGateways, within: .seconds(2))) ?? []
+        return (try? store.liveGateways()) ?? []
     }
 
     /// Tells the gateways; what only they can say is answered once they have.

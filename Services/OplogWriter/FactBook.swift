@@ -55,7 +55,8 @@ final class FactBook: Sendable {
         }
     }
 
-    private func flush() {
+    /// Hands on what was gathered.
+    func flush() {
         let gathered = state.withLock { state in
             defer { (state.facts, state.deliveries) = ([], []) }
             return state
@@ -77,7 +78,8 @@ final class FactBook: Sendable {
         }
     }
 
-    private func flushKept() {
+    /// Hands on once more what the broker did not take.
+    func flushKept() {
         let kept = state.withLock { state in
             defer { state.kept = [] }
             return state.kept

@@ -22,31 +22,35 @@ struct FetchWork: LaneWork {
     private struct Page {
         let request: Mss_Bus_V1_ReadPage
         let correlation: UInt64
-        /// Where reading begins.
-        let start: OplogID
+        let read: PageRead
     }
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_FetchCommands.elements(of: body) }
 
     func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        for task in tasks { readPages(of: task, on: connection) }
+        for task in tasks { readPages(of: task, from: connection) }
         // What devices ask for comes after what is pushed to them.
         for task in tasks { answerRequests(of: task, on: connection) }
         bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 
-    private func readPages(of task: LaneTask<Command>, on connection: PostgresConnection) {
+    /// Answers what of the task asks for pages to push.
+    func readPages(of task: LaneTask<Command>, from store: some DeliveryStore) {
         var pages: [Page] = []
         for command in task.commands {
             guard case .page(let request)? = command.body else { continue }
             do throws(PostgresError) {
-                let start = try start(of: request, on: connection)
-                pages.append(Page(request: request, correlation: command.correlation, start: start))
+                let read = PageRead(
+                    channelID: request.channelID, after: OplogID(request.after),
+                    start: try start(of: request, in: store),
+                    limit: min(max(Int(request.limit), 1), Limits.fetchPageOplogs),
+                    owner: DeviceID(nonempty: request.ownerDeviceID))
+                pages.append(Page(request: request, correlation: command.correlation, read: read))
             } catch {
                 fail(command.correlation, to: task.replyTo, with: error)
             }
         }
-        if !pages.isEmpty { read(pages, replyTo: task.replyTo, on: connection) }
+        if !pages.isEmpty { read(pages, replyTo: task.replyTo, from: store) }
     }
 
     private func answerRequests(of task: LaneTask<Command>, on connection: PostgresConnection) {
@@ -78,45 +82,22 @@ struct FetchWork: LaneWork {
         }
     }
 
-    /// Heads and pages in one round trip; each head is read before its page.
-    private func read(_ pages: [Page], replyTo: String, on connection: PostgresConnection) {
-        let queries = pages.map { page in
-            let request = page.request
-            let limit = min(max(Int(request.limit), 1), Limits.fetchPageOplogs)
-            return (
-                tombstones: OplogStore.tombstones(
-                    of: request.channelID, after: OplogID(request.after), upto: page.start,
-                    limit: Limits.fetchPageOplogs),
-                head: OplogStore.head(of: request.channelID, readBy: DeviceID(nonempty: request.ownerDeviceID)),
-                page: OplogStore.page(of: request.channelID, after: page.start, limit: limit), limit: limit
-            )
-        }
-        let outcome: Result<[Result<PostgresRows, PostgresError>], PostgresError>
-        do throws(PostgresError) {
-            outcome = .success(
-                try connection.run(
-                    queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] },
-                    within: .seconds(10)))
-        } catch {
-            outcome = .failure(error)
-        }
+    private func read(_ pages: [Page], replyTo: String, from store: some DeliveryStore) {
+        let outcome = Result { () throws(PostgresError) in try store.pages(pages.map(\.read)) }
         bus.together {
-            for (index, query) in queries.enumerated() {
-                let page = pages[index]
+            for (index, page) in pages.enumerated() {
                 do throws(PostgresError) {
-                    let results = try outcome.get()
+                    let found = try outcome.get()[index].get()
                     var reply = Mss_Bus_V1_Reply()
                     reply.correlation = page.correlation
-                    if let head = query.head.decode(try results[3 * index].get()) {
-                        let entries = query.page.decode(try results[3 * index + 1].get())
-                        let tombstones = query.tombstones.decode(try results[3 * index + 2].get())
-                        let isFull = entries.count == query.limit
-                        let last = entries.last?.id ?? .zero
+                    if let head = found.head {
+                        let isFull = found.entries.count == page.read.limit
+                        let last = found.entries.last?.id ?? .zero
                         reply.fetch.after = page.request.after
                         reply.fetch.upto = (isFull ? last : max(last, head)).value
-                        reply.fetch.entries = (tombstones + entries).map(\.bus)
+                        reply.fetch.entries = (found.tombstones + found.entries).map(\.bus)
                         reply.fetch.more = isFull
-                        reply.fetch.discardedUpto = page.start.value
+                        reply.fetch.discardedUpto = page.read.start.value
                     } else {
                         reply.fetch.notOwner = true
                     }
@@ -131,7 +112,7 @@ struct FetchWork: LaneWork {
     /// Where reading begins: after the position asked for, or, under a threshold, after the newest oplog that it passes
     /// over, counting those that are valid and match the device (spec D10).
     private func start(
-        of request: Mss_Bus_V1_ReadPage, on connection: PostgresConnection
+        of request: Mss_Bus_V1_ReadPage, in store: some DeliveryStore
     ) throws(PostgresError) -> OplogID {
         let after = OplogID(request.after)
         guard request.newest > 0 else { return after }
@@ -144,8 +125,7 @@ struct FetchWork: LaneWork {
         // Where few match, more are looked at in each turn.
         var count = wanted
         while true {
-            let query = OplogStore.newest(of: request.channelID, after: after, below: below, limit: count)
-            let standings = try connection.run(query, within: .seconds(10))
+            let standings = try store.newest(of: request.channelID, after: after, below: below, limit: count)
             let matching = standings.filter { request.anyDevice || $0.targeting.exclusion(of: device) == nil }
             if matching.count >= wanted { return matching[wanted - 1].id }
             guard let lowest = standings.last, standings.count >= count else { return after }

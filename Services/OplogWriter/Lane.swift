@@ -33,29 +33,11 @@ actor Lane<Work: LaneWork> {
         while true {
             let deliveries = await queue.take(upTo: Work.groupBodies)
             if deliveries.isEmpty { break }
-            perform(deliveries)
+            let tasks = work.tasks(of: deliveries, now: .now, logger: logger)
+            if !tasks.isEmpty { work.perform(tasks, on: connection) }
         }
         connection.close()
         thread.stop()
-    }
-
-    private func perform(_ deliveries: [AMQPDelivery]) {
-        var tasks: [LaneTask<Work.Command>] = []
-        for delivery in deliveries {
-            guard let commands = Work.commands(of: delivery.body), let replyTo = delivery.replyTo else {
-                logger.error("a command body could not be read", metadata: ["bytes": "\(delivery.body.count)"])
-                work.bus.settle([delivery], as: .rejected)
-                continue
-            }
-            // Nobody waits for an answer to an old command, and what was answered with an error must not happen much
-            // later. A redelivered one may have been committed by its first consumer, so it is looked at.
-            if !delivery.isRedelivered, delivery.receivedAt + Work.queue.timeout < .now {
-                work.bus.settle([delivery], as: .accepted)
-                continue
-            }
-            tasks.append(LaneTask(delivery: delivery, replyTo: replyTo, commands: commands))
-        }
-        if !tasks.isEmpty { work.perform(tasks, on: connection) }
     }
 }
 
@@ -85,6 +67,24 @@ protocol LaneWork: Sendable {
 extension LaneWork {
     static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
         SyncDatabase.connection(configuration, logger: logger)
+    }
+
+    /// What of these bodies is to be done; the others are settled.
+    func tasks(of deliveries: [AMQPDelivery], now: ContinuousClock.Instant, logger: Logger) -> [LaneTask<Command>] {
+        deliveries.compactMap { delivery in
+            guard let commands = Self.commands(of: delivery.body), let replyTo = delivery.replyTo else {
+                logger.error("a command body could not be read", metadata: ["bytes": "\(delivery.body.count)"])
+                bus.settle([delivery], as: .rejected)
+                return nil
+            }
+            // Nobody waits for an answer to an old command, and what was answered with an error must not happen much
+            // later. A redelivered one may have been committed by its first consumer, so it is looked at.
+            if !delivery.isRedelivered, delivery.receivedAt + Self.queue.timeout < now {
+                bus.settle([delivery], as: .accepted)
+                return nil
+            }
+            return LaneTask(delivery: delivery, replyTo: replyTo, commands: commands)
+        }
     }
 
     /// Answers commands one after the other, each by itself, then settles their bodies.

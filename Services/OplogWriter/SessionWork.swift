@@ -17,32 +17,36 @@ struct SessionWork: LaneWork {
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_SessionCommands.elements(of: body) }
 
-    /// A command with the statements that do it, in order; each is its own transaction.
+    /// A command that this build knows.
     private struct Step {
         let command: Command
         let replyTo: String
-        let statements: [PostgresStatement]
-        let answer: @Sendable ([PostgresRows]) -> Mss_Bus_V1_Reply
+        let storeCommand: SessionStoreCommand
     }
 
-    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) {
-        let steps = tasks.flatMap { task in task.commands.map { step(for: $0, replyTo: task.replyTo) } }
-        let outcome: Result<[Result<PostgresRows, PostgresError>], PostgresError>
-        do throws(PostgresError) {
-            outcome = .success(try connection.run(steps.flatMap(\.statements), within: .seconds(10)))
-        } catch {
-            outcome = .failure(error)
+    func perform(_ tasks: [LaneTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+
+    func perform(_ tasks: [LaneTask<Command>], in store: some DeliveryStore) {
+        var steps: [Step] = []
+        for task in tasks {
+            for command in task.commands {
+                if let storeCommand = SessionStoreCommand(command) {
+                    steps.append(Step(command: command, replyTo: task.replyTo, storeCommand: storeCommand))
+                } else {
+                    var reply = Mss_Bus_V1_Reply()
+                    reply.correlation = command.correlation
+                    reply.failure.reason = "this build does not know the command"
+                    bus.reply(reply, to: task.replyTo)
+                }
+            }
         }
+        let outcome = Result { () throws(PostgresError) in try store.perform(steps.map(\.storeCommand)) }
         bus.together {
-            var next = 0
-            for step in steps {
-                defer { next += step.statements.count }
+            for (index, step) in steps.enumerated() {
                 do throws(PostgresError) {
-                    var rows: [PostgresRows] = []
-                    for result in try outcome.get()[next..<next + step.statements.count] {
-                        rows.append(try result.get())
-                    }
-                    var reply = step.answer(rows)
+                    let answer = try outcome.get()[index].get()
+                    if case .opened(let opened) = answer { supersede(opened.registered, by: step.command.open) }
+                    var reply = Mss_Bus_V1_Reply(answer)
                     reply.correlation = step.command.correlation
                     bus.reply(reply, to: step.replyTo)
                 } catch {
@@ -53,50 +57,50 @@ struct SessionWork: LaneWork {
         }
     }
 
-    private func step(for command: Command, replyTo: String) -> Step {
-        func make<Output>(
-            _ query: Query<Output>, _ fill: @escaping @Sendable (Output, inout Mss_Bus_V1_Reply) -> Void
-        ) -> Step {
-            Step(command: command, replyTo: replyTo, statements: [query.statement]) { rows in
-                .with { fill(query.decode(rows[0]), &$0) }
-            }
+    /// Has the older connection of a device closed.
+    private func supersede(_ registered: DeviceSessionStore.Registered, by session: Mss_Bus_V1_OpenSession) {
+        guard let gatewayID = registered.supersededGatewayID else { return }
+        let notice = Mss_Bus_V1_GatewayNotice.with {
+            $0.superseded.instanceID = session.instanceID
+            $0.superseded.deviceID = session.deviceID
+            $0.superseded.connectionEpoch = registered.connectionEpoch
         }
+        bus.notify(gateway: gatewayID, notice)
+    }
+}
+
+extension SessionStoreCommand {
+    /// Nil: this build does not know the command.
+    init?(_ command: Mss_Bus_V1_SessionCommand) {
         switch command.body {
         case .renewLease(let renewal):
-            let query = DeviceSessionStore.renewLease(
+            self = .renewLease(
                 gatewayID: renewal.gatewayID, epoch: renewal.epoch, controlVersion: renewal.controlVersion)
-            return make(query) { lease, reply in
-                reply.lease.epoch = lease.epoch
-                reply.lease.controlVersion = lease.controlVersion
-            }
         case .open(let session):
-            return open(session, command: command, replyTo: replyTo)
+            self = .open(DeviceSessionStore.Registration(session), sessionDigest: [UInt8](session.sessionDigest))
         case .close(let session):
-            let query = DeviceSessionStore.close(
+            self = .close(
                 instanceID: InstanceID(session.instanceID), deviceID: DeviceID(session.deviceID),
                 connectionEpoch: session.connectionEpoch)
-            return make(query) { $1.session = .init() }
         case .update(let session):
-            let query = DeviceSessionStore.update(
+            self = .update(
                 instanceID: InstanceID(session.instanceID), deviceID: DeviceID(session.deviceID),
                 connectionEpoch: session.connectionEpoch, isForeground: session.foreground,
                 verdictMilliseconds: session.verdictValidMs)
-            return make(query) { $1.session = .init() }
         case .sweep(let sweep):
-            let query = DeviceSessionStore.movedChannels(
-                gatewayID: sweep.gatewayID, window: .seconds(Int64(sweep.windowSeconds)))
-            return make(query) { channels, reply in reply.sweep.channels = channels.map(\.bus) }
+            self = .movedChannels(gatewayID: sweep.gatewayID, window: .seconds(Int64(sweep.windowSeconds)))
         case .finishReread(let reread):
-            return make(RereadStore.finish(reread.rereadID)) { $1.session = .init() }
+            self = .finishReread(reread.rereadID)
         case nil:
-            return Step(command: command, replyTo: replyTo, statements: []) { _ in
-                .with { $0.failure.reason = "this build does not know the command" }
-            }
+            return nil
         }
     }
+}
 
-    private func open(_ session: Mss_Bus_V1_OpenSession, command: Command, replyTo: String) -> Step {
-        let registration = DeviceSessionStore.Registration(
+extension DeviceSessionStore.Registration {
+    /// Reads the schema.
+    init(_ session: Mss_Bus_V1_OpenSession) {
+        self.init(
             gatewayID: session.gatewayID, gatewayEpoch: session.gatewayEpoch,
             instanceID: InstanceID(session.instanceID), deviceID: DeviceID(session.deviceID),
             storeID: StoreID(session.storeID), userID: session.userID.isEmpty ? nil : UserID(session.userID),
@@ -105,46 +109,43 @@ struct SessionWork: LaneWork {
                 appVersion: session.appVersion, slot: DeviceSlot(hashing: session.deviceID)),
             isForeground: session.foreground,
             connectionNumber: session.connectionNumber, registrationNumber: session.registrationNumber,
+            deviceConnectionNumber: session.deviceConnectionNumber,
             connectionEpoch: session.connectionEpoch,
             takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
             suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil)
-        let register = DeviceSessionStore.register(registration)
-        let channels = DeviceSessionStore.channels(of: registration)
-        let rereads = RereadStore.waiting(
-            instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
-        let revocation = RevocationStore.latest(
-            of: [UInt8](session.sessionDigest), registration.instanceID, registration.userID)
-        let bus = bus
-        let statements = [register.statement, channels.statement, rereads.statement, revocation.statement]
-        return Step(command: command, replyTo: replyTo, statements: statements) { rows in
-            let registered = register.decode(rows[0])
-            if let gatewayID = registered.supersededGatewayID {
-                let notice = Mss_Bus_V1_GatewayNotice.with {
-                    $0.superseded.instanceID = session.instanceID
-                    $0.superseded.deviceID = session.deviceID
-                    $0.superseded.connectionEpoch = registered.connectionEpoch
-                }
-                bus.notify(gateway: gatewayID, notice)
+    }
+}
+
+extension Mss_Bus_V1_Reply {
+    /// The answer as the schema has it, without its correlation.
+    fileprivate init(_ answer: SessionStoreAnswer) {
+        self.init()
+        switch answer {
+        case .lease(let held):
+            lease.epoch = held.epoch
+            lease.controlVersion = held.controlVersion
+        case .opened(let opened):
+            session.connectionEpoch = opened.registered.connectionEpoch
+            session.leaseLost = !opened.registered.hasLease
+            session.owner = opened.registered.ownsUser
+            if let revocation = opened.revocation {
+                session.revokedAgoMs = revocation.agoMilliseconds
+                session.revocationNumber = revocation.number
             }
-            return .with {
-                $0.session.connectionEpoch = registered.connectionEpoch
-                $0.session.leaseLost = !registered.hasLease
-                $0.session.owner = registered.ownsUser
-                if let found = revocation.decode(rows[3]) {
-                    $0.session.revokedAgoMs = found.agoMilliseconds
-                    $0.session.revocationNumber = found.number
-                }
-                $0.session.wrongDeviceSecret = registered.isWrongSecret
-                $0.session.channels = channels.decode(rows[1]).map(\.bus)
-                $0.session.rereads = rereads.decode(rows[2]).map { reread in
-                    .with {
-                        $0.rereadID = reread.id
-                        $0.channelID = reread.channelID
-                        $0.oplog = reread.oplog.bus
-                    }
+            session.wrongDeviceSecret = opened.registered.isWrongSecret
+            session.channels = opened.channels.map(\.bus)
+            session.rereads = opened.rereads.map { reread in
+                .with {
+                    $0.rereadID = reread.id
+                    $0.channelID = reread.channelID
+                    $0.oplog = reread.oplog.bus
                 }
             }
+        case .done:
+            session = .init()
+        case .moved(let moved):
+            sweep.channels = moved.map(\.bus)
         }
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// whenever anything fails.
 ///
 /// Everything that touches the C library happens in `turn`, on one thread. Other threads only leave work for it.
-package final class AMQPClient: Service, Sendable {
+package final class AMQPClient: AMQPTransport {
     private struct Inquiry: Sendable {
         let queues: [String]
         let complete: @Sendable (Result<[String: AMQPQueueDepth], AMQPError>) -> Void
@@ -89,18 +89,10 @@ package final class AMQPClient: Service, Sendable {
         watchdog.stop()
     }
 
-    /// Whether messages are taken now: connected, and not blocked by the broker.
     package var isConnected: Bool { shared.withLock { $0.isUp && !$0.isBlocked } }
 
-    /// Leaves a body to be written; never blocks, callable from any thread.
-    ///
-    /// - Parameters:
-    ///   - patience: how long it may wait for others to leave in one body with it; whatever leaves earlier takes it along.
-    ///   - whenConfirmed: called once with whether the broker has it; false also when the connection fell.
-    /// - Throws: nothing was queued then.
     package func send(
-        _ body: [UInt8], on route: AMQPRoute, patience: Duration = .zero,
-        whenConfirmed: (@Sendable (Bool) -> Void)? = nil
+        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (Bool) -> Void)?
     ) throws(AMQPError) {
         let writeAt = ContinuousClock.now + patience
         let mustWake = try shared.withLock { shared throws(AMQPError) in
@@ -119,7 +111,6 @@ package final class AMQPClient: Service, Sendable {
         if mustWake { wake() }
     }
 
-    /// Leaves settlements to be written; deliveries of an older connection are ignored.
     package func settle(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
         let mustWake = shared.withLock { shared in
             shared.settlements += deliveries.map { ($0, settlement) }
@@ -128,8 +119,6 @@ package final class AMQPClient: Service, Sendable {
         if mustWake { wake() }
     }
 
-    /// Does what sends and settles; all of it leaves after it, in as few messages as can be. For a block that does not
-    /// wait for anything: what others send meanwhile leaves with it.
     package func together<Result>(_ sends: () -> Result) -> Result {
         shared.withLock { $0.gatherings += 1 }
         defer {
@@ -142,8 +131,6 @@ package final class AMQPClient: Service, Sendable {
         return sends()
     }
 
-    /// How queues stand; one that is not there is left out. It takes no right, and one exchange with the broker for each
-    /// queue, in which nothing else moves on this connection: for who looks now and then.
     package func depths(of queues: [String]) async throws(AMQPError) -> [String: AMQPQueueDepth] {
         let result = await withCheckedContinuation { continuation in
             let inquiry = Inquiry(queues: queues) { continuation.resume(returning: $0) }

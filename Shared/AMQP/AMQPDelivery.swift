@@ -8,8 +8,22 @@ package struct AMQPDelivery: Sendable {
     package let receivedAt: ContinuousClock.Instant
     /// The exchange that it was published to, by the broker's word; empty: straight to the queue.
     package let exchange: String
-    let generation: UInt64
-    let deliveryTag: UInt64
+    /// Of the connection that it came by; tags are of that one.
+    package let generation: UInt64
+    package let deliveryTag: UInt64
+
+    package init(
+        body: [UInt8], isRedelivered: Bool, replyTo: String?, receivedAt: ContinuousClock.Instant, exchange: String,
+        generation: UInt64, deliveryTag: UInt64
+    ) {
+        self.body = body
+        self.isRedelivered = isRedelivered
+        self.replyTo = replyTo
+        self.receivedAt = receivedAt
+        self.exchange = exchange
+        self.generation = generation
+        self.deliveryTag = deliveryTag
+    }
 }
 
 /// How a delivery ends (AMQP 0-9-1, basic.ack and basic.reject).

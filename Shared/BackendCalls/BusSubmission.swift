@@ -45,8 +45,8 @@ package struct BusSubmission: PushSubmitting {
                 case .failure(let error):
                     switch error.code {
                     case .unavailable: outcomes[index] = mayBeStored[index] ? .unknown : .notAttempted
-                    case .unanswered: mayBeStored[index] = true
-                    case .failed(let notAttempted): mayBeStored[index] = mayBeStored[index] || !notAttempted
+                    // Also of one that the writer could not store: the broker may give it to another writer yet.
+                    case .unanswered, .failed: mayBeStored[index] = true
                     }
                 }
             }

@@ -10,7 +10,7 @@ package enum PushOutcome: Hashable, Sendable {
     case refused(String)
     /// The configuration has gone offline, or is deleted, meanwhile; nothing was stored.
     case noConfiguration
-    /// It never left this process, or certainly had no effect.
+    /// It never left this process.
     case notAttempted
     /// It may or may not be stored: only a repeat with the same thirdMsgId finds out.
     case unknown

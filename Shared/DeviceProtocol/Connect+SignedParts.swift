@@ -21,6 +21,7 @@ extension Mss_Device_V1_Connect {
         parts.add(suspended.count)
         for bizType in suspended { parts.add(bizType) }
         parts.add([UInt8](deviceSecret))
+        parts.add(connectionNumber)
         return parts.list
     }
 }

@@ -8,6 +8,12 @@ package struct ControlConnection: Sendable {
     package let bus: MessageBus
     package let directory: ControlDirectory
 
+    /// Puts them together; the directory asks over the bus.
+    init(bus: MessageBus, directory: ControlDirectory) {
+        self.bus = bus
+        self.directory = directory
+    }
+
     /// - Parameters:
     ///   - purpose: the keys that this process needs; it gets no others. Nil: all of them without their secrets, for
     ///     who shows them.

@@ -9,8 +9,12 @@ import Synchronization
 
 /// Typed sending, requests and replies: the schemas of BusMessages over one AMQP connection.
 package final class MessageBus: Service, Sendable {
-    private let client: AMQPClient
+    /// Makes the connection that carries a bus.
+    package typealias Connecting = (AMQPTopology, [AMQPConsumption], AMQPEvents) -> any AMQPTransport
+
+    private let client: any AMQPTransport
     private let ledger = RequestLedger()
+    private let clock: ProcessClock
     private let connectionListeners: ConnectionListeners
     /// The key of the answers that do not come straight back; nil: this process asks for none.
     private let answerKey: String?
@@ -26,9 +30,26 @@ package final class MessageBus: Service, Sendable {
     ///     among them are declared.
     ///   - answers: the answers that it asks for and that do not come straight back.
     ///   - reporter: what consoles hear of this process over this connection; nil for a tool.
-    package init(
+    package convenience init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
         answers: AnswerExchange? = nil, reporter: ProcessReporter? = nil, logger: Logger
+    ) {
+        self.init(
+            extra: extra, consumptions: consumptions, answers: answers, reporter: reporter, logger: logger
+        ) { topology, consumptions, events in
+            AMQPClient(
+                configuration: configuration, topology: topology, consumptions: consumptions, events: events,
+                logger: logger)
+        }
+    }
+
+    /// The same over any connection.
+    ///
+    /// - Parameter processID: part of the names of this process's own queues.
+    package init(
+        extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption], answers: AnswerExchange? = nil,
+        reporter: ProcessReporter? = nil, processID: String = UUID().uuidString, clock: ProcessClock = .system,
+        logger: Logger, over connect: Connecting
     ) {
         let ledger = ledger
         let misplaced = Counter(label: "mss_bus_answers_refused")
@@ -49,7 +70,6 @@ package final class MessageBus: Service, Sendable {
         }
         var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
         var consumptions = consumptions
-        let processID = UUID().uuidString
         if let answers {
             topology = topology.adding(.answers(answers, processID: processID))
             consumptions.append(
@@ -62,9 +82,10 @@ package final class MessageBus: Service, Sendable {
         self.reporter = reporter
         self.logger = logger
         connectionListeners = listeners
-        client = AMQPClient(
-            configuration: configuration, topology: topology, consumptions: consumptions,
-            events: AMQPEvents(
+        self.clock = clock
+        client = connect(
+            topology, consumptions,
+            AMQPEvents(
                 onConnected: { listeners.tell(isConnected: true) },
                 onDisconnected: {
                     ledger.failAll(BusError(.unanswered, "the broker's connection fell"))
@@ -77,25 +98,28 @@ package final class MessageBus: Service, Sendable {
                 onTraffic: { written, read in
                     if written > 0 { sent.increment(by: written) }
                     if read > 0 { received.increment(by: read) }
-                }), logger: logger)
+                }))
     }
 
     /// Runs the connection, the deadlines of requests and the reports until shutdown.
     package func run() async throws {
-        let (client, ledger, reporter) = (client, ledger, reporter)
+        let (client, reporter) = (client, reporter)
         try await withThrowingTaskGroup(of: Void.self) { group in
             if let reporter { group.addTask { await reporter.run { self.report($0) } } }
             group.addTask {
                 // Deadlines are seconds; a tick of 50 ms ends them soon enough and costs next to nothing.
                 while !Task.isCancelled {
                     try await Task.sleep(for: .milliseconds(50))
-                    ledger.expire(now: .now)
+                    self.expireRequests()
                 }
             }
             try await client.run()
             group.cancelAll()
         }
     }
+
+    /// Ends the requests whose deadline has passed.
+    package func expireRequests() { ledger.expire(now: clock.now()) }
 
     /// Whether the broker takes messages now.
     package var isConnected: Bool { client.isConnected }
@@ -117,7 +141,7 @@ package final class MessageBus: Service, Sendable {
         completion: @escaping RequestLedger.Completion
     ) {
         let timeout = timeout ?? queue.timeout
-        let correlation = ledger.open(deadline: .now + timeout, answeredBy: queue.answers, completion)
+        let correlation = ledger.open(deadline: clock.now() + timeout, answeredBy: queue.answers, completion)
         do throws(AMQPError) {
             try client.send(E.body([build(correlation)]), on: route(to: queue))
         } catch {
@@ -159,14 +183,14 @@ package final class MessageBus: Service, Sendable {
     ) async -> [Result<Mss_Bus_V1_Reply, BusError>] {
         await withCheckedContinuation { continuation in
             let replies = ReplyCollection(count: count) { continuation.resume(returning: $0) }
-            let deadline = ContinuousClock.now + queue.timeout
+            let deadline = clock.now() + queue.timeout
             let numbers = (0..<count).map { index in
                 ledger.open(deadline: deadline, answeredBy: queue.answers) { replies.add($0, at: index) }
             }
             do throws(AMQPError) {
                 try client.send(
                     E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue),
-                    patience: Self.patience(underWay: ledger.count))
+                    patience: Self.patience(underWay: ledger.count), whenConfirmed: nil)
             } catch {
                 let failure = BusError(.unavailable, error.message)
                 for number in numbers { ledger.close(number, with: .failure(failure)) }
@@ -199,7 +223,7 @@ package final class MessageBus: Service, Sendable {
         gateway: String, timeout: Duration, _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
         completion: @escaping RequestLedger.Completion
     ) {
-        let correlation = ledger.open(deadline: .now + timeout, answeredBy: .taken, completion)
+        let correlation = ledger.open(deadline: clock.now() + timeout, answeredBy: .taken, completion)
         do throws(AMQPError) {
             let body = Mss_Bus_V1_GatewayNotices.body([build(correlation)])
             try client.send(body, on: .notices(gateway, replyTo: answerKey))

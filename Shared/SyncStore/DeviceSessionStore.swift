@@ -49,6 +49,8 @@ package enum DeviceSessionStore {
         package var connectionNumber: UInt64
         /// Likewise, of what the gateway asks: a late command does not undo a later one of the connection.
         package var registrationNumber: UInt64
+        /// The device's own, of the connections of its store; 0: it does not count.
+        package var deviceConnectionNumber: UInt64
         /// 0 for a new connection.
         package var connectionEpoch: Int64
         package var takesOwnership: Bool
@@ -62,7 +64,7 @@ package enum DeviceSessionStore {
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionNumber: UInt64,
-            registrationNumber: UInt64, connectionEpoch: Int64,
+            registrationNumber: UInt64, deviceConnectionNumber: UInt64 = 0, connectionEpoch: Int64,
             takesOwnership: Bool, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil
         ) {
             self.gatewayID = gatewayID
@@ -75,6 +77,7 @@ package enum DeviceSessionStore {
             self.isForeground = isForeground
             self.connectionNumber = connectionNumber
             self.registrationNumber = registrationNumber
+            self.deviceConnectionNumber = deviceConnectionNumber
             self.connectionEpoch = connectionEpoch
             self.takesOwnership = takesOwnership
             self.verdictMilliseconds = verdictMilliseconds
@@ -100,11 +103,13 @@ package enum DeviceSessionStore {
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
             SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
-            FROM register_session($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+            FROM register_session(
+                $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
-            .text(session.deviceID.text), .text(session.userID?.text ?? ""),
+            .text(session.deviceID.text), .text(session.storeID.text),
+            .int64(Int64(clamping: session.deviceConnectionNumber)), .text(session.userID?.text ?? ""),
             .int16(session.traits.operatingSystem?.rawValue ?? 0), .text(session.traits.appVersion),
             .int16(Int16(session.traits.slot.number)), .bool(session.isForeground),
             .int64(Int64(clamping: session.connectionNumber)), .int64(Int64(clamping: session.registrationNumber)),

@@ -19,10 +19,26 @@ package enum SyncPointStore {
         }
     }
 
+    /// A batch that goes out again.
+    package struct Resend: Sendable, Hashable {
+        package var channelID: Int64
+        package var deviceID: String
+        package var storeID: String
+        /// The batch begins with it.
+        package var oplogID: OplogID
+        package var repeats: Int
+
+        package init(channelID: Int64, deviceID: String, storeID: String, oplogID: OplogID, repeats: Int) {
+            self.channelID = channelID
+            self.deviceID = deviceID
+            self.storeID = storeID
+            self.oplogID = oplogID
+            self.repeats = repeats
+        }
+    }
+
     /// Notes that a batch goes out again, before it does; the sync point stays (reliability R7).
-    package static func noteResend(
-        channelID: Int64, deviceID: String, storeID: String, oplogID: OplogID, repeats: Int
-    ) -> Query<Void> {
+    package static func noteResend(_ resend: Resend) -> Query<Void> {
         let sql = """
             INSERT INTO sync_point AS p (channel_id, device_id, store_id, oplog_id, resent_id, repeats)
             VALUES ($1, $2, $3, 0, $4, $5)
@@ -30,7 +46,8 @@ package enum SyncPointStore {
             SET resent_id = excluded.resent_id, repeats = excluded.repeats
             """
         let parameters: [PostgresValue] = [
-            .int64(channelID), .text(deviceID), .text(storeID), .int64(oplogID.value), .int16(Int16(clamping: repeats)),
+            .int64(resend.channelID), .text(resend.deviceID), .text(resend.storeID), .int64(resend.oplogID.value),
+            .int16(Int16(clamping: resend.repeats)),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }

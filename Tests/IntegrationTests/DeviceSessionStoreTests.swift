@@ -15,7 +15,7 @@ struct DeviceSessionStoreTests {
 
     private static func session(
         _ device: String, on gateway: String, _ lease: Int64, number: UInt64 = 1, registration: UInt64? = nil,
-        connection: Int64 = 0,
+        ofDevice deviceNumber: UInt64 = 0, connection: Int64 = 0,
         user: String? = "u", takesOwnership: Bool = true, suspended: [String] = []
     ) -> DeviceSessionStore.Registration {
         DeviceSessionStore.Registration(
@@ -24,7 +24,8 @@ struct DeviceSessionStoreTests {
             traits: DeviceTraits(
                 operatingSystem: OperatingSystem(name: "iOS"), appVersion: "1.0", slot: DeviceSlot(number: 0)),
             isForeground: true,
-            connectionNumber: number, registrationNumber: registration ?? number, connectionEpoch: connection,
+            connectionNumber: number, registrationNumber: registration ?? number,
+            deviceConnectionNumber: deviceNumber, connectionEpoch: connection,
             takesOwnership: takesOwnership,
             verdictMilliseconds: 0,
             suspended: suspended.map { BizType($0) })
@@ -118,6 +119,35 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("of two connections of one store the one that the device made later wins, however they are registered")
+    func deviceNumbers() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let one = try await database.run(DeviceSessionStore.renewLease(gatewayID: "one", epoch: 0)).epoch
+            let two = try await database.run(DeviceSessionStore.renewLease(gatewayID: "two", epoch: 0)).epoch
+            func register(
+                _ number: UInt64, on gateway: String, _ lease: Int64, connection: Int64 = 0
+            ) async throws -> DeviceSessionStore.Registered {
+                try await database.run(
+                    DeviceSessionStore.register(
+                        Self.session("d", on: gateway, lease, ofDevice: number, connection: connection)))
+            }
+            let newer = try await register(8, on: "two", two)
+            let late = try await register(7, on: "one", one)
+            #expect(newer.connectionEpoch > 0 && late.connectionEpoch == 0 && late.hasLease)
+            // The newer one is off the record when the older comes: it takes its place back when it announces itself.
+            try await database.run(
+                DeviceSessionStore.close(
+                    instanceID: Self.app, deviceID: DeviceID("d"), connectionEpoch: newer.connectionEpoch))
+            let older = try await register(7, on: "one", one)
+            #expect(older.connectionEpoch > newer.connectionEpoch)
+            let back = try await register(8, on: "two", two, connection: newer.connectionEpoch)
+            #expect(back.connectionEpoch > older.connectionEpoch && back.supersededGatewayID == "one")
+            #expect(try await register(7, on: "one", one, connection: older.connectionEpoch).connectionEpoch == 0)
+        }
+    }
+
     @Test("a late command of the connection itself goes back to no earlier bind, and takes no ownership again")
     func lateBind() async throws {
         try await TestDatabase.with(connections: 1) { databases in
@@ -153,8 +183,8 @@ struct DeviceSessionStoreTests {
             try await databases[0].execute(
                 """
                 BEGIN; SELECT register_session(
-                    'one', \(one), 'app', 'd', 'u', 1::smallint, '1.0', 0::smallint, true, 1, 1, 0, true, 0, '{}', false,
-                    '')
+                    'one', \(one), 'app', 'd', 's', 0, 'u', 1::smallint, '1.0', 0::smallint, true, 1, 1, 0, true, 0,
+                    '{}', false, '')
                 """)
             async let waits = databases[1].run(DeviceSessionStore.register(Self.session("d", on: "two", two)))
             let waiting = """

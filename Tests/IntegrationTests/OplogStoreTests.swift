@@ -188,6 +188,10 @@ struct OplogStoreTests {
             try await database.execute("UPDATE incarnation SET timeline = timeline - 1; SELECT enter_incarnation()")
             let later = try await database.append([Self.push("u", "2"), Self.push("u", "3")])
             #expect(later.map(\.oplogID.value) == [1 << 40 + 1, 1 << 40 + 2])
+            // So do the numbers of channels and leases: those that the lost part gave are remembered by gateways.
+            #expect(try await database.append([Self.push("v", "1")])[0].channelID > 1 << 40)
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            #expect(lease.epoch > 1 << 40)
             try await database.execute("UPDATE incarnation SET timeline = timeline + 1")
             let error = await refusal {
                 try await database.execute("SELECT enter_incarnation()")

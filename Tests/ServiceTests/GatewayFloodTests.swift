@@ -81,7 +81,7 @@ struct GatewayFloodTests {
                 gateway.core.tell(gateway.core.registry.all) { $0.ticked(in: $1) }
                 return !cut.isOpen
             }
-            #expect(try await cut.closeCode() == CloseCode.protocolViolation.rawValue)
+            #expect(try await cut.closeCode() == CloseCode.idle.rawValue)
             try await eventually("none is left", within: .seconds(5)) {
                 gateway.core.admission.unconnectedCount == 0
             }

@@ -17,7 +17,8 @@ import Testing
     private static func lease(_ versions: Versions) throws -> GatewayLease {
         let context = try GatewaySocketFixture.context()
         return GatewayLease(
-            gatewayID: "g", bus: ControlConnection(context, keysFor: .device).bus, logger: context.logger,
+            gatewayID: "g", bus: ControlConnection(context, keysFor: .device).bus, clock: .system,
+            logger: context.logger,
             controlVersion: { versions.here.withLock { $0 } }, onTaken: { versions.taken.withLock { $0 += 1 } })
     }
 

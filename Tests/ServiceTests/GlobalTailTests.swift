@@ -1,4 +1,5 @@
 import BusMessages
+import ServiceKit
 import SwiftProtobuf
 import SyncModel
 import Synchronization
@@ -10,6 +11,7 @@ import Testing
 @Suite("The tail of a global channel")
 struct GlobalTailTests {
     private static let now = WallTime(milliseconds: 10)
+    private static let clock = ProcessClock(now: { .now }, wallTime: { now })
     private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: DeviceSlot(number: 0))
 
     private static func oplog(
@@ -77,9 +79,9 @@ struct GlobalTailTests {
     func oneRead() {
         let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
         let answers = Mutex<[[Int64]?]>([])
-        let tails = GlobalTails { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        let tails = GlobalTails(clock: Self.clock) { _, _, _, answer in reads.withLock { $0.append(answer) } }
         func ask(head: Int64) {
-            tails.page(for: Self.request(after: 0, head: head, newest: 2), now: Self.now) { page in
+            tails.page(for: Self.request(after: 0, head: head, newest: 2)) { page in
                 answers.withLock { $0.append(page?.entries.map(\.id)) }
             }
         }
@@ -114,9 +116,9 @@ struct GlobalTailTests {
     func forgetting() {
         let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
         let answers = Mutex<[Bool]>([])
-        let tails = GlobalTails { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        let tails = GlobalTails(clock: Self.clock) { _, _, _, answer in reads.withLock { $0.append(answer) } }
         func ask() {
-            tails.page(for: Self.request(after: 0, head: 1), now: Self.now) { page in
+            tails.page(for: Self.request(after: 0, head: 1)) { page in
                 answers.withLock { $0.append(page != nil) }
             }
         }

@@ -141,13 +141,19 @@ package actor TestDatabase {
 
     /// Makes instance "app" with an online configuration "B" for every device of a user.
     package func configure(isMultiDevice: Bool = true) throws {
+        try configure([
+            SyncConfiguration(
+                instanceID: InstanceID("app"), bizType: BizType("B"), description: "", kind: .user,
+                isMultiDevice: isMultiDevice, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
+        ])
+    }
+
+    /// The same with these configurations of the instance.
+    package func configure(_ configurations: [SyncConfiguration]) throws {
         let instance = Instance(
             id: InstanceID("app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
         _ = try run(ControlStore.put(instance, by: "test"))
-        let configuration = SyncConfiguration(
-            instanceID: instance.id, bizType: BizType("B"), description: "", kind: .user,
-            isMultiDevice: isMultiDevice, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
-        _ = try run(ControlStore.put(configuration, by: "test"))
+        for configuration in configurations { _ = try run(ControlStore.put(configuration, by: "test")) }
     }
 
     /// Connects a process's way, as whoever logs in.

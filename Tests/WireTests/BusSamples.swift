@@ -181,6 +181,7 @@ enum BusSamples {
             $0.open.deviceID = "d1"
             $0.open.connectionNumber = 300
             $0.open.registrationNumber = 2
+            $0.open.deviceConnectionNumber = 7
         }
     ]
 

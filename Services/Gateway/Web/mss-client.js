@@ -30,7 +30,8 @@ const layouts = {
     + '18 summaryRequest SummaryRequest, 19 summaryPage SummaryPage',
   Connect: '1 protocolVersion uint32, 2 instanceId text, 3 deviceId text, 4 storeId text, 5 osName text,'
     + '6 osVersion text, 7 appVersion text, 8 sdkVersion text, 9 background bool, 10 syncPoints SyncPoint[],'
-    + '11 bind Bind, 12 simple bool, 13 suspended text[], 14 signature Signature, 15 deviceSecret bytes',
+    + '11 bind Bind, 12 simple bool, 13 suspended text[], 14 signature Signature, 15 deviceSecret bytes,'
+    + '16 connectionNumber int64',
   Signature: '1 keyId text, 2 timestampMs int64, 3 nonce bytes, 4 mac bytes',
   SyncPoint: '1 kind uint32, 2 bizType text, 3 oplogId int64',
   Connected: '1 connectionId text, 2 heartbeatSeconds uint32, 3 maxFrameBytes uint32, 4 serverTimeMs int64,'
@@ -256,6 +257,7 @@ export function signedText(connect) {
   parts.push(...names.map((name) => connect[name] ?? ''), connect.background, ...points(connect.syncPoints));
   parts.push(Boolean(bind), ...bind ? [bind.bindNumber, bind.userId, bind.sessionId, ...points(bind.syncPoints)] : []);
   parts.push(connect.simple, connect.suspended?.length, ...connect.suspended ?? [], connect.deviceSecret ?? '');
+  parts.push(connect.connectionNumber);
   const bytes = [];
   for (const part of parts) {
     const content = part instanceof Uint8Array ? part
@@ -514,6 +516,17 @@ export class Inbox {
     if (!this.settings.has('storeId')) await this.set('storeId', crypto.randomUUID());
     // On the disk before anybody is shown it.
     if (!this.settings.has('deviceSecret')) await this.set('deviceSecret', random(32));
+  }
+
+  /**
+   * Counts a connection that is about to be made. Nobody waits for the disk: a number that is used again does no harm,
+   * a lower one would.
+   * @returns {number} above those before
+   */
+  countConnection() {
+    const number = (this.settings.get('connections') ?? 0) + 1;
+    this.set('connections', number).catch(() => {});
+    return number;
   }
 
   /** The device as the service knows it: the app's id, until that was refused. */
@@ -1400,6 +1413,7 @@ export class SyncClient extends EventTarget {
       osVersion, appVersion, sdkVersion: SDK_VERSION, background: this.#background,
       syncPoints: this.#inbox.syncPoints(null), suspended: this.#inbox.suspended,
       bind: this.#user ? this.#nextBind(link) : null, deviceSecret: this.#inbox.settings.get('deviceSecret'),
+      connectionNumber: BigInt(this.#inbox.countConnection()),
       // As long as the one that takes its place.
       signature: appKey ? { keyId: appKey.id, timestampMs: 1n << 42n, nonce: random(16), mac: random(32) } : null,
     };

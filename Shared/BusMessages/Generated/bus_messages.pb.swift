@@ -648,6 +648,13 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._registrationNumber = newValue}
   }
 
+  /// The device's own number of the connection, which rises with every one of the store; 0: it does not count. An older
+  /// connection that is registered late does not end a newer one.
+  package var deviceConnectionNumber: UInt64 {
+    get {_storage._deviceConnectionNumber}
+    set {_uniqueStorage()._deviceConnectionNumber = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4270,7 +4277,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -4291,6 +4298,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _bindsDevice: Bool = false
     var _connectionNumber: UInt64 = 0
     var _registrationNumber: UInt64 = 0
+    var _deviceConnectionNumber: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4319,6 +4327,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _bindsDevice = source._bindsDevice
       _connectionNumber = source._connectionNumber
       _registrationNumber = source._registrationNumber
+      _deviceConnectionNumber = source._deviceConnectionNumber
     }
   }
 
@@ -4355,6 +4364,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 16: try { try decoder.decodeSingularBoolField(value: &_storage._bindsDevice) }()
         case 17: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
         case 18: try { try decoder.decodeSingularUInt64Field(value: &_storage._registrationNumber) }()
+        case 19: try { try decoder.decodeSingularUInt64Field(value: &_storage._deviceConnectionNumber) }()
         default: break
         }
       }
@@ -4417,6 +4427,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       if _storage._registrationNumber != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._registrationNumber, fieldNumber: 18)
       }
+      if _storage._deviceConnectionNumber != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._deviceConnectionNumber, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4444,6 +4457,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._bindsDevice != rhs_storage._bindsDevice {return false}
         if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
         if _storage._registrationNumber != rhs_storage._registrationNumber {return false}
+        if _storage._deviceConnectionNumber != rhs_storage._deviceConnectionNumber {return false}
         return true
       }
       if !storagesAreEqual {return false}

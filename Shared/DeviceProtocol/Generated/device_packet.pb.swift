@@ -440,6 +440,13 @@ package nonisolated struct Mss_Device_V1_Connect: @unchecked Sendable {
     set {_uniqueStorage()._deviceSecret = newValue}
   }
 
+  /// Rises with every connection that this store makes; 0: not counted. A connection that is registered late does not
+  /// end a newer one.
+  package var connectionNumber: UInt64 {
+    get {_storage._connectionNumber}
+    set {_uniqueStorage()._connectionNumber = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1341,7 +1348,7 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0\u{3}connection_number\0")
 
   fileprivate class _StorageClass {
     var _protocolVersion: UInt32 = 0
@@ -1359,6 +1366,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     var _suspended: [String] = []
     var _signature: Mss_Device_V1_Signature? = nil
     var _deviceSecret: Data = Data()
+    var _connectionNumber: UInt64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1384,6 +1392,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       _suspended = source._suspended
       _signature = source._signature
       _deviceSecret = source._deviceSecret
+      _connectionNumber = source._connectionNumber
     }
   }
 
@@ -1417,6 +1426,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         case 13: try { try decoder.decodeRepeatedStringField(value: &_storage._suspended) }()
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._signature) }()
         case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecret) }()
+        case 16: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
         default: break
         }
       }
@@ -1474,6 +1484,9 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       if !_storage._deviceSecret.isEmpty {
         try visitor.visitSingularBytesField(value: _storage._deviceSecret, fieldNumber: 15)
       }
+      if _storage._connectionNumber != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._connectionNumber, fieldNumber: 16)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1498,6 +1511,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         if _storage._suspended != rhs_storage._suspended {return false}
         if _storage._signature != rhs_storage._signature {return false}
         if _storage._deviceSecret != rhs_storage._deviceSecret {return false}
+        if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
         return true
       }
       if !storagesAreEqual {return false}

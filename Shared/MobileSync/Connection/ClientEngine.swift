@@ -81,7 +81,15 @@ actor ClientEngine {
         recoveryRetryAt = nil
         refusedRecoveries = []
         let user = board.userToBind
+        let number: UInt64
+        do throws(SyncError) {
+            number = try store.countConnection()
+        } catch {
+            storeFailed(error)
+            return connectionEnd
+        }
         var connect = Mss_Device_V1_Connect.with {
+            $0.connectionNumber = number
             $0.protocolVersion = DeviceProtocolLimits.version
             $0.instanceID = configuration.instanceID
             $0.deviceID = store.identity.deviceID

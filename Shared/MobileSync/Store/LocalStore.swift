@@ -34,17 +34,19 @@ final class LocalStore {
     /// - Parameters:
     ///   - key: for payloads; nil: they are stored as they are.
     ///   - limit: bytes that it may take.
+    ///   - makeStoreID: names a store that is new.
     /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey`
     ///   when it was encrypted with another key.
     init(
         path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000,
-        clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock
+        clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock,
+        makeStoreID: () -> String = LocalStore.makeID
     ) throws(SyncError) {
         let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
         do {
             (database, replacedDamaged) = try Self.openOrReplace(path)
             let owner = try database.write { db in
-                try Self.owner(db, or: Owner(storeID: Self.makeID(), instanceID: instanceID, deviceID: deviceID))
+                try Self.owner(db, or: Owner(storeID: makeStoreID(), instanceID: instanceID, deviceID: deviceID))
             }
             guard owner.instanceID == instanceID, owner.deviceID == deviceID else {
                 throw SyncError(
@@ -77,6 +79,16 @@ final class LocalStore {
         try access("noting the clock") { db in
             try db.execute(sql: "UPDATE store SET clock_offset_ms = ?", arguments: [offset.wholeMilliseconds])
         }
+    }
+
+    /// Counts a connection that is about to be made, durably.
+    ///
+    /// - Returns: its number, above that of every connection before.
+    func countConnection() throws(SyncError) -> UInt64 {
+        let number = try access("counting a connection") { db in
+            try Int64.fetchOne(db, sql: "UPDATE store SET connections = connections + 1 RETURNING connections")
+        }
+        return UInt64(number ?? 0)
     }
 
     private struct Owner {
@@ -132,7 +144,8 @@ final class LocalStore {
         return new
     }
 
-    private static func makeID() -> String {
+    /// A random id.
+    static func makeID() -> String {
         var generator = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
             let digits = String(generator.next() as UInt64, radix: 16)

@@ -22,7 +22,9 @@ enum LocalStoreSchema {
             -- Taken when the service refused device_id, the app's; NULL before.
             own_device_id TEXT,
             -- What the device id belongs to at the service; sealed as payloads are.
-            device_secret BLOB);
+            device_secret BLOB,
+            -- Connections made.
+            connections INTEGER NOT NULL DEFAULT 0);
         CREATE TABLE channel (
             id INTEGER PRIMARY KEY,
             kind INTEGER NOT NULL,

@@ -18,14 +18,21 @@ CREATE TABLE incarnation (
 );
 INSERT INTO incarnation (timeline, epoch) VALUES (current_timeline(), 0);
 
--- Called by every writer when it connects: a promoted standby starts a new epoch, an old primary is refused.
+-- Called by every writer when it connects: a promoted standby starts a new epoch, an old primary is refused. Numbers
+-- that others remember, of channels, connections, revocations, begin anew above all that the lost part may have given:
+-- a gateway that reads on under the number of a lost channel must not find another's.
 CREATE FUNCTION enter_incarnation() RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     server_timeline bigint := current_timeline();
     entered incarnation;
 BEGIN
-    UPDATE incarnation SET timeline = server_timeline, epoch = epoch + 1 WHERE timeline < server_timeline;
+    UPDATE incarnation SET timeline = server_timeline, epoch = epoch + 1 WHERE timeline < server_timeline
+    RETURNING * INTO entered;
+    IF FOUND THEN
+        PERFORM setval(c.oid::regclass, entered.epoch << 40) FROM pg_class c
+        WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace;
+    END IF;
     SELECT * INTO entered FROM incarnation;
     IF entered.timeline > server_timeline THEN
         RAISE EXCEPTION 'this server is on timeline %, but timeline % has been served: it is an old primary',
@@ -1097,6 +1104,9 @@ CREATE UNLOGGED TABLE gateway (
 CREATE UNLOGGED TABLE device_session (
     instance_id text COLLATE "C" NOT NULL,
     device_id text COLLATE "C" NOT NULL,
+    store_id text COLLATE "C" NOT NULL,
+    -- The device's own number of the connection, rising within the store; 0: it does not count.
+    device_connection bigint NOT NULL,
     user_id text COLLATE "C" NOT NULL, -- empty: no user bound
     gateway_id text COLLATE "C" NOT NULL,
     gateway_epoch bigint NOT NULL,
@@ -1172,12 +1182,14 @@ BEGIN
         WHERE d.instance_id = in_instance AND d.device_id = in_device AND d.secret_digest = in_digest);
 END $$;
 
--- Registers a connection (epoch 0), or announces one again. A rising connection epoch decides, not arrival: the newest
--- connection of a device wins. A command may come twice and late: among those of one gateway its numbers decide, so
--- that no connection is superseded by itself or by one before it, and none goes back to an earlier bind. Epoch 0 in the
--- answer: a newer one exists, or the secret is wrong, and nothing changed.
+-- Registers a connection (epoch 0), or announces one again. Of two connections of one store the device's own numbers
+-- say which is newer. Where they do not, a rising connection epoch decides, not arrival: the newest wins. A command may
+-- come twice and late: among those of one gateway its numbers decide, so that no connection is superseded by itself or
+-- by one before it, and none goes back to an earlier bind. Epoch 0 in the answer: a newer one exists, or the secret is
+-- wrong, and nothing changed.
 CREATE FUNCTION register_session(
-    in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_user text,
+    in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_store text,
+    in_device_connection bigint, in_user text,
     in_operating_system smallint, in_app_version text, in_slot smallint, in_is_foreground boolean,
     in_connection_number bigint, in_registration_number bigint,
     in_connection_epoch bigint, in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[],
@@ -1191,6 +1203,7 @@ DECLARE
     new_epoch bigint;
     held device_session;
     is_same_gateway boolean;
+    is_newer boolean; -- by the device's own number; null: it does not decide
     lasts interval := make_interval(secs => in_verdict_ms / 1000.0);
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
@@ -1208,19 +1221,24 @@ BEGIN
         SELECT s.* INTO held FROM device_session s
         WHERE s.instance_id = in_instance AND s.device_id = in_device FOR UPDATE;
         is_same_gateway := held.gateway_id = in_gateway AND held.gateway_epoch = in_gateway_epoch;
-        IF new_epoch < held.connection_epoch AND new_epoch > 0
-            OR is_same_gateway AND (in_connection_number < held.connection_number
-                OR in_registration_number < held.registration_number)
+        is_newer := CASE WHEN held.store_id = in_store AND in_device_connection > 0 AND held.device_connection > 0
+                AND in_device_connection <> held.device_connection
+            THEN in_device_connection > held.device_connection END;
+        IF is_newer IS NOT TRUE AND (new_epoch < held.connection_epoch AND new_epoch > 0
+                OR is_same_gateway AND (in_connection_number < held.connection_number
+                    OR in_registration_number < held.registration_number))
+            OR NOT is_newer
         THEN
             RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
             RETURN;
         ELSIF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
             new_epoch := held.connection_epoch;
-        ELSIF new_epoch = 0 THEN
+        ELSIF new_epoch = 0 OR new_epoch < held.connection_epoch THEN
             new_epoch := nextval('presence_epoch');
         END IF;
         IF held.device_id IS NOT NULL THEN
             UPDATE device_session s SET
+                store_id = in_store, device_connection = in_device_connection,
                 user_id = in_user, gateway_id = in_gateway, gateway_epoch = in_gateway_epoch,
                 connection_number = in_connection_number, registration_number = in_registration_number,
                 connection_epoch = new_epoch, operating_system = in_operating_system, app_version = in_app_version,
@@ -1232,12 +1250,13 @@ BEGIN
             EXIT;
         END IF;
         INSERT INTO device_session (
-            instance_id, device_id, user_id, gateway_id, gateway_epoch, connection_number, registration_number,
-            connection_epoch, operating_system, app_version, slot, is_foreground, verdict_until, suspended)
+            instance_id, device_id, store_id, device_connection, user_id, gateway_id, gateway_epoch, connection_number,
+            registration_number, connection_epoch, operating_system, app_version, slot, is_foreground, verdict_until,
+            suspended)
         VALUES (
-            in_instance, in_device, in_user, in_gateway, in_gateway_epoch, in_connection_number,
-            in_registration_number, new_epoch, in_operating_system, in_app_version, in_slot, in_is_foreground,
-            clock_timestamp() + lasts, in_suspended)
+            in_instance, in_device, in_store, in_device_connection, in_user, in_gateway, in_gateway_epoch,
+            in_connection_number, in_registration_number, new_epoch, in_operating_system, in_app_version, in_slot,
+            in_is_foreground, clock_timestamp() + lasts, in_suspended)
         ON CONFLICT (instance_id, device_id) DO NOTHING;
         EXIT WHEN FOUND;
     END LOOP;

@@ -105,7 +105,7 @@ extension GatewayCases {
     static let timers: [Case] = [
         Case("timers/no-connect", "Timers") { target in
             let connection = try await target.connect()
-            try await expectClose(5000, on: connection, within: .seconds(9))
+            try await expectClose(1001, on: connection, within: .seconds(9))
             try await expectAge(of: connection, atLeast: .milliseconds(4_500))
         },
         Case("timers/no-handshake", "Timers") { target in

@@ -1,0 +1,116 @@
+package import PostgreSQL
+package import SyncModel
+
+/// What delivery asks of the store. PostgreSQL is the one that there is; simulation has another in memory, and both pass
+/// the same contract suite.
+///
+/// One call is one round trip. Every part of it is a transaction of its own, in the order given, and sees what those
+/// before it have committed. A call throws when nothing is known of any part; `outcomeUnknown` says that it may have
+/// been done.
+package protocol DeliveryStore {
+    /// Stores a batch in one transaction, then finds who is connected to be told.
+    ///
+    /// - Returns: one answer per push, in order, nil where no enabled instance has an online configuration for it; and
+    ///   the sessions, by the push's place, which may be unknown where the answers are not.
+    func append(
+        _ pushes: [OplogStore.Append]
+    ) throws(PostgresError) -> (
+        answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
+    )
+
+    /// Gateways whose lease holds.
+    func liveGateways() throws(PostgresError) -> [String]
+
+    /// Does what gateways ask about leases and sessions.
+    func perform(_ commands: [SessionStoreCommand]) throws(PostgresError) -> [Result<
+        SessionStoreAnswer, PostgresError
+    >]
+
+    /// Reads pages; each head is read before its page.
+    func pages(_ reads: [PageRead]) throws(PostgresError) -> [Result<ChannelPage, PostgresError>]
+
+    /// The last valid, stored oplogs between two positions, newest first: what a threshold counts over.
+    func newest(
+        of channelID: Int64, after: OplogID, below: OplogID, limit: Int
+    ) throws(PostgresError) -> [OplogStore.Standing]
+
+    /// Notes repeats and raises sync points.
+    func record(
+        _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
+    ) throws(PostgresError)
+}
+
+/// One thing that a gateway asks about leases and sessions.
+package enum SessionStoreCommand: Sendable {
+    case renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64)
+    /// Registers a connection, then reads what it needs to know; the digest names its session.
+    case open(DeviceSessionStore.Registration, sessionDigest: [UInt8])
+    case close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64)
+    case update(
+        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
+        verdictMilliseconds: Int64)
+    case movedChannels(gatewayID: String, window: Duration)
+    case finishReread(Int64)
+}
+
+/// What the store answers to the command of the same name.
+package enum SessionStoreAnswer: Sendable {
+    case lease(DeviceSessionStore.Lease)
+    case opened(Opened)
+    case done
+    case moved([DeviceSessionStore.ChannelState])
+
+    /// A registration, and what a session begins with.
+    package struct Opened: Sendable {
+        package var registered: DeviceSessionStore.Registered
+        package var channels: [DeviceSessionStore.ChannelState]
+        package var rereads: [RereadStore.Reread]
+        package var revocation: RevocationStore.Revocation?
+
+        package init(
+            registered: DeviceSessionStore.Registered, channels: [DeviceSessionStore.ChannelState],
+            rereads: [RereadStore.Reread], revocation: RevocationStore.Revocation?
+        ) {
+            self.registered = registered
+            self.channels = channels
+            self.rereads = rereads
+            self.revocation = revocation
+        }
+    }
+}
+
+/// A page to read.
+package struct PageRead: Sendable {
+    package var channelID: Int64
+    /// What the reader has: tombstones are read from here.
+    package var after: OplogID
+    /// Oplogs are read from here.
+    package var start: OplogID
+    package var limit: Int
+    /// Of a single-device channel: only while this device is the owner.
+    package var owner: DeviceID?
+
+    package init(channelID: Int64, after: OplogID, start: OplogID, limit: Int, owner: DeviceID?) {
+        self.channelID = channelID
+        self.after = after
+        self.start = start
+        self.limit = limit
+        self.owner = owner
+    }
+}
+
+/// A page as the store has it.
+package struct ChannelPage: Sendable {
+    /// Of the channel, read before the rest; nil: another device owns the user.
+    package var head: OplogID?
+    /// Above the start.
+    package var entries: [Oplog]
+    /// Up to the start.
+    package var tombstones: [Oplog]
+
+    package init(head: OplogID?, entries: [Oplog], tombstones: [Oplog]) {
+        self.head = head
+        self.entries = entries
+        self.tombstones = tombstones
+    }
+}

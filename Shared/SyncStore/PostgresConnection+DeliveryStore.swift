@@ -1,0 +1,122 @@
+package import PostgreSQL
+package import SyncModel
+
+extension PostgresConnection: DeliveryStore {
+    private static let limit = Duration.seconds(10)
+
+    package func append(
+        _ pushes: [OplogStore.Append]
+    ) throws(PostgresError) -> (
+        answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
+    ) {
+        let append = OplogStore.append(pushes)
+        let presence = DeviceSessionStore.presence(of: pushes.map(\.address))
+        let results = try run([append.statement, presence.statement], within: Self.limit)
+        return (append.decode(try results[0].get()), results[1].map(presence.decode))
+    }
+
+    package func liveGateways() throws(PostgresError) -> [String] {
+        try run(DeviceSessionStore.liveGateways, within: .seconds(2))
+    }
+
+    package func perform(
+        _ commands: [SessionStoreCommand]
+    ) throws(PostgresError) -> [Result<SessionStoreAnswer, PostgresError>] {
+        let steps = commands.map(Step.init)
+        var results = try run(steps.flatMap(\.statements), within: Self.limit)[...]
+        return steps.map { step in
+            let own = results.prefix(step.statements.count)
+            results = results.dropFirst(step.statements.count)
+            return Result { () throws(PostgresError) in
+                var rows: [PostgresRows] = []
+                for result in own { rows.append(try result.get()) }
+                return step.answer(rows)
+            }
+        }
+    }
+
+    package func pages(_ reads: [PageRead]) throws(PostgresError) -> [Result<ChannelPage, PostgresError>] {
+        let queries = reads.map { read in
+            (
+                head: OplogStore.head(of: read.channelID, readBy: read.owner),
+                page: OplogStore.page(of: read.channelID, after: read.start, limit: read.limit),
+                tombstones: OplogStore.tombstones(
+                    of: read.channelID, after: read.after, upto: read.start, limit: Limits.fetchPageOplogs)
+            )
+        }
+        let results = try run(
+            queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] }, within: Self.limit)
+        return queries.enumerated().map { index, query in
+            Result { () throws(PostgresError) in
+                ChannelPage(
+                    head: query.head.decode(try results[3 * index].get()),
+                    entries: query.page.decode(try results[3 * index + 1].get()),
+                    tombstones: query.tombstones.decode(try results[3 * index + 2].get()))
+            }
+        }
+    }
+
+    package func newest(
+        of channelID: Int64, after: OplogID, below: OplogID, limit: Int
+    ) throws(PostgresError) -> [OplogStore.Standing] {
+        try run(OplogStore.newest(of: channelID, after: after, below: below, limit: limit), within: Self.limit)
+    }
+
+    package func record(
+        _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
+    ) throws(PostgresError) {
+        let queries = resends.map(SyncPointStore.noteResend) + [SyncPointStore.advance(advances)]
+        for result in try run(queries, within: Self.limit) { try result.get() }
+    }
+}
+
+/// A command with the statements that do it, and how their rows are read.
+private struct Step {
+    let statements: [PostgresStatement]
+    let answer: ([PostgresRows]) -> SessionStoreAnswer
+
+    init<Output>(_ query: Query<Output>, _ answer: @escaping (Output) -> SessionStoreAnswer) {
+        statements = [query.statement]
+        self.answer = { answer(query.decode($0[0])) }
+    }
+
+    init(_ command: SessionStoreCommand) {
+        switch command {
+        case .renewLease(let gatewayID, let epoch, let controlVersion):
+            self.init(
+                DeviceSessionStore.renewLease(gatewayID: gatewayID, epoch: epoch, controlVersion: controlVersion)
+            ) { .lease($0) }
+        case .open(let registration, let sessionDigest):
+            self.init(registration, sessionDigest)
+        case .close(let instanceID, let deviceID, let connectionEpoch):
+            self.init(
+                DeviceSessionStore.close(instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch)
+            ) { .done }
+        case .update(let instanceID, let deviceID, let connectionEpoch, let isForeground, let verdictMilliseconds):
+            self.init(
+                DeviceSessionStore.update(
+                    instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch,
+                    isForeground: isForeground, verdictMilliseconds: verdictMilliseconds)
+            ) { .done }
+        case .movedChannels(let gatewayID, let window):
+            self.init(DeviceSessionStore.movedChannels(gatewayID: gatewayID, window: window)) { .moved($0) }
+        case .finishReread(let id):
+            self.init(RereadStore.finish(id)) { .done }
+        }
+    }
+
+    private init(_ registration: DeviceSessionStore.Registration, _ sessionDigest: [UInt8]) {
+        let register = DeviceSessionStore.register(registration)
+        let channels = DeviceSessionStore.channels(of: registration)
+        let rereads = RereadStore.waiting(
+            instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
+        let revocation = RevocationStore.latest(of: sessionDigest, registration.instanceID, registration.userID)
+        statements = [register.statement, channels.statement, rereads.statement, revocation.statement]
+        answer = { rows in
+            .opened(
+                SessionStoreAnswer.Opened(
+                    registered: register.decode(rows[0]), channels: channels.decode(rows[1]),
+                    rereads: rereads.decode(rows[2]), revocation: revocation.decode(rows[3])))
+        }
+    }
+}
