@@ -184,6 +184,14 @@ let tests: [Target] = [
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
+        name: "SimulationTests",
+        dependencies: [
+            "BackendCalls", "OplogWriter", "Gateway", "MobileSync", "ServiceKit", "BusMessages", "DeviceProtocol",
+            "Credentials", "SyncModel", "SyncStore", "AMQP", "PostgreSQL", "TestSupport", protobuf, logging, nioCore,
+            nioEmbedded,
+        ],
+        path: "Tests/SimulationTests", swiftSettings: strict),
+    .testTarget(
         name: "IntegrationTests",
         dependencies: [
             "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",

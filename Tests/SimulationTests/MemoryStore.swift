@@ -1,0 +1,390 @@
+import SyncModel
+
+@testable import SyncStore
+
+/// The store in memory, by the same rules as the SQL; `DeliveryStoreContractTests` hold it to that.
+struct MemoryStore {
+    private struct Channel {
+        let id: Int64
+        let address: ChannelAddress
+        var head = OplogID.zero
+        var oplogs: [Oplog] = []
+        var keys: [ThirdMessageID: Int] = [:]
+    }
+
+    private struct Session {
+        var registration: DeviceSessionStore.Registration
+        var connectionEpoch: Int64
+        var isForeground: Bool
+        var verdictUntil: WallTime
+    }
+
+    private struct DeviceKey: Hashable {
+        let instanceID: InstanceID
+        let deviceID: DeviceID
+    }
+
+    private struct UserKey: Hashable {
+        let instanceID: InstanceID
+        let userID: UserID
+    }
+
+    private struct Lease {
+        var epoch: Int64
+        var until: WallTime
+        var controlVersion: Int64
+    }
+
+    private struct Receiver: Hashable {
+        let channelID: Int64
+        let deviceID: String
+        let storeID: String
+    }
+
+    private struct SyncPoint {
+        var oplogID = OplogID.zero
+        var resentID = OplogID.zero
+        var repeats = 0
+    }
+
+    private struct ConfigurationKey: Hashable {
+        let instanceID: InstanceID
+        let bizType: BizType
+    }
+
+    /// Rises with every failover: ids of a new incarnation lie above all of those before (reliability R5).
+    private(set) var incarnation: Int64 = 0
+    private var presenceEpoch: Int64 = 0
+    private var nextChannelID: Int64 = 1
+    private var instances: [InstanceID: Instance] = [:]
+    private var configurations: [ConfigurationKey: SyncConfiguration] = [:]
+    private var channels: [Channel] = []
+    private var places: [ChannelAddress: Int] = [:]
+    private var sessions: [DeviceKey: Session] = [:]
+    private var owners: [UserKey: DeviceID] = [:]
+    private var leases: [String: Lease] = [:]
+    private var syncPoints: [Receiver: SyncPoint] = [:]
+    private var controlVersion: Int64 = 1
+
+    init(instances: [Instance], configurations: [SyncConfiguration]) {
+        for instance in instances { self.instances[instance.id] = instance }
+        for configuration in configurations {
+            let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
+            self.configurations[key] = configuration
+        }
+    }
+
+    /// A standby takes over with what it has: this value. Sessions and leases are in unlogged tables, of which it has
+    /// nothing.
+    mutating func failedOver(from lost: MemoryStore) {
+        incarnation = lost.incarnation + 1
+        presenceEpoch = incarnation << 40
+        nextChannelID = incarnation << 40
+        forgetSessions()
+    }
+
+    /// The server began anew after a crash: unlogged tables are empty.
+    mutating func forgetSessions() {
+        sessions = [:]
+        leases = [:]
+    }
+
+    /// The oplogs of a channel, for who checks.
+    func oplogs(of address: ChannelAddress) -> [Oplog] { places[address].map { channels[$0].oplogs } ?? [] }
+
+    /// The sync point of a receiver, for who checks.
+    func syncPoint(of address: ChannelAddress, _ deviceID: String, _ storeID: String) -> OplogID? {
+        guard let place = places[address] else { return nil }
+        return syncPoints[Receiver(channelID: channels[place].id, deviceID: deviceID, storeID: storeID)]?.oplogID
+    }
+
+    // MARK: Appends
+
+    mutating func append(_ pushes: [OplogStore.Append], at now: WallTime) -> [OplogStore.Appended?] {
+        var drawn: [ChannelAddress: (before: OplogID, count: Int64, isNew: Set<ThirdMessageID>)] = [:]
+        for push in pushes where configuration(of: push.address) != nil {
+            var place = drawn[push.address] ?? (draw(from: push.address), 0, [])
+            if place.isNew.insert(push.oplog.thirdMessageID).inserted { place.count += 1 }
+            drawn[push.address] = place
+        }
+        for (address, place) in drawn {
+            guard let index = places[address] else { continue }
+            channels[index].head = OplogID(place.before.value + place.count)
+        }
+        var numbers: [ChannelAddress: Int64] = [:]
+        var known: [ChannelAddress: [ThirdMessageID: OplogStore.Appended]] = [:]
+        return pushes.map { push in
+            guard let configuration = configuration(of: push.address), let place = places[push.address],
+                let before = drawn[push.address]?.before
+            else { return nil }
+            if var first = known[push.address]?[push.oplog.thirdMessageID] {
+                first.isDuplicate = true
+                return first
+            }
+            numbers[push.address, default: 0] += 1
+            var stored = push.oplog
+            stored.id = OplogID(before.value + (numbers[push.address] ?? 0))
+            stored.createdAt = now
+            let retention = instances[push.address.target.instanceID]?.retention ?? .zero
+            stored.validUntil =
+                push.oplog.validUntil.milliseconds > 0
+                ? min(push.oplog.validUntil, now + retention) : now + retention
+            stored.isPersistent = configuration.isPersistent
+            var appended = OplogStore.Appended(
+                channelID: channels[place].id, oplogID: stored.id, isDuplicate: false, headBefore: before,
+                headAfter: channels[place].head, validUntil: stored.validUntil, createdAt: now,
+                isPersistent: configuration.isPersistent,
+                rules: ChannelRules(
+                    isSingleDevice: configuration.isSingleDevice, checksSession: configuration.checksSession),
+                isImmediate: configuration.isImmediate)
+            if let index = channels[place].keys[stored.thirdMessageID] {
+                appended.isDuplicate = true
+                appended.oplogID = channels[place].oplogs[index].id
+            } else {
+                channels[place].keys[stored.thirdMessageID] = channels[place].oplogs.count
+                channels[place].oplogs.append(stored)
+            }
+            known[push.address, default: [:]][stored.thirdMessageID] = appended
+            return appended
+        }
+    }
+
+    /// From where a channel, which is made when there is none, draws its next ids.
+    private mutating func draw(from address: ChannelAddress) -> OplogID {
+        let place = places[address] ?? channels.count
+        if place == channels.count {
+            channels.append(Channel(id: nextChannelID, address: address))
+            nextChannelID += 1
+            places[address] = place
+        }
+        return max(channels[place].head, OplogID(incarnation << 40))
+    }
+
+    private func configuration(of address: ChannelAddress) -> SyncConfiguration? {
+        guard instances[address.target.instanceID]?.isEnabled == true,
+            let configuration = configurations[
+                ConfigurationKey(instanceID: address.target.instanceID, bizType: address.bizType)],
+            configuration.isOnline, configuration.kind == address.target.kind
+        else { return nil }
+        return configuration
+    }
+
+    func presence(of addresses: [ChannelAddress], at now: WallTime) -> [DeviceSessionStore.Presence] {
+        addresses.enumerated().flatMap { ordinal, address in
+            sortedSessions.filter { isTarget($0, of: address) && isLive($0, at: now) }.map { session in
+                let registration = session.registration
+                return DeviceSessionStore.Presence(
+                    ordinal: ordinal, gatewayID: registration.gatewayID, deviceID: registration.deviceID,
+                    traits: registration.traits,
+                    isOwner: address.target.kind == .user && owns(registration),
+                    hasValidVerdict: session.verdictUntil > now,
+                    isSuspended: registration.suspended.contains(address.bizType))
+            }
+        }
+    }
+
+    private var sortedSessions: [Session] {
+        sessions.values.sorted { $0.registration.deviceID.text < $1.registration.deviceID.text }
+    }
+
+    private func isTarget(_ session: Session, of address: ChannelAddress) -> Bool {
+        let (registration, target) = (session.registration, address.target)
+        guard registration.instanceID == target.instanceID else { return false }
+        return switch target.kind {
+        case .user: registration.userID?.text == target.target
+        case .device: registration.deviceID.text == target.target
+        case .globalUser, .globalDevice: false
+        }
+    }
+
+    private func isLive(_ session: Session, at now: WallTime) -> Bool {
+        guard let lease = leases[session.registration.gatewayID] else { return false }
+        return lease.epoch == session.registration.gatewayEpoch && lease.until > now
+    }
+
+    private func owns(_ registration: DeviceSessionStore.Registration) -> Bool {
+        guard let userID = registration.userID else { return false }
+        return owners[UserKey(instanceID: registration.instanceID, userID: userID)] == registration.deviceID
+    }
+
+    // MARK: Sessions
+
+    func liveGateways(at now: WallTime) -> [String] { leases.filter { $0.value.until > now }.keys.sorted() }
+
+    mutating func perform(_ command: SessionStoreCommand, at now: WallTime) -> SessionStoreAnswer {
+        switch command {
+        case .renewLease(let gatewayID, let epoch, let controlVersion):
+            return .lease(renewLease(gatewayID, epoch, controlVersion, at: now))
+        case .open(let registration, _):
+            let registered = register(registration, at: now)
+            return .opened(
+                SessionStoreAnswer.Opened(
+                    registered: registered, channels: states(for: registration), rereads: [], revocation: nil))
+        case .close(let instanceID, let deviceID, let connectionEpoch):
+            let key = DeviceKey(instanceID: instanceID, deviceID: deviceID)
+            if sessions[key]?.connectionEpoch == connectionEpoch { sessions[key] = nil }
+            return .done
+        case .update(let instanceID, let deviceID, let connectionEpoch, let isForeground, let verdict):
+            let key = DeviceKey(instanceID: instanceID, deviceID: deviceID)
+            guard sessions[key]?.connectionEpoch == connectionEpoch else { return .done }
+            sessions[key]?.isForeground = isForeground
+            sessions[key]?.verdictUntil = now + .milliseconds(verdict)
+            return .done
+        case .movedChannels(let gatewayID, let window):
+            let since = WallTime(milliseconds: now.milliseconds - window.wholeMilliseconds)
+            return .moved(movedChannels(gatewayID, since: since))
+        case .finishReread:
+            return .done
+        }
+    }
+
+    private mutating func renewLease(
+        _ gatewayID: String, _ epoch: Int64, _ version: Int64, at now: WallTime
+    ) -> DeviceSessionStore.Lease {
+        if let lease = leases[gatewayID], lease.epoch == epoch, lease.until > now {
+            leases[gatewayID] = Lease(epoch: epoch, until: now + Limits.gatewayLease, controlVersion: version)
+            return DeviceSessionStore.Lease(epoch: epoch, controlVersion: 0)
+        }
+        presenceEpoch += 1
+        leases[gatewayID] = Lease(epoch: presenceEpoch, until: now + Limits.gatewayLease, controlVersion: version)
+        sessions = sessions.filter {
+            $0.value.registration.gatewayID != gatewayID || $0.value.registration.gatewayEpoch == presenceEpoch
+        }
+        return DeviceSessionStore.Lease(epoch: presenceEpoch, controlVersion: controlVersion)
+    }
+
+    private mutating func register(
+        _ registration: DeviceSessionStore.Registration, at now: WallTime
+    ) -> DeviceSessionStore.Registered {
+        guard leases[registration.gatewayID]?.epoch == registration.gatewayEpoch else {
+            return DeviceSessionStore.Registered(connectionEpoch: 0, hasLease: false, ownsUser: false)
+        }
+        let key = DeviceKey(instanceID: registration.instanceID, deviceID: registration.deviceID)
+        let held = sessions[key]
+        let isSameGateway =
+            held.map {
+                $0.registration.gatewayID == registration.gatewayID
+                    && $0.registration.gatewayEpoch == registration.gatewayEpoch
+            } ?? false
+        var epoch = registration.connectionEpoch
+        if let held {
+            let (own, other) = (registration.deviceConnectionNumber, held.registration.deviceConnectionNumber)
+            let isCounted = registration.storeID == held.registration.storeID && own > 0 && other > 0 && own != other
+            let isLate =
+                isSameGateway
+                && (registration.connectionNumber < held.registration.connectionNumber
+                    || registration.registrationNumber < held.registration.registrationNumber)
+            if isCounted ? own < other : isLate || epoch > 0 && epoch < held.connectionEpoch {
+                return DeviceSessionStore.Registered(connectionEpoch: 0, hasLease: true, ownsUser: false)
+            }
+            if epoch == 0, isSameGateway, held.registration.connectionNumber == registration.connectionNumber {
+                epoch = held.connectionEpoch
+            } else if epoch < held.connectionEpoch {
+                epoch = 0
+            }
+        }
+        if epoch == 0 {
+            presenceEpoch += 1
+            epoch = presenceEpoch
+        }
+        sessions[key] = Session(
+            registration: registration, connectionEpoch: epoch, isForeground: registration.isForeground,
+            verdictUntil: now + .milliseconds(registration.verdictMilliseconds))
+        let isRepeat = isSameGateway && held?.registration.registrationNumber == registration.registrationNumber
+        if registration.takesOwnership, let userID = registration.userID, !isRepeat {
+            owners[UserKey(instanceID: registration.instanceID, userID: userID)] = registration.deviceID
+        }
+        let supersedes = held.map { $0.connectionEpoch < epoch } ?? false
+        return DeviceSessionStore.Registered(
+            connectionEpoch: epoch, supersededGatewayID: supersedes ? held?.registration.gatewayID : nil,
+            hasLease: true, ownsUser: owns(registration))
+    }
+
+    private func states(for registration: DeviceSessionStore.Registration) -> [DeviceSessionStore.ChannelState] {
+        channels.filter { channel in
+            let target = channel.address.target
+            guard target.instanceID == registration.instanceID else { return false }
+            return switch target.kind {
+            case .user: registration.userID?.text == target.target
+            case .device: registration.deviceID.text == target.target
+            case .globalUser: registration.userID != nil
+            case .globalDevice: true
+            }
+        }.map { channel in
+            let own =
+                syncPoints[
+                    Receiver(
+                        channelID: channel.id, deviceID: registration.deviceID.text, storeID: registration.storeID.text)
+                ]
+                ?? SyncPoint()
+            let key = ConfigurationKey(
+                instanceID: channel.address.target.instanceID, bizType: channel.address.bizType)
+            let isOwn = channel.address.target.kind.isGlobal || configurations[key]?.hasReceiverPerStore ?? false
+            let highest = syncPoints.filter { $0.key.channelID == channel.id }.map(\.value.oplogID).max() ?? .zero
+            return DeviceSessionStore.ChannelState(
+                channelID: channel.id, address: channel.address, head: channel.head,
+                syncPoint: isOwn ? own.oplogID : highest, resentID: own.resentID, repeats: own.repeats)
+        }
+    }
+
+    private func movedChannels(_ gatewayID: String, since: WallTime) -> [DeviceSessionStore.ChannelState] {
+        channels.filter { channel in
+            guard let last = channel.oplogs.last, last.createdAt > since else { return false }
+            if channel.address.target.kind.isGlobal {
+                let key = ConfigurationKey(
+                    instanceID: channel.address.target.instanceID, bizType: channel.address.bizType)
+                return configurations[key]?.isImmediate ?? false
+            }
+            return sessions.values.contains {
+                $0.registration.gatewayID == gatewayID && isTarget($0, of: channel.address)
+            }
+        }.map {
+            DeviceSessionStore.ChannelState(
+                channelID: $0.id, address: $0.address, head: $0.head, syncPoint: .zero)
+        }
+    }
+
+    // MARK: Reads
+
+    func page(_ read: PageRead, at now: WallTime) -> ChannelPage {
+        guard let channel = channels.first(where: { $0.id == read.channelID }) else {
+            return ChannelPage(head: .zero, entries: [], tombstones: [])
+        }
+        if let owner = read.owner {
+            let key = UserKey(
+                instanceID: channel.address.target.instanceID, userID: UserID(channel.address.target.target))
+            guard owners[key] == owner else { return ChannelPage(head: nil, entries: [], tombstones: []) }
+        }
+        let valid = channel.oplogs.filter { $0.isPersistent && $0.validUntil > now }
+        return ChannelPage(
+            head: channel.head, entries: Array(valid.filter { $0.id > read.start }.prefix(read.limit)), tombstones: [])
+    }
+
+    func newest(
+        of channelID: Int64, after: OplogID, below: OplogID, limit: Int, at now: WallTime
+    ) -> [OplogStore.Standing] {
+        guard let channel = channels.first(where: { $0.id == channelID }) else { return [] }
+        return channel.oplogs.reversed().lazy
+            .filter { $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now }
+            .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting) }
+    }
+
+    // MARK: Sync points
+
+    mutating func record(_ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]) {
+        for resend in resends {
+            let receiver = Receiver(
+                channelID: resend.channelID, deviceID: resend.deviceID, storeID: resend.storeID)
+            syncPoints[receiver, default: SyncPoint()].resentID = resend.oplogID
+            syncPoints[receiver, default: SyncPoint()].repeats = resend.repeats
+        }
+        for advance in advances {
+            guard let channel = channels.first(where: { $0.id == advance.channelID }) else { continue }
+            let receiver = Receiver(
+                channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID)
+            let upto = min(advance.upto, channel.head)
+            guard upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            syncPoints[receiver, default: SyncPoint()].oplogID = upto
+        }
+    }
+}

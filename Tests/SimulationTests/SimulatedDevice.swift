@@ -1,0 +1,302 @@
+import DeviceProtocol
+import Foundation
+import SwiftProtobuf
+import SyncModel
+
+@testable import MobileSync
+
+/// A phone: the client's real state machine, store, hand-out and resend schedule, and an app that takes what it is given
+/// and mostly confirms it. `ClientEngine` does the same on a queue and a socket of its own.
+final class SimulatedDevice {
+    let id: String
+    private let simulation: Simulation
+    private let instanceID: String
+    private let path: String
+    /// Where it may connect.
+    private let gateways: () -> [SimulatedGateway]
+    private let history: History
+    private var store: LocalStore?
+    private(set) var user: BoundUser?
+    private var machine = ClientStateMachine()
+    private var policy = ReconnectPolicy()
+    private var handOut = HandOut(channels: [])
+    private var schedule = ResendSchedule()
+    private var link: SimulatedLink?
+    private var end: ConnectionEnd?
+    private var openedAt: Duration?
+    /// The app's life, and the connection's: what belongs to an earlier one is late.
+    private var life = 0
+    private var attempt = 0
+    /// The tenant calls the bound session invalid.
+    var whenSessionInvalid: (String) -> Void = { _ in }
+    /// How often the app leaves an oplog unconfirmed until it comes again.
+    var forgets = 0.02
+
+    init(
+        _ id: String, instanceID: String, folder: String, user: BoundUser?, history: History, in simulation: Simulation,
+        gateways: @escaping () -> [SimulatedGateway]
+    ) {
+        self.id = id
+        self.instanceID = instanceID
+        self.user = user
+        self.history = history
+        self.simulation = simulation
+        self.gateways = gateways
+        path = "\(folder)/\(id).sqlite"
+        start()
+        simulation.every(.seconds(1)) { [weak self] in
+            self?.tick()
+            return self != nil
+        }
+    }
+
+    // MARK: The app's life
+
+    private func start() {
+        life += 1
+        do {
+            let store = try LocalStore(
+                path: path, instanceID: instanceID, deviceID: id, clock: { [simulation] in simulation.wallTime },
+                makeStoreID: { "store-\(id)" })
+            handOut = HandOut(channels: try store.startOver())
+            self.store = store
+        } catch {
+            history.fault("the store of \(id) cannot be opened: \(error)")
+        }
+        schedule = ResendSchedule()
+        schedule.ladder = ResendLadder(firstWait: .seconds(2))
+        history.began(id)
+        connectSoon(.zero)
+        read()
+    }
+
+    /// The app is killed; it begins anew in a while.
+    func crash() {
+        guard store != nil else { return }
+        simulation.note("crash", about: id)
+        leave(isHeard: true)
+        store = nil
+        life += 1
+        simulation.after(simulation.pick(.milliseconds(50), .seconds(3))) { [weak self] in self?.start() }
+    }
+
+    /// Another user signs in, or the same with another session.
+    func bind(_ user: BoundUser?) {
+        self.user = user
+        guard let store else { return }
+        history.bound(id, to: user)
+        perform(machine.userChanged(to: user, points: points(in: store), now: simulation.now))
+        keepTime()
+        read()
+    }
+
+    // MARK: Connection
+
+    private func connectSoon(_ delay: Duration) {
+        let life = life
+        simulation.after(delay + simulation.pick(.milliseconds(5), .milliseconds(50))) { [weak self] in
+            guard let self, self.life == life, link == nil, store != nil else { return }
+            connect()
+        }
+    }
+
+    private func connect() {
+        guard let store, let gateway = pickGateway() else { return connectSoon(.milliseconds(300)) }
+        let link = SimulatedLink(simulation)
+        self.link = link
+        attempt += 1
+        let attempt = attempt
+        end = nil
+        openedAt = nil
+        machine = ClientStateMachine()
+        link.whenAtDevice = { [weak self] packet in
+            guard let self, self.attempt == attempt, self.link != nil else { return }
+            simulation.note("hears", about: "\(id) \(Self.text(packet))")
+            perform(machine.received(packet, now: simulation.now))
+            settle()
+        }
+        link.whenClosedAtDevice = { [weak self] in
+            guard let self, self.attempt == attempt, self.link != nil else { return }
+            end = end ?? .lost(reason: "the connection is gone")
+            settle()
+        }
+        link.whenSent = { [weak self] packet in
+            guard let self else { return }
+            history.sent(packet, to: id, over: attempt)
+        }
+        gateway.accept(link)
+        guard let number = try? store.countConnection() else { return history.fault("\(id) cannot count") }
+        let connect = Mss_Device_V1_Connect.with {
+            $0.connectionNumber = number
+            $0.protocolVersion = DeviceProtocolLimits.version
+            $0.instanceID = instanceID
+            $0.deviceID = id
+            $0.deviceSecret = Data(store.identity.secret)
+            $0.storeID = store.storeID
+            $0.osName = "Android"
+            $0.appVersion = "1.0"
+            $0.syncPoints = store.syncPoints(ofUser: nil, maxBytes: 2_048)
+        }
+        perform(machine.opened(connect, user: user, points: points(in: store), now: simulation.now))
+        settle()
+    }
+
+    private func pickGateway() -> SimulatedGateway? {
+        let there = gateways().filter(\.process.isAlive)
+        return there.isEmpty ? nil : simulation.pick(there)
+    }
+
+    private func points(in store: LocalStore) -> [Mss_Device_V1_SyncPoint] {
+        user.map { store.syncPoints(ofUser: $0.userID, maxBytes: 2_048) } ?? []
+    }
+
+    /// Leaves the connection when it has come to its end.
+    private func settle() {
+        guard let end, link != nil else { return }
+        let openFor = openedAt.map { simulation.elapsed - $0 }
+        leave(isHeard: true)
+        switch policy.next(after: end, openFor: openFor, random: simulation.chance()) {
+        case .wait(let delay, let least), .waitElsewhere(_, let delay, let least):
+            connectSoon(min(delay + least, .seconds(5)))
+        case .waitSignedOut(let delay):
+            connectSoon(min(delay, .seconds(5)))
+        case .stop(let code, let reason):
+            history.fault("\(id) was told to stay away: \(code) \(reason)")
+        }
+    }
+
+    private func leave(isHeard: Bool) {
+        guard let link else { return }
+        self.link = nil
+        _ = machine.end(.left)
+        if isHeard { link.closedByDevice() }
+        keepTime()
+    }
+
+    /// The network breaks.
+    func reset() {
+        link?.reset()
+    }
+
+    /// One way of the network, or both, swallow everything for a while.
+    func cut(up: Bool, down: Bool, for duration: Duration) {
+        guard let link else { return }
+        if up { link.losesUp = true }
+        if down { link.losesDown = true }
+        simulation.after(duration) { link.reset() }
+    }
+
+    var isConnected: Bool { link != nil && machine.phase == .open }
+
+    // MARK: Time
+
+    private func tick() {
+        guard let store else { return }
+        perform(machine.ticked(now: simulation.now))
+        settle()
+        var dead: [ResendSchedule.Wait] = []
+        for wait in schedule.takeDue(at: simulation.now) {
+            switch schedule.ladder.next(after: wait.state).step {
+            case .handOut: handOut.repeatOplog(wait)
+            case .dead: dead.append(wait)
+            }
+        }
+        do {
+            if !dead.isEmpty { try store.giveUp(dead) }
+        } catch {
+            history.fault("\(id) cannot give up: \(error)")
+        }
+        read()
+    }
+
+    private func isCounted(_ row: Int64) -> Bool {
+        machine.phase == .open && store?.channel(row: row)?.isVisible(to: user?.userID) ?? false
+    }
+
+    private func keepTime() { schedule.keepTime(at: simulation.now) { isCounted($0) } }
+
+    // MARK: The app
+
+    /// Takes what there is.
+    private func read() {
+        guard let store else { return }
+        do {
+            while let oplog = try handOut.next(of: nil, userID: user?.userID, from: store) {
+                history.handedOut(oplog, to: id, user: user?.userID)
+                schedule.start(
+                    ResendSchedule.Wait(
+                        channelRow: oplog.channelRow, oplogID: oplog.oplogID, state: oplog.state),
+                    isCounted: isCounted(oplog.channelRow), at: simulation.now)
+                if oplog.state.repeats > 0 { perform(machine.hasNews()) }
+                guard !simulation.happens(forgets) else { continue }
+                let life = life
+                simulation.after(simulation.pick(.zero, .milliseconds(100))) { [weak self] in
+                    guard let self, self.life == life else { return }
+                    confirm(oplog)
+                }
+            }
+        } catch {
+            history.fault("\(id) cannot read: \(error)")
+        }
+    }
+
+    private func confirm(_ oplog: SyncOplog) {
+        do {
+            try store?.confirm([oplog])
+            history.confirmed(oplog, by: id)
+            schedule.stop(channelRow: oplog.channelRow, oplogID: oplog.oplogID)
+            perform(machine.hasNews())
+        } catch {
+            history.fault("\(id) cannot confirm: \(error)")
+        }
+    }
+
+    // MARK: Actions
+
+    /// Without the secret, which is another in every run.
+    private static func text(_ packet: Mss_Device_V1_Packet) -> String {
+        var packet = packet
+        if case .connect? = packet.body { packet.connect.deviceSecret = Data() }
+        return packet.textFormatString().split(separator: "\n").joined(separator: " ")
+    }
+
+    private func perform(_ actions: [ClientAction]) {
+        for action in actions {
+            do {
+                try perform(action)
+            } catch {
+                history.fault("the store of \(id) failed: \(error)")
+            }
+        }
+    }
+
+    private func perform(_ action: ClientAction) throws {
+        guard let store else { return }
+        switch action {
+        case .send(let packet):
+            history.received(packet, from: id, over: attempt)
+            simulation.note("says", about: "\(id) \(Self.text(packet))")
+            link?.toGateway(packet)
+        case .store(let batches, let userID, let bindNumber):
+            let outcome = try store.store(batches, userID: userID, bindNumber: bindNumber)
+            simulation.note("stored", Int64(batches.count), outcome.foundGap ? 1 : 0, about: id)
+            perform(machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
+            handOut.filled(outcome.filledChannels)
+            read()
+        case .collectReport(let userID, let bindNumber):
+            perform(
+                machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: simulation.now))
+        case .recorded(let report, let userID):
+            try store.recorded(report, ofUser: userID)
+        case .connected:
+            openedAt = simulation.elapsed
+            keepTime()
+        case .end(let end):
+            self.end = self.end ?? end
+        case .notify(.sessionInvalid(let userID, _)):
+            whenSessionInvalid(userID)
+        case .answered, .caughtUp, .clock, .takeNewIdentity, .notify:
+            break
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import AMQP
+import BusMessages
+import Credentials
+import DeviceProtocol
+import NIOCore
+import NIOEmbedded
+import SyncModel
+
+@testable import Gateway
+@testable import ServiceKit
+
+/// A connection gateway: its real core and handlers, on an event loop that the simulation turns.
+// Unchecked: see Simulation.
+final class SimulatedGateway: @unchecked Sendable {
+    private final class Connection {
+        let link: SimulatedLink
+        let channel: EmbeddedChannel
+        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
+
+        init(link: SimulatedLink, channel: EmbeddedChannel) {
+            self.link = link
+            self.channel = channel
+        }
+    }
+
+    /// Gives the bus's handlers the core, which is built on the bus, and keeps neither alive.
+    // Unchecked: see Simulation.
+    private final class Link: @unchecked Sendable {
+        weak var core: GatewayCore?
+    }
+
+    private static let turn = TimeAmount.milliseconds(100)
+    private static let sweepEvery = Duration.seconds(5)
+    private static let sweepWindowSeconds: UInt32 = 20
+    let process: SimulatedProcess
+    private let loop = EmbeddedEventLoop()
+    private let core: GatewayCore
+    private let lease: GatewayLease
+    private var connections: [UInt64: Connection] = [:]
+    private var lastConnection: UInt64 = 0
+
+    init(_ name: String, number: UInt64, broker: SimulatedBroker, control: Mss_Bus_V1_Snapshot) {
+        let process = SimulatedProcess(name, in: broker.simulation)
+        let simulation = process.simulation
+        self.process = process
+        let link = Link()
+        let bus = MessageBus(
+            extra: .notices(gatewayID: name),
+            consumptions: [
+                AMQPConsumption(queue: Topology.noticesQueue(gatewayID: name), prefetch: nil) {
+                    link.core?.received($0)
+                }
+            ], answers: .verdicts, processID: name, clock: simulation.clock, logger: process.logger,
+            over: process.connecting(to: broker, number: number))
+        let directory = ControlDirectory(
+            bus: bus, keysFor: .device, wakeUps: AsyncStream.makeStream(of: Void.self), logger: process.logger
+        ) {}
+        directory.take(control)
+        let core = GatewayCore(
+            gatewayID: name, limits: SessionLimits(), admission: AdmissionLimits(),
+            ring: KeyRing.empty.sealing(for: .device), control: ControlConnection(bus: bus, directory: directory),
+            clock: simulation.clock, random: { simulation.chance() }, logger: process.logger)
+        link.core = core
+        bus.onConnectionChange { isConnected in if isConnected { link.core?.announceAll() } }
+        self.core = core
+        lease = core.makeLease()
+        process.afterwards = { [weak self] in self?.turn() }
+        var turns = 0
+        process.every(.nanoseconds(Self.turn.nanoseconds)) { [weak self] in
+            turns += 1
+            bus.expireRequests()
+            core.reporter.flush(withKept: turns % 10 == 0)
+            if turns % 10 == 0 { core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) } }
+            self?.loop.advanceTime(by: Self.turn)
+        }
+        process.every(Self.sweepEvery) {
+            simulation.begin { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
+        }
+        renew()
+    }
+
+    private func renew() {
+        let lease = lease
+        process.simulation.begin { [weak self] in
+            await lease.renew()
+            guard let self else { return }
+            process.simulation.after(lease.pause) { [weak self] in
+                self?.process.perform { [weak self] in self?.renew() }
+            }
+        }
+    }
+
+    /// A device has connected.
+    func accept(_ link: SimulatedLink) {
+        lastConnection += 1
+        let number = lastConnection
+        let channel = EmbeddedChannel(loop: loop)
+        channel.connect(to: Self.anyAddress, promise: nil)
+        connections[number] = Connection(link: link, channel: channel)
+        let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
+        try? channel.pipeline.syncOperations.addHandler(handler)
+        link.whenAtGateway = { [weak self] packet in
+            self?.process.perform { if channel.isActive { _ = try? channel.writeInbound(packet) } }
+        }
+        link.whenClosedAtGateway = { [weak self] in self?.process.perform { channel.close(promise: nil) } }
+        turn()
+    }
+
+    private static let anyAddress: SocketAddress = {
+        do { return try SocketAddress(ipAddress: "127.0.0.1", port: 1) } catch { fatalError("\(error)") }
+    }()
+
+    /// Does what waits on the event loop, and puts on the wire what it has written.
+    private func turn() {
+        loop.run()
+        for (number, connection) in connections.sorted(by: { $0.key < $1.key }) {
+            while var buffer = try? connection.channel.readOutbound(as: ByteBuffer.self) {
+                while let packet = try? connection.decoder.decode(buffer: &buffer) { connection.link.toDevice(packet) }
+            }
+            guard !connection.channel.isActive else { continue }
+            connections[number] = nil
+            connection.link.closedByGateway()
+        }
+    }
+
+    /// The process is gone, and with it its sockets.
+    func kill() {
+        process.kill()
+        for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+            connection.channel.close(promise: nil)
+            connection.link.closedByGateway()
+        }
+        loop.run()
+        connections = [:]
+    }
+}

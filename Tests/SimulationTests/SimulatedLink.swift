@@ -1,0 +1,57 @@
+import DeviceProtocol
+
+/// A device's connection: frames in their order, each way with a delay, until it breaks or is cut.
+final class SimulatedLink {
+    private let simulation: Simulation
+    private var upUntil = Duration.zero
+    private var downUntil = Duration.zero
+    private(set) var isOpen = true
+    /// Frames of this way vanish, and nobody hears of it.
+    var losesUp = false
+    var losesDown = false
+    /// A frame has come to the gateway.
+    var whenAtGateway: (Mss_Device_V1_Packet) -> Void = { _ in }
+    /// The device's end of the connection was heard of.
+    var whenClosedAtGateway: () -> Void = {}
+    /// A frame has come to the device.
+    var whenAtDevice: (Mss_Device_V1_Packet) -> Void = { _ in }
+    /// The gateway's end of the connection was heard of.
+    var whenClosedAtDevice: () -> Void = {}
+    /// A frame leaves the gateway.
+    var whenSent: (Mss_Device_V1_Packet) -> Void = { _ in }
+
+    init(_ simulation: Simulation) { self.simulation = simulation }
+
+    func toGateway(_ packet: Mss_Device_V1_Packet) {
+        after(&upUntil) { [weak self] in if self?.losesUp == false { self?.whenAtGateway(packet) } }
+    }
+
+    func toDevice(_ packet: Mss_Device_V1_Packet) {
+        whenSent(packet)
+        after(&downUntil) { [weak self] in if self?.losesDown == false { self?.whenAtDevice(packet) } }
+    }
+
+    func closedByDevice() {
+        isOpen = false
+        after(&upUntil) { [weak self] in if self?.losesUp == false { self?.whenClosedAtGateway() } }
+    }
+
+    func closedByGateway() {
+        after(&downUntil) { [weak self] in if self?.losesDown == false { self?.whenClosedAtDevice() } }
+    }
+
+    /// Something between them resets the connection: both hear of it at once, and what was on its way is gone.
+    func reset() {
+        (losesUp, losesDown) = (true, true)
+        let (atGateway, atDevice) = (whenClosedAtGateway, whenClosedAtDevice)
+        simulation.after(.milliseconds(1)) {
+            atGateway()
+            atDevice()
+        }
+    }
+
+    private func after(_ until: inout Duration, _ body: @escaping () -> Void) {
+        until = max(until, simulation.elapsed + simulation.pick(.milliseconds(1), .milliseconds(40)))
+        simulation.after(until - simulation.elapsed, body)
+    }
+}

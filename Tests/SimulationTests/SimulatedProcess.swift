@@ -1,0 +1,77 @@
+import AMQP
+import Logging
+import ServiceKit
+
+/// A process of the service: it runs, stands still, or is dead for good; another one is started in its place.
+// Unchecked: see Simulation.
+final class SimulatedProcess: @unchecked Sendable {
+    let name: String
+    let simulation: Simulation
+    let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
+    private(set) var isAlive = true
+    private var isPaused = false
+    private var waiting: [() -> Void] = []
+    private(set) var connection: SimulatedConnection?
+    /// A broker takes a process that stands still this long for dead, and so does the process when it goes on.
+    private static let heartbeats = Duration.seconds(30)
+    private var pausedAt = Duration.zero
+    /// What is done after everything that happens in the process.
+    var afterwards: () -> Void = {}
+
+    init(_ name: String, in simulation: Simulation) {
+        self.name = name
+        self.simulation = simulation
+    }
+
+    /// What connects a bus of this process.
+    func connecting(to broker: SimulatedBroker, number: UInt64) -> MessageBus.Connecting {
+        { [self] topology, consumptions, events in
+            let made = SimulatedConnection(
+                number: number, broker: broker, topology: topology, consumptions: consumptions, events: events,
+                process: self)
+            connection = made
+            return made
+        }
+    }
+
+    /// Does something in the process: at once, when it goes on, or never.
+    func perform(_ body: @escaping () -> Void) {
+        guard isAlive else { return }
+        guard !isPaused else { return waiting.append(body) }
+        body()
+        afterwards()
+    }
+
+    /// Does something again and again while it lives.
+    func every(_ interval: Duration, _ body: @escaping () -> Void) {
+        simulation.every(interval) { [weak self] in
+            guard let self, isAlive else { return false }
+            if !isPaused { perform(body) }
+            return true
+        }
+    }
+
+    func kill() {
+        guard isAlive else { return }
+        isAlive = false
+        waiting = []
+        connection?.fall()
+        connection = nil
+    }
+
+    func pause(for duration: Duration) {
+        guard isAlive, !isPaused else { return }
+        isPaused = true
+        pausedAt = simulation.elapsed
+        simulation.after(duration) { [weak self] in self?.resume() }
+    }
+
+    private func resume() {
+        guard isAlive, isPaused else { return }
+        isPaused = false
+        if simulation.elapsed - pausedAt > Self.heartbeats { connection?.fall() }
+        let waiting = waiting
+        self.waiting = []
+        for body in waiting { perform(body) }
+    }
+}

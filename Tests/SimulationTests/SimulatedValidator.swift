@@ -1,0 +1,51 @@
+import AMQP
+import BusMessages
+import Foundation
+import ServiceKit
+import SwiftProtobuf
+
+/// A session validator with its tenant behind it: it answers by the truth of the moment, now and then late or not at
+/// all.
+final class SimulatedValidator {
+    let process: SimulatedProcess
+
+    init(_ name: String, number: UInt64, broker: SimulatedBroker, history: History) {
+        let process = SimulatedProcess(name, in: broker.simulation)
+        self.process = process
+        let inbox = Inbox()
+        let bus = MessageBus(
+            consumptions: [
+                AMQPConsumption(queue: CommandQueue.validate.rawValue, prefetch: 256) { inbox.whenFilled($0) }
+            ], processID: name, clock: process.simulation.clock, logger: process.logger,
+            over: process.connecting(to: broker, number: number))
+        let simulation = process.simulation
+        inbox.whenFilled = { deliveries in
+            for delivery in deliveries {
+                for command in Mss_Bus_V1_ValidateCommands.elements(of: delivery.body) ?? [] {
+                    // The tenant decides when it hears the question; its answer takes its time.
+                    simulation.after(simulation.pick(.milliseconds(1), .milliseconds(150))) {
+                        let isValid = history.isValid(command.sessionID)
+                        let isSilent = simulation.happens(0.05)
+                        simulation.after(simulation.pick(.milliseconds(1), .milliseconds(400))) {
+                            process.perform {
+                                guard !isSilent else { return }
+                                bus.reply(
+                                    .with {
+                                        $0.correlation = command.correlation
+                                        $0.validate.verdict = isValid ? .valid : .invalid
+                                    }, to: delivery.replyTo ?? "", through: .verdicts)
+                            }
+                        }
+                    }
+                }
+                bus.settle([delivery], as: .accepted)
+            }
+        }
+        process.every(.milliseconds(100)) { bus.expireRequests() }
+    }
+
+    // Unchecked: see Simulation.
+    private final class Inbox: @unchecked Sendable {
+        var whenFilled: ([AMQPDelivery]) -> Void = { _ in }
+    }
+}

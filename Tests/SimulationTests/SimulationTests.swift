@@ -1,0 +1,68 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// Every part of delivery as it is, in one thread: faults by seed, then healing, then the promise.
+///
+/// `MSS_SIMULATION_SEEDS` says how many seeds (200), `MSS_SIMULATION_FIRST` which is the first. Same seed, same run: for
+/// that the process needs `SWIFT_DETERMINISTIC_HASHING=1`, as `deploy/test` sets it.
+@Suite("Simulation", .serialized)
+struct SimulationTests {
+    private static func number(_ name: String, or usual: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
+    }
+
+    private static func run(_ seed: UInt64, keepsLog: Bool = false) throws -> World {
+        let parent = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+        let folder = URL(fileURLWithPath: parent).appendingPathComponent("mss-simulation-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let world = World(seed: seed, folder: folder, keepsLog: keepsLog)
+        world.run()
+        return world
+    }
+
+    @Test("whatever fails, what was answered arrives, once, in order, and with nobody else")
+    func promise() throws {
+        let (first, count) = (Self.number("MSS_SIMULATION_FIRST", or: 1), Self.number("MSS_SIMULATION_SEEDS", or: 200))
+        let next = Atomic<Int>(first)
+        let failed = Mutex<[String]>([])
+        let totals = Mutex((events: 0, pushes: 0, handOuts: 0))
+        DispatchQueue.concurrentPerform(iterations: 2) { _ in
+            while true {
+                let seed = next.wrappingAdd(1, ordering: .relaxed).oldValue
+                guard seed < first + count else { return }
+                do {
+                    let world = try Self.run(UInt64(seed), keepsLog: count == 1)
+                    totals.withLock {
+                        $0.events += world.simulation.eventCount
+                        $0.pushes += world.history.pushes.count
+                        $0.handOuts += world.history.handOuts
+                    }
+                    guard let fault = world.history.faults.first else { continue }
+                    if count == 1 { print((world.simulation.log ?? []).joined(separator: "\n")) }
+                    failed.withLock { $0.append("seed \(seed): \(fault)") }
+                } catch {
+                    failed.withLock { $0.append("seed \(seed): \(error)") }
+                }
+            }
+        }
+        let total = totals.withLock { $0 }
+        print("\(count) seeds: \(total.events) events, \(total.pushes) pushes, \(total.handOuts) hand-outs")
+        #expect(failed.withLock { $0.sorted() } == [])
+        // A run in which nothing arrives shows nothing.
+        #expect(total.handOuts > total.pushes)
+    }
+
+    @Test(
+        "a seed makes the same run again",
+        .enabled(if: ProcessInfo.processInfo.environment["SWIFT_DETERMINISTIC_HASHING"] != nil), arguments: 1...5)
+    func replay(seed: UInt64) throws {
+        let (once, again) = (try Self.run(seed, keepsLog: true), try Self.run(seed, keepsLog: true))
+        let difference = zip(once.simulation.log ?? [], again.simulation.log ?? []).first { $0 != $1 }
+        #expect(difference == nil)
+        #expect(once.simulation.traceHash == again.simulation.traceHash)
+        #expect(once.simulation.eventCount == again.simulation.eventCount)
+    }
+}
