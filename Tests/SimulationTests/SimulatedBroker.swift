@@ -26,7 +26,8 @@ final class SimulatedBroker {
     private var bindings: [String: [(key: String, queue: String)]] = [:]
     private var connections: [SimulatedConnection] = []
     private(set) var isUp = true
-    /// How often a notice to a gateway is lost on its way, as when its queue goes with a connection.
+    /// How often a message to a process's own queue, a notice or an answer, is lost, as when the queue goes with a
+    /// connection.
     var noticeLoss = 0.0
 
     init(_ simulation: Simulation) {

@@ -106,6 +106,7 @@ final class SimulatedGateway: @unchecked Sendable {
         turn()
     }
 
+    // A literal that is an address: nothing to fail on.
     private static let anyAddress: SocketAddress = {
         do { return try SocketAddress(ipAddress: "127.0.0.1", port: 1) } catch { fatalError("\(error)") }
     }()

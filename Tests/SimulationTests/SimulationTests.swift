@@ -40,8 +40,8 @@ struct SimulationTests {
                         $0.pushes += world.history.pushes.count
                         $0.handOuts += world.history.handOuts
                     }
-                    guard let fault = world.history.faults.first else { continue }
                     if count == 1 { print((world.simulation.log ?? []).joined(separator: "\n")) }
+                    guard let fault = world.history.faults.first else { continue }
                     failed.withLock { $0.append("seed \(seed): \(fault)") }
                 } catch {
                     failed.withLock { $0.append("seed \(seed): \(error)") }
