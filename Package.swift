@@ -53,6 +53,8 @@ let words: [Target] = [
 // Floor 2, formats and drivers.
 let formatsAndDrivers: [Target] = [
     .target(
+        name: "DeliveryHistory", dependencies: ["SyncModel"], path: "Shared/DeliveryHistory", swiftSettings: strict),
+    .target(
         name: "BusMessages", dependencies: ["SyncModel", protobuf], path: "Shared/BusMessages",
         exclude: ["BusMessages.md", "bus_messages.proto"], swiftSettings: strict),
     .target(
@@ -153,7 +155,8 @@ let services: [Target] = [
         name: "ControlTool",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore",
-            "MobileSync", "DeviceProtocol", "ConnectionThread", argumentParser, asyncHTTPClient, crypto, logging,
+            "MobileSync", "DeviceProtocol", "DeliveryHistory", "ConnectionThread", argumentParser, asyncHTTPClient,
+            crypto, logging,
             lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
         ],
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
@@ -167,15 +170,20 @@ let tests: [Target] = [
     .target(
         name: "LegacySamples", dependencies: ["MobileSyncLegacy"], path: "Tests/LegacySamples", swiftSettings: strict),
     .testTarget(
-        name: "SyncModelTests", dependencies: ["SyncModel", "TestSupport"], path: "Tests/SyncModelTests",
+        name: "SyncModelTests", dependencies: ["DeliveryHistory", "SyncModel", "TestSupport"],
+        path: "Tests/SyncModelTests",
         swiftSettings: strict),
     .testTarget(
         name: "WireTests",
-        dependencies: ["BusMessages", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, nioCore, nioEmbedded],
+        dependencies: [
+            "DeliveryHistory", "BusMessages", "DeviceProtocol", "SyncModel", "TestSupport", protobuf, nioCore,
+            nioEmbedded,
+        ],
         path: "Tests/WireTests", swiftSettings: strict),
     .testTarget(
         name: "ServiceTests",
         dependencies: [
+            "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
             "BackendCalls", "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf,
@@ -187,13 +195,14 @@ let tests: [Target] = [
         name: "SimulationTests",
         dependencies: [
             "BackendCalls", "OplogWriter", "Gateway", "MobileSync", "ServiceKit", "BusMessages", "DeviceProtocol",
-            "Credentials", "SyncModel", "SyncStore", "AMQP", "PostgreSQL", "TestSupport", protobuf, logging, nioCore,
-            nioEmbedded,
+            "Credentials", "DeliveryHistory", "SyncModel", "SyncStore", "AMQP", "PostgreSQL", "TestSupport", protobuf,
+            logging, nioCore, nioEmbedded,
         ],
         path: "Tests/SimulationTests", swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
+            "DeliveryHistory",
             "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
             "Console", "Credentials", "OplogWriter", "ServiceKit", "TestSupport", coreMetrics, lifecycle, logging,
             protobuf,
@@ -202,6 +211,7 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
+            "DeliveryHistory",
             "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
             "SyncStore", "TestSupport", "AMQP", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1,
             nioPosix,

@@ -11,7 +11,7 @@ struct ControlTool: AsyncParsableCommand {
             PushCommand.self, PushGlobalCommand.self, RolloutCommand.self, RecallCommand.self, RevokeCommand.self,
             ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
             DeadLettersCommand.self, ConsoleCommand.self, ListenCommand.self, LoadCommand.self,
-            ConformanceCommand.self, BrokerDefinitionsCommand.self,
+            ConformanceCommand.self, TortureCommand.self, BrokerDefinitionsCommand.self,
         ])
 
     /// It has passwords and secrets in memory too (reliability SEC16).

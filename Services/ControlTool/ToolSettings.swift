@@ -16,8 +16,10 @@ enum ToolSettings {
 
     /// Reads only the keys asked for: environment and file may hold settings of any process. What the environment
     /// does not say comes from the file that MSS_CONFIG_FILE names, or from the local stack's.
-    static func read(_ keys: [AnySettingKey]) throws -> Settings {
-        let environment = try texts()
+    ///
+    /// - Parameter file: read alone, instead of all these.
+    static func read(_ keys: [AnySettingKey], file: String? = nil) throws -> Settings {
+        let environment = try file.map { try texts(in: $0) } ?? texts()
         let keys = keys + [ProcessSettings.environment.erased]
         let names = Set(keys.map(\.name))
         let settings = try Settings(
@@ -30,9 +32,11 @@ enum ToolSettings {
     }
 
     /// A connection to the database that they name; whoever opens it closes it.
-    static func database() throws -> PostgresConnection {
+    ///
+    /// - Parameter file: read alone, instead of environment and files.
+    static func database(file: String? = nil) throws -> PostgresConnection {
         PostgresConnection(
-            configuration: PostgresConfiguration(tool: try read(PostgresSettings.keys)), logger: logger())
+            configuration: PostgresConfiguration(tool: try read(PostgresSettings.keys, file: file)), logger: logger())
     }
 
     /// Whether they name a broker: then the tool works for a person, whose doings are recorded (spec C9); without one
@@ -46,14 +50,20 @@ enum ToolSettings {
             ["MSS_AMQP_", "MSS_POSTGRES_", "MSS_MASTER_KEYS"].contains(where: name.hasPrefix)
         }
         if let file = named ?? (isAddressed ? nil : localFile) {
-            let data = FileManager.default.contents(atPath: file)
-            if let texts = data.flatMap({ try? JSONDecoder().decode([String: String].self, from: $0) }) {
-                environment.merge(texts) { own, _ in own }
-            } else if named != nil || data != nil {
-                throw ValidationError("\(file) is not a readable JSON object of texts")
+            // The local stack's may be missing, then there is none; one that was named may not.
+            if named != nil || FileManager.default.fileExists(atPath: file) {
+                environment.merge(try texts(in: file)) { own, _ in own }
             }
         }
         return environment
+    }
+
+    private static func texts(in file: String) throws -> [String: String] {
+        let data = FileManager.default.contents(atPath: file)
+        guard let texts = data.flatMap({ try? JSONDecoder().decode([String: String].self, from: $0) }) else {
+            throw ValidationError("\(file) is not a readable JSON object of texts")
+        }
+        return texts
     }
 
     /// Logs to standard error, warnings and above: standard output is the command's own.

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import PostgreSQL
 import SyncModel
 import SyncStore

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import NIOCore
 import ServiceKit
 import SyncModel

@@ -1,4 +1,5 @@
 import BusMessages
+import DeliveryHistory
 import ServiceKit
 import SwiftProtobuf
 import SyncModel

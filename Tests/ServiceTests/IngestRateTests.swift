@@ -1,5 +1,6 @@
 import BusMessages
 import Credentials
+import DeliveryHistory
 import NIOHTTP1
 import ServiceKit
 import SwiftProtobuf

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import SyncModel
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import BusMessages
+import DeliveryHistory
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import BusMessages
 import Credentials
+import DeliveryHistory
 import DeviceProtocol
 import SwiftProtobuf
 import SyncModel

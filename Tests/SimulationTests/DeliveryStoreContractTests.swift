@@ -1,3 +1,4 @@
+import DeliveryHistory
 import PostgreSQL
 import ServiceKit
 import SyncModel

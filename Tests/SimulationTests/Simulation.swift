@@ -1,3 +1,4 @@
+import DeliveryHistory
 import ServiceKit
 import SyncModel
 import TestSupport

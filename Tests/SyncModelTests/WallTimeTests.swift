@@ -1,3 +1,4 @@
+import DeliveryHistory
 import Foundation
 import SyncModel
 import TestSupport

@@ -1,4 +1,5 @@
 import BusMessages
+import DeliveryHistory
 import Foundation
 import SwiftProtobuf
 import TestSupport

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import DeviceProtocol
 import Foundation
 import NIOCore

@@ -5,6 +5,7 @@
 #   rabbitmq.sh tls DIR TLS            from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
+#   rabbitmq.sh ctl DIR ARGUMENT…          rabbitmqctl on it
 # The distribution port is PORT+1, epmd's is PORT+2.
 set -euo pipefail
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
@@ -79,6 +80,10 @@ ready)
     printf 'AMQP\x00\x00\x00\x00' >&3
     read -r -t 2 -N 4 answer <&3
     [ "$answer" = AMQP ]
+    ;;
+ctl)
+    environment
+    exec "$(server)/rabbitmqctl" -q -n "$RABBITMQ_NODENAME" "${@:3}"
     ;;
 *) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
 esac

@@ -7,6 +7,11 @@ set -uo pipefail
 source "$(dirname "$0")/stack.sh"
 name=$1
 shift
+# What whoever called deploy/up has open is not ours: he may wait for its end. 255 is this script.
+for path in "/proc/$$/fd/"*; do
+    descriptor=${path##*/}
+    [ "$descriptor" -le 2 ] || [ "$descriptor" = 255 ] || exec {descriptor}>&-
+done
 log="$stack/log/$name.log" child_file="$stack/run/$name.child"
 echo "$$ $(started_at $$)" > "$stack/run/$name.supervisor"
 child='' stopping=''

@@ -16,6 +16,9 @@ struct ProcessTree {
         }
     }
 
+    /// Who was started by a process and still runs.
+    func children(of pid: Int) -> [Int] { children[pid] ?? [] }
+
     /// What a process and all that it started have used.
     ///
     /// - Parameter allocations: the folder in which the counting library leaves its counts; nil: there is none.

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program that the kit has started.
+/// A program that the tool has started.
 final class ChildProcess: Sendable {
     /// The exit status, once there is one.
     private final class Ending: Sendable {

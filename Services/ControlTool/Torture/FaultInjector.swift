@@ -1,0 +1,90 @@
+import BusMessages
+import Foundation
+import Glibc
+
+/// Breaks what a schedule says, and heals it.
+struct FaultInjector: Sendable {
+    let stack: TortureStack
+    /// What is said in the report when a fault itself goes wrong.
+    let complain: @Sendable (String) -> Void
+
+    /// Begins a fault.
+    func begin(_ fault: FaultSchedule.Planned) async {
+        do {
+            switch fault.kind {
+            case .process(let act, let tier):
+                stack.signal(Self.signal(act), process(tier, fault.member))
+            case .brokerLosesData: try stack.wipeBroker()
+            case .queueDeletion:
+                let queues = CommandQueue.allCases
+                try await stack.broker(["delete_queue", queues[fault.member % queues.count].rawValue])
+            case .brokerAlarm: try await stack.broker(["set_vm_memory_high_watermark", "absolute", "1MB"])
+            case .edge(let trouble, let edge):
+                let edgeFault = Self.edgeFault(trouble)
+                for proxy in proxies(edge, fault.member) {
+                    proxy.set(edgeFault)
+                    if trouble == .cut { proxy.reset() }
+                }
+            }
+        } catch {
+            complain("\(fault.kind.name): \(error)")
+        }
+    }
+
+    /// Ends a fault; what is over by itself is left.
+    func heal(_ fault: FaultSchedule.Planned) async {
+        do {
+            switch fault.kind {
+            case .process(.pause, let tier): stack.signal(SIGCONT, process(tier, fault.member))
+            case .brokerAlarm: try await stack.broker(["set_vm_memory_high_watermark", "0.6"])
+            case .edge(let trouble, let edge):
+                for proxy in proxies(edge, fault.member) {
+                    // A network that comes back may have forgotten its connections.
+                    if trouble.isSilent, fault.member.isMultiple(of: 2) { proxy.reset() }
+                    proxy.set(nil)
+                }
+            default: break
+            }
+        } catch {
+            complain("healing \(fault.kind.name): \(error)")
+        }
+    }
+
+    private func process(_ tier: TortureStack.Tier, _ member: Int) -> String {
+        let processes = tier.processes(TortureStack.scale)
+        return processes[member % processes.count]
+    }
+
+    /// Of one process, or now and then of all of a tier.
+    private func proxies(_ edge: FaultKind.Edge, _ member: Int) -> [FaultProxy] {
+        let all = stack.proxies[edge, default: []]
+        guard !all.isEmpty, member % 4 != 3 else { return all }
+        return [all[member % all.count]]
+    }
+
+    private static func signal(_ act: FaultKind.Act) -> Int32 {
+        switch act {
+        case .kill: SIGKILL
+        case .pause: SIGSTOP
+        case .restart: SIGTERM
+        }
+    }
+
+    private static func edgeFault(_ trouble: FaultKind.Trouble) -> EdgeFault {
+        switch trouble {
+        case .cut: .cut
+        case .silence: .silence([.up, .down])
+        case .silenceUp: .silence([.up])
+        case .silenceDown: .silence([.down])
+        case .delay: .delay(milliseconds: 1_500)
+        case .fragments: .fragments
+        case .truncation: .truncation
+        case .repeatedDeliveries: .repeatedDeliveries
+        }
+    }
+}
+
+extension FaultKind.Trouble {
+    /// Whether connections live on that nothing comes through.
+    fileprivate var isSilent: Bool { self == .silence || self == .silenceUp || self == .silenceDown }
+}

@@ -1,0 +1,74 @@
+import DeliveryHistory
+import DeviceProtocol
+import SyncModel
+
+/// Looks at every frame that a lying device is sent: no device is so bad that it may have what is another's, or checked
+/// data on a session that has ended.
+struct LiarJudge {
+    /// What a gateway should not have sent.
+    enum Finding: Hashable, Sendable {
+        case stranger(String)
+        case stale(bizType: String, session: String)
+    }
+
+    private struct Bind {
+        let user: String
+        let session: String
+    }
+
+    let instance: String
+    let device: String
+    private var binds: [UInt32: Bind] = [:]
+    /// Sessions on which nothing checked may come any more.
+    private var closed: Set<String> = []
+    /// Pings after whose answers a session is closed: what comes then was sent after a verdict could still count.
+    private var lines: [UInt64: String] = [:]
+
+    init(instance: String, device: String) {
+        self.instance = instance
+        self.device = device
+    }
+
+    /// The device asks to be bound.
+    mutating func bound(_ number: UInt32, user: String, session: String) {
+        binds[number] = Bind(user: user, session: session)
+    }
+
+    /// A verdict on the session cannot count any more when a ping of this number is answered.
+    mutating func draw(line number: UInt64, after session: String) { lines[number] = session }
+
+    /// Looks at a frame.
+    mutating func received(_ packet: Mss_Device_V1_Packet) -> [Finding] {
+        switch packet.body {
+        case .pong(let pong):
+            if let session = lines.removeValue(forKey: pong.number) { closed.insert(session) }
+            return []
+        case .push(let push): return push.batches.flatMap(findings)
+        default: return []
+        }
+    }
+
+    private func findings(in batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
+        guard let kind = TortureWorld.kinds.first(where: { $0.bizType == batch.bizType }) else {
+            return [.stranger("\(device) is sent the Sync ID \(batch.bizType), which nobody configured")]
+        }
+        let bind = binds[batch.bindNumber]
+        if kind.kind.needsUser, bind == nil {
+            return [
+                .stranger("\(device) is sent \(batch.bizType) of bind \(batch.bindNumber), which it never asked for")
+            ]
+        }
+        let target = TortureWorld.target(instance, kind, kind.kind.needsUser ? bind?.user ?? "" : device)
+        var findings = batch.entries.compactMap { entry -> Finding? in
+            let payload = String(decoding: entry.payload, as: UTF8.self)
+            if payload == target.payload(of: entry.thirdMessageID) { return nil }
+            return .stranger("\(device) of \(target.instance) is sent \(payload.prefix(100)) as \(target)")
+        }
+        if kind.bizType == TortureWorld.checked.bizType, !batch.entries.isEmpty, let session = bind?.session,
+            closed.contains(session)
+        {
+            findings.append(.stale(bizType: batch.bizType, session: session))
+        }
+        return findings
+    }
+}

@@ -1,0 +1,53 @@
+import DeliveryHistory
+import DeviceProtocol
+import SwiftProtobuf
+import Synchronization
+
+/// One connection of a lying device, as its judge sees it.
+final class LiarVisit: Sendable {
+    private let world: TortureWorld
+    private let device: String
+    private let judge: Mutex<LiarJudge>
+
+    init(_ world: TortureWorld, instance: String, device: String) {
+        self.world = world
+        self.device = device
+        judge = Mutex(LiarJudge(instance: instance, device: device))
+    }
+
+    /// The device asks to be bound.
+    func bound(_ number: UInt32, user: String, session: String) {
+        judge.withLock { $0.bound(number, user: user, session: session) }
+    }
+
+    /// A verdict on the session cannot count any more when a ping of this number is answered.
+    func draw(line number: UInt64, after session: String) {
+        judge.withLock { $0.draw(line: number, after: session) }
+    }
+
+    /// Judges a frame.
+    ///
+    /// - Returns: the acknowledgement of every second push.
+    func received(_ packet: Mss_Device_V1_Packet) -> Mss_Device_V1_Packet? {
+        for finding in judge.withLock({ $0.received(packet) }) {
+            switch finding {
+            case .stale(let bizType, let session):
+                world.history.observe(.stale(device: device, bizType: bizType, session: session))
+            case .stranger(let text): world.history.ask { $0.add(.addressed, world.history.elapsed, text) }
+            }
+        }
+        guard case .push(let push) = packet.body else { return nil }
+        world.count("frames with data to liars")
+        guard push.batches.last?.upto.isMultiple(of: 2) == true else { return nil }
+        return .with {
+            $0.storedAck.channels = push.batches.map { batch in
+                .with {
+                    $0.kind = batch.kind
+                    $0.bizType = batch.bizType
+                    $0.bindNumber = batch.bindNumber
+                    $0.upto = batch.upto
+                }
+            }
+        }
+    }
+}

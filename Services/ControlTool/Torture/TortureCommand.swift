@@ -1,0 +1,127 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import UnixSignals
+
+/// `mssctl torture`: breaks a whole stack of its own in every way it knows, under load, and checks every promise.
+struct TortureCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "torture",
+        abstract: "Breaks a local stack of its own on purpose, under load, and checks what was promised.",
+        discussion: """
+            Starts PostgreSQL, RabbitMQ and two of each process that scales, in a folder of its own, with a fault \
+            proxy on every connection between them; devices are real clients with stores. Processes are killed, \
+            paused and restarted, connections cut, silenced, delayed and garbled, the broker loses its data. \
+            Everything that a backend was answered and an app was given is checked as it happens. Run it in the \
+            checkout; the same seed draws the same faults. A broken promise ends it with 1.
+            """)
+
+    @Option(help: "Minutes of load and faults.")
+    var minutes = 10
+    @Option(help: "Draws faults, pushes and what devices do; made up when absent.")
+    var seed: UInt64?
+    @Option(help: "Devices in all; a multiple of \(TortureCommand.devicesStep).")
+    var devices = 400
+    @Option(help: "Pushes per second.")
+    var rate = 80
+    @Option(help: "Only kinds of faults whose name contains one of these texts, comma separated.")
+    var only: String?
+    @Option(help: "Where the report, the history, logs and stores go; a new temporary folder when absent.")
+    var output: String?
+    @Option(help: "Which build of the services: release or debug; the tool's own when absent.")
+    var build: String?
+    @Flag(help: "List the kinds of faults and end.")
+    var list = false
+
+    private static let devicesStep = TortureWorld.instances.count * TortureWorld.devicesPerUser
+
+    func validate() throws {
+        guard minutes > 0, rate > 0 else { throw ValidationError("--minutes and --rate take 1 or more.") }
+        guard devices > 0, devices.isMultiple(of: Self.devicesStep) else {
+            throw ValidationError("--devices takes a multiple of \(Self.devicesStep): \(Self.shape).")
+        }
+        guard list || FileManager.default.isExecutableFile(atPath: "deploy/up") else {
+            throw ValidationError("There is no deploy/up here: run it in the folder of the checkout.")
+        }
+        _ = try kinds()
+    }
+
+    private static let shape =
+        "\(TortureWorld.instances.count) tenants whose users have \(TortureWorld.devicesPerUser) devices each"
+
+    private func kinds() throws -> [FaultKind] {
+        guard let parts = only?.split(separator: ",").map(String.init) else { return FaultKind.all }
+        let found = FaultKind.all.filter { kind in parts.contains { kind.name.contains($0) } }
+        if found.isEmpty { throw ValidationError("no kind of fault matches --only; --list shows them all") }
+        return found
+    }
+
+    func run() async throws {
+        if list { return print(FaultKind.all.map(\.name).joined(separator: "\n")) }
+        try OpenFiles.raise(to: devices * 7 + 500)
+        let plan = TortureRun.Plan(
+            seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, devices: devices, rate: rate,
+            kinds: try kinds())
+        let folder = try makeFolder()
+        Self.say("everything goes to \(folder.path)")
+        let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
+        let stack = try await TortureStack.start(in: folder.appending(path: "stack"), build: build ?? Self.ownBuild)
+        let report: TortureReport?
+        do {
+            report = try await Self.untilSignalled(signals) { try await perform(plan, on: stack, folder) }
+        } catch {
+            await stack.stop()
+            throw error
+        }
+        await stack.stop()
+        guard let report else { throw ExitCode(130) }
+        print(report.text)
+        try report.text.write(to: folder.appending(path: "report.md"), atomically: true, encoding: .utf8)
+        if !report.isPassed { throw ExitCode.failure }
+    }
+
+    private func perform(_ plan: TortureRun.Plan, on stack: TortureStack, _ folder: URL) async throws -> TortureReport {
+        let devices = folder.appending(path: "devices")
+        try FileManager.default.createDirectory(at: devices, withIntermediateDirectories: true)
+        let history = try TortureHistory(path: folder.appending(path: "history.jsonl").path)
+        let world = TortureWorld(stack: stack, history: history, devices: plan.devices)
+        let controlFile = folder.appending(path: "torture.json")
+        try world.controlFile().write(to: controlFile, atomically: true, encoding: .utf8)
+        try await stack.apply(controlFile)
+        return try await TortureRun(plan: plan, world: world, folder: devices, say: Self.say).run()
+    }
+
+    /// What the body gives, or nil when a signal comes before.
+    private static func untilSignalled<Outcome: Sendable>(
+        _ signals: UnixSignalsSequence, _ body: @escaping @Sendable () async throws -> Outcome
+    ) async throws -> Outcome? {
+        try await withThrowingTaskGroup(of: Outcome?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                for await _ in signals { return nil }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+
+    private func makeFolder() throws -> URL {
+        let folder =
+            output.map { URL(filePath: $0) }
+            ?? FileManager.default.temporaryDirectory.appending(path: "mss-torture-\(UUID().uuidString.prefix(8))")
+        guard !FileManager.default.fileExists(atPath: folder.appending(path: "stack").path) else {
+            throw ValidationError("\(folder.path) has a run already; name another with --output")
+        }
+        try FileManager.default.createDirectory(at: folder.appending(path: "stack"), withIntermediateDirectories: true)
+        return folder
+    }
+
+    private static var ownBuild: String { ProcessTree.isDebug(Int(getpid())) ? "debug" : "release" }
+
+    /// One line to standard error, at once.
+    private static func say(_ text: String) {
+        let time = Date().formatted(.iso8601.time(includingFractionalSeconds: false))
+        try? FileHandle.standardError.write(contentsOf: Data("\(time) \(text)\n".utf8))
+    }
+}

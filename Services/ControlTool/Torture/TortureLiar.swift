@@ -1,0 +1,149 @@
+import DeliveryHistory
+import DeviceProtocol
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SwiftProtobuf
+import Synchronization
+
+/// A device of a torture run that keeps to no rule but the frames' form: it acknowledges what it was not sent, takes
+/// back what it acknowledged, changes users in the middle of data, and vanishes. Nothing is owed to it, and nothing may
+/// come to it that is not its own.
+final class TortureLiar: Sendable {
+    private let world: TortureWorld
+    private let instance: String
+    private let device: String
+    private let tls: NIOSSLContext
+    private let random: Mutex<SeededGenerator>
+
+    init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
+        self.world = world
+        self.instance = instance
+        device = "liar-\(number)"
+        self.tls = tls
+        random = Mutex(SeededGenerator(seed: seed))
+    }
+
+    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+
+    private func pause(_ milliseconds: Range<Int>) async {
+        try? await Task.sleep(for: .milliseconds(draw(milliseconds)))
+    }
+
+    /// Comes and goes until the run is over.
+    func run() async {
+        while world.phase < .over {
+            await visit()
+            await pause(200..<3_000)
+        }
+    }
+
+    private func visit() async {
+        let visit = LiarVisit(world, instance: instance, device: device)
+        // A network that is down is no news here.
+        guard let connection = try? await connect(visit) else { return }
+        defer { connection.channel.close(promise: nil) }
+        var (number, session) = (UInt32(1), "")
+        let first = newBind(number, visit, &session)
+        connection.send(
+            .with {
+                $0.connect.protocolVersion = DeviceProtocolLimits.version
+                $0.connect.instanceID = instance
+                $0.connect.deviceID = device
+                $0.connect.storeID = "store-\(draw(0..<3))"
+                $0.connect.osName = "iOS"
+                $0.connect.appVersion = "1.0"
+                $0.connect.connectionNumber = UInt64(world.next())
+                $0.connect.bind = first
+            })
+        world.count("visits of liars")
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<draw(5..<60) where world.phase < .over && !connection.isEnded {
+                await pause(50..<800)
+                switch draw(0..<20) {
+                case 0, 1:
+                    number += 1
+                    let bind = newBind(number, visit, &session)
+                    connection.send(.with { $0.bind = bind })
+                case 2:
+                    let ended = session
+                    group.addTask { await self.endSession(ended, visit, connection) }
+                default: connection.send(lie(number))
+                }
+            }
+            if draw(0..<2) == 0 { connection.channel.close(promise: nil) }
+        }
+    }
+
+    private func newBind(_ number: UInt32, _ visit: LiarVisit, _ session: inout String)
+        -> Mss_Device_V1_Bind
+    {
+        let (user, new) = ("user-\(draw(0..<world.usersPerInstance))", "session-\(world.next())")
+        session = new
+        visit.bound(number, user: user, session: new)
+        return .with {
+            $0.bindNumber = number
+            $0.userID = user
+            $0.sessionID = new
+        }
+    }
+
+    /// Once the tenant calls the session invalid and the verdict's lifetime is over, a line is drawn.
+    private func endSession(_ session: String, _ visit: LiarVisit, _ connection: FrameConnection) async {
+        guard (try? await world.stack.endSession(session)) != nil else { return }
+        try? await Task.sleep(for: .seconds(TortureWorld.verdictSeconds))
+        guard !connection.isEnded else { return }
+        let number = UInt64(world.next())
+        visit.draw(line: number, after: session)
+        connection.send(.with { $0.ping.number = number })
+        world.count("lines drawn after ended sessions")
+    }
+
+    /// A well-formed frame that says what is not so.
+    private func lie(_ bind: UInt32) -> Mss_Device_V1_Packet {
+        let upto = [0, 1, Int64(draw(0..<1_000_000)), 1 << 52][draw(0..<4)]
+        let kind: Mss_Device_V1_ChannelKind = [.user, .device, .globalUser, .globalDevice][draw(0..<4)]
+        let bizType = (TortureWorld.kinds.map(\.bizType) + ["NO-SUCH-TYPE"])[draw(0..<5)]
+        return .with {
+            switch draw(0..<3) {
+            case 0:
+                $0.storedAck.channels = [
+                    .with {
+                        $0.kind = kind
+                        $0.bizType = bizType
+                        $0.bindNumber = bind &- UInt32(draw(0..<2))
+                        $0.upto = upto
+                    }
+                ]
+            case 1:
+                $0.confirmReport.reportID = UInt64(draw(0..<100))
+                $0.confirmReport.channels = [
+                    .with {
+                        $0.kind = kind
+                        $0.bizType = bizType
+                        $0.bindNumber = bind
+                        $0.oplogIds = [upto]
+                    }
+                ]
+            default: $0.foreground.foreground = draw(0..<2) == 0
+            }
+        }
+    }
+
+    /// Acknowledges half of what comes.
+    private func connect(_ visit: LiarVisit) async throws -> FrameConnection {
+        let gateways = world.stack.gateways
+        let tls = tls
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(.seconds(10))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try FrameConnection.install(
+                        on: channel, tls: try NIOSSLClientHandler(context: tls, serverHostname: nil),
+                        maxBytes: DeviceProtocolLimits.toDeviceBytes, responder: { visit.received($0) })
+                }
+            }
+    }
+}

@@ -1,0 +1,200 @@
+import DeliveryHistory
+import DeviceProtocol
+import Foundation
+import NIOSSL
+import PostgreSQL
+import SyncModel
+import Synchronization
+
+/// A torture run from the first connect to the last comparison.
+struct TortureRun: Sendable {
+    /// What is asked for.
+    struct Plan: Sendable {
+        let seed: UInt64
+        let minutes: Int
+        let devices: Int
+        /// Pushes per second.
+        let rate: Int
+        let kinds: [FaultKind]
+    }
+
+    /// How long devices have to come at the beginning, and the answered pushes to arrive after a heal or at the end,
+    /// before the run goes on without.
+    private static let patience = Duration.seconds(180)
+    /// How long the lag after a heal may be (reliability I11).
+    static let longestLag = Duration.seconds(30)
+    private static let rowsPerPage = 50_000
+    /// One lying device for so many honest ones.
+    private static let devicesPerLiar = 20
+
+    let plan: Plan
+    let world: TortureWorld
+    /// For the devices' stores.
+    let folder: URL
+    /// Told in one line what goes on.
+    let say: @Sendable (String) -> Void
+
+    private var history: TortureHistory { world.history }
+
+    /// Runs all of it.
+    func run() async throws -> TortureReport {
+        var report = TortureReport(plan: plan)
+        var devices: [TortureDevice] = []
+        for instance in TortureWorld.instances {
+            for number in 0..<world.devicesPerInstance {
+                devices.append(
+                    TortureDevice(
+                        world, instance: instance, number: number, folder: folder,
+                        seed: plan.seed &+ UInt64(devices.count)))
+            }
+        }
+        let liars = try makeLiars()
+        let backend = TortureBackend(world, seed: plan.seed)
+        try await withThrowingTaskGroup(of: Void.self) { [devices] group in
+            for device in devices { group.addTask { await device.run() } }
+            say("\(devices.count) devices connect")
+            guard await waited({ world.present == devices.count }) else {
+                group.cancelAll()
+                throw TortureFailure("only \(world.present) of \(devices.count) devices came")
+            }
+            report.memoryBefore = world.stack.memory()
+            world.phase = .loaded
+            group.addTask { await backend.run(rate: plan.rate) }
+            for liar in liars { group.addTask { await liar.run() } }
+            group.addTask { await endSessions(of: devices) }
+            try await rounds(&report)
+            say("load ends; everything must arrive")
+            world.phase = .draining
+            if await !waited({ backend.openCalls == 0 && history.ask { $0.owed } == 0 }) {
+                history.ask { $0.expectNothingOwed(at: history.elapsed) }
+            }
+            report.memoryAfter = world.stack.memory()
+            world.phase = .over
+            try await group.waitForAll()
+        }
+        await backend.stop()
+        try compareWithDatabase()
+        report.length = history.elapsed
+        report.tally = world.tally
+        history.ask { checker in
+            report.pushes = checker.answeredPushes
+            report.handOuts = checker.handOuts
+            report.repeatedHandOuts = checker.repeatedHandOuts
+            report.faults = checker.faults
+            report.faultCount = checker.faultCount
+        }
+        history.close()
+        return report
+    }
+
+    private func makeLiars() throws -> [TortureLiar] {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(world.stack.certificateAuthority)
+        tls.applicationProtocols = [DeviceProtocolLimits.applicationProtocol]
+        let context = try NIOSSLContext(configuration: tls)
+        return (0..<plan.devices / Self.devicesPerLiar).map { number in
+            let instances = TortureWorld.instances
+            return TortureLiar(
+                world, instance: instances[number % instances.count], number: number / instances.count, tls: context,
+                seed: plan.seed &+ UInt64(1_000_000 + number))
+        }
+    }
+
+    private func waited(_ condition: @Sendable () -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + Self.patience
+        while !condition() {
+            guard .now < deadline, !Task.isCancelled else { return false }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+        return true
+    }
+
+    // MARK: Under load
+
+    private func endSessions(of devices: [TortureDevice]) async {
+        var random = SeededGenerator(seed: plan.seed ^ 0x5e55_1045)
+        while world.phase == .loaded {
+            await devices[Int.random(in: devices.indices, using: &random)].endSession()
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 500...3_000, using: &random)))
+        }
+    }
+
+    /// Breaks, heals and waits, again and again until the time is over.
+    private func rounds(_ report: inout TortureReport) async throws {
+        var schedule = FaultSchedule(seed: plan.seed, kinds: plan.kinds)
+        let complaints = Mutex<[String]>([])
+        let deadline = ContinuousClock.now + .seconds(plan.minutes * 60)
+        while .now < deadline, !Task.isCancelled {
+            let round = schedule.nextRound()
+            await perform(round) { text in complaints.withLock { $0.append(text) } }
+            let healedAt = history.elapsed
+            let isWhole = await waited { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
+            let lag = history.elapsed - healedAt
+            if lag > Self.longestLag {
+                history.ask {
+                    $0.add(
+                        .delivered, healedAt,
+                        "\($0.open(invokedBefore: healedAt)) calls and hand-outs were open \(lag) after "
+                            + round.map(\.kind.name).joined(separator: ", ") + " had healed")
+                }
+            }
+            report.add(round, lag: lag)
+            let (pushes, faults) = history.ask { ($0.answeredPushes, $0.faultCount) }
+            let what = round.isEmpty ? "nothing" : round.map(\.kind.name).joined(separator: ", ")
+            let end = "\(isWhole ? "caught up" : "NOT caught up") after \(lag)"
+            say("\(pushes) pushes, \(faults) faults found; \(what): \(end)")
+        }
+        report.complaints = complaints.withLock { $0 }
+    }
+
+    private func perform(_ round: [FaultSchedule.Planned], complain: @escaping @Sendable (String) -> Void) async {
+        let injector = FaultInjector(stack: world.stack, complain: complain)
+        await withDiscardingTaskGroup { group in
+            if round.isEmpty { group.addTask { try? await Task.sleep(for: .seconds(5)) } }
+            for fault in round {
+                group.addTask {
+                    try? await Task.sleep(for: fault.start)
+                    await injector.begin(fault)
+                    try? await Task.sleep(for: fault.length)
+                    await injector.heal(fault)
+                }
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// Everything answered is in the database, once and in order.
+    private func compareWithDatabase() throws {
+        let database = try ToolSettings.database(file: world.stack.toolFile)
+        defer { database.close() }
+        var stored: [(push: String, target: HistoryTarget, id: Int64)] = []
+        var (channel, id): (Int64, Int64) = (0, 0)
+        while true {
+            let rows = try database.run(
+                PostgresStatement(
+                    """
+                    SELECT o.channel_id, o.oplog_id, o.third_message_id, c.instance_id, c.kind, c.target, c.biz_type
+                    FROM oplog o JOIN channel c USING (channel_id)
+                    WHERE c.instance_id LIKE 'torture-%' AND (o.channel_id, o.oplog_id) > ($1, $2)
+                    ORDER BY o.channel_id, o.oplog_id LIMIT $3
+                    """, [.int64(channel), .int64(id), .int64(Int64(Self.rowsPerPage))]), within: .seconds(60))
+            for row in rows {
+                (channel, id) = (row.int64(0), row.int64(1))
+                let instance = row.text(3)
+                guard let kind = TortureWorld.kinds.first(where: { $0.bizType == row.text(6) }) else { continue }
+                stored.append(
+                    (row.text(2), TortureWorld.target(instance, kind, row.text(5)), id))
+            }
+            if rows.count < Self.rowsPerPage { break }
+        }
+        history.ask { [stored] in $0.compare(stored: stored, at: history.elapsed) }
+    }
+}
+
+/// Why a torture run could not be made.
+struct TortureFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,277 @@
+import SyncModel
+
+/// Follows a run event by event and tells which promises it breaks (reliability §5, I1 to I7).
+///
+/// Every event costs the same however long the run is, but a device's change of user, which costs as much as was
+/// pushed to that user.
+package struct HistoryChecker: Sendable {
+    private struct Push: Sendable {
+        let target: HistoryTarget
+        /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
+        let floor: Int64
+        let invokedAt: Duration
+        var id: Int64?
+        var mayBeStored = false
+        var isForgotten = false
+    }
+
+    private struct Channel: Sendable {
+        var highestAnswered: Int64 = 0
+        var pushes: [Int64: String] = [:]
+        /// Answered, in the order of their first answers.
+        var answered: [String] = []
+    }
+
+    /// What one app was given of one channel.
+    private struct Given: Sendable {
+        var lastFirst: Int64 = 0
+        var ids: Set<Int64> = []
+        var confirmed: Set<Int64> = []
+    }
+
+    private struct Device: Sendable {
+        let instance: String
+        var user: String?
+        /// A crash may have come between a hand-out's being counted and the app's seeing it.
+        var hasCrashed = false
+        /// Answered pushes that are for it and that its app was not given.
+        var owed: Set<String> = []
+    }
+
+    private struct Receiver: Hashable, Sendable {
+        let device: String
+        let channel: HistoryTarget
+    }
+
+    /// No more are kept than these: what is wrong once is wrong a million times.
+    private static let mostFaults = 200
+
+    package private(set) var faults: [HistoryFault] = []
+    package private(set) var faultCount = 0
+    package private(set) var handOuts = 0
+    package private(set) var repeatedHandOuts = 0
+    package private(set) var answeredPushes = 0
+    package private(set) var forgottenPushes = 0
+    /// How many pairs of an answered push and an app it is for are open: the lag of the whole service.
+    package private(set) var owed = 0
+    private var pushes: [String: Push] = [:]
+    private var unanswered: Set<String> = []
+    private var channels: [HistoryTarget: Channel] = [:]
+    private var devices: [String: Device] = [:]
+    private var devicesByInstance: [String: Set<String>] = [:]
+    private var devicesByUser: [String: Set<String>] = [:]
+    private var given: [Receiver: Given] = [:]
+    private var hasLostCommits = false
+
+    package init() {}
+
+    // MARK: Events
+
+    /// - Parameter time: since the run's beginning.
+    package mutating func observe(_ event: HistoryEvent, at time: Duration) {
+        switch event {
+        case .invoked(let push, let target): invoke(push, target, time)
+        case .uncertain(let push): pushes[push]?.mayBeStored = true
+        case .answered(let push, let id): answer(push, id, time)
+        case .bound(let device, let instance, let user): bind(device, instance, user)
+        case .crashed(let device): devices[device]?.hasCrashed = true
+        case .given(let handOut): give(handOut, time)
+        case .confirmed(let device, let channel, let id):
+            given[Receiver(device: device, channel: channel)]?.confirmed.insert(id)
+        case .stale(let device, let bizType, let session):
+            add(.verified, time, "\(device) is sent \(bizType) on session \(session), which is not valid any more")
+        case .lostCommits: hasLostCommits = true
+        case .forgotten(let push): forget(push, time)
+        }
+    }
+
+    private mutating func invoke(_ push: String, _ target: HistoryTarget, _ time: Duration) {
+        guard pushes[push] == nil else { return }
+        pushes[push] = Push(target: target, floor: channels[target]?.highestAnswered ?? 0, invokedAt: time)
+        unanswered.insert(push)
+    }
+
+    private mutating func answer(_ name: String, _ id: Int64, _ time: Duration) {
+        guard var push = pushes[name] else { return add(.attempted, time, "\(name) is answered, and nobody pushed it") }
+        let isFirst = push.id == nil
+        if let known = push.id, known != id, !hasLostCommits {
+            add(.identified, time, "\(name) has two ids, \(known) and \(id)")
+        }
+        push.id = id
+        push.mayBeStored = true
+        pushes[name] = push
+        var channel = channels.removeValue(forKey: push.target) ?? Channel()
+        if isFirst, id <= push.floor {
+            add(.ordered, time, "\(name) has \(id), and an earlier push of its channel \(push.floor)")
+        }
+        if let other = channel.pushes[id], other != name {
+            add(.identified, time, "\(id) of \(push.target) is both \(other) and \(name)")
+        }
+        channel.pushes[id] = name
+        channel.highestAnswered = max(channel.highestAnswered, id)
+        if isFirst {
+            unanswered.remove(name)
+            channel.answered.append(name)
+            answeredPushes += 1
+            for device in audience(push.target) where !isGiven(name, to: device) { owe(name, to: device) }
+        }
+        channels[push.target] = channel
+    }
+
+    private mutating func bind(_ device: String, _ instance: String, _ user: String?) {
+        let before = devices[device]
+        if let before, before.user == user { return }
+        owed -= before?.owed.count ?? 0
+        if let old = before?.user { devicesByUser["\(instance)|\(old)"]?.remove(device) }
+        if let user { devicesByUser["\(instance)|\(user)", default: []].insert(device) }
+        devicesByInstance[instance, default: []].insert(device)
+        devices[device] = Device(instance: instance, user: user, hasCrashed: before?.hasCrashed ?? false)
+        for (target, channel) in channels where isFor(target, device) {
+            for push in channel.answered where pushes[push]?.isForgotten == false && !isGiven(push, to: device) {
+                owe(push, to: device)
+            }
+        }
+    }
+
+    private mutating func give(_ handOut: HistoryHandOut, _ time: Duration) {
+        handOuts += 1
+        let (device, name, id) = (handOut.device, handOut.push, handOut.id)
+        guard let push = pushes[name] else {
+            return add(.attempted, time, "\(device) is given \(name), which nobody pushed")
+        }
+        if handOut.payload != push.target.payload(of: name) {
+            add(.attempted, time, "\(device) is given \(name) with the payload \(handOut.payload.prefix(100))")
+        }
+        if handOut.from != push.target || !isFor(push.target, device) {
+            add(.addressed, time, "\(device) is given \(name), which is for \(push.target)")
+        }
+        if let known = push.id, known != id, !hasLostCommits {
+            add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
+        }
+        let receiver = Receiver(device: device, channel: push.target)
+        var given = given.removeValue(forKey: receiver) ?? Given()
+        defer { self.given[receiver] = given }
+        if given.confirmed.contains(id) { add(.delivered, time, "\(device) is given \(name) after it confirmed it") }
+        guard given.ids.insert(id).inserted else {
+            repeatedHandOuts += 1
+            if handOut.attempt == 1 { add(.delivered, time, "\(device) is given \(name) twice as the first time") }
+            return
+        }
+        if handOut.attempt != 1, devices[device]?.hasCrashed == false {
+            add(.delivered, time, "\(device) is first given \(name) as attempt \(handOut.attempt)")
+        }
+        if id <= given.lastFirst { add(.ordered, time, "\(device) is given \(name) as \(id) after \(given.lastFirst)") }
+        given.lastFirst = id
+        if devices[device]?.owed.remove(name) != nil { owed -= 1 }
+    }
+
+    private mutating func forget(_ name: String, _ time: Duration) {
+        guard hasLostCommits else { return add(.stored, time, "\(name) was answered and is not stored") }
+        guard let push = pushes[name], !push.isForgotten else { return }
+        pushes[name]?.isForgotten = true
+        forgottenPushes += 1
+        for device in audience(push.target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
+    }
+
+    // MARK: The end
+
+    /// Compares what was answered with what the database holds.
+    ///
+    /// - Parameter stored: every oplog of the run's channels, by push and in the order of its channel; what has expired
+    ///   is not among it.
+    package mutating func compare(stored: [(push: String, target: HistoryTarget, id: Int64)], at time: Duration) {
+        var ids: [String: Int64] = [:]
+        var last: [HistoryTarget: Int64] = [:]
+        for row in stored {
+            if ids.updateValue(row.id, forKey: row.push) != nil {
+                add(.identified, time, "\(row.push) is stored twice")
+            }
+            if let before = last.updateValue(row.id, forKey: row.target), before >= row.id {
+                add(.ordered, time, "\(row.target) has \(row.id) after \(before)")
+            }
+            guard let push = pushes[row.push] else {
+                add(.attempted, time, "\(row.push) is stored, and nobody pushed it")
+                continue
+            }
+            if push.target != row.target { add(.addressed, time, "\(row.push) is stored for \(row.target)") }
+            if !push.mayBeStored {
+                add(.attempted, time, "\(row.push) is stored, and its call was said to have failed")
+            }
+        }
+        for (name, push) in pushes.sorted(by: { $0.key < $1.key }) {
+            guard let id = push.id, !push.isForgotten, ids[name] != id else { continue }
+            if let other = ids[name] {
+                // What a standby lacked may have been stored once more, by a command that came again.
+                if !hasLostCommits || other < id {
+                    add(.stored, time, "\(name) was answered as \(id), stored as \(other)")
+                }
+            } else if !hasLostCommits {
+                add(.stored, time, "\(name) was answered as \(id) and is not stored")
+            }
+        }
+    }
+
+    /// What an app should have been given and was not.
+    package func lacks(_ device: String) -> [String] { (devices[device]?.owed ?? []).sorted() }
+
+    /// What is open of pushes that were first tried before a time: calls without an answer, hand-outs owed.
+    package func open(invokedBefore time: Duration) -> Int {
+        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
+        return devices.values.reduce(unanswered.count(where: isOld)) { $0 + $1.owed.count(where: isOld) }
+    }
+
+    /// Every device whose app was not given all, with what it lacks.
+    package var lagging: [(device: String, lacks: Int)] {
+        devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }
+    }
+
+    /// All that should have been given was given, or it is a fault.
+    package mutating func expectNothingOwed(at time: Duration) {
+        for (device, count) in lagging {
+            add(
+                .delivered, time,
+                "\(device) lacks \(count), among them \(lacks(device).prefix(3).joined(separator: ", "))")
+        }
+    }
+
+    /// Answered pushes of a channel that are not forgotten, in the order of their first answers.
+    package func answered(_ target: HistoryTarget) -> [String] {
+        channels[target]?.answered.filter { pushes[$0]?.isForgotten == false } ?? []
+    }
+
+    /// A promise that the one who runs it saw broken.
+    package mutating func add(_ promise: HistoryFault.Promise, _ time: Duration, _ text: String) {
+        faultCount += 1
+        if faults.count < Self.mostFaults { faults.append(HistoryFault(promise: promise, at: time, text: text)) }
+    }
+
+    // MARK: Who gets what
+
+    private func audience(_ target: HistoryTarget) -> Set<String> {
+        switch target.kind {
+        case .user: devicesByUser["\(target.instance)|\(target.target)"] ?? []
+        case .device: devices[target.target] == nil ? [] : [target.target]
+        case .globalDevice, .globalUser:
+            (devicesByInstance[target.instance] ?? []).filter { isFor(target, $0) }
+        }
+    }
+
+    private func isFor(_ target: HistoryTarget, _ name: String) -> Bool {
+        guard let device = devices[name], device.instance == target.instance else { return false }
+        return switch target.kind {
+        case .user: device.user == target.target
+        case .device: name == target.target
+        case .globalUser: device.user != nil
+        case .globalDevice: true
+        }
+    }
+
+    private func isGiven(_ push: String, to device: String) -> Bool {
+        guard let known = pushes[push], let id = known.id else { return false }
+        return given[Receiver(device: device, channel: known.target)]?.ids.contains(id) ?? false
+    }
+
+    private mutating func owe(_ push: String, to device: String) {
+        if devices[device]?.owed.insert(push).inserted == true { owed += 1 }
+    }
+}

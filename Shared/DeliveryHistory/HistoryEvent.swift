@@ -1,0 +1,44 @@
+/// What somebody at the edge of the service did or saw, in the order in which it happened there.
+package enum HistoryEvent: Sendable, Codable {
+    /// A backend begins to push; repeats of the same push are not told.
+    case invoked(push: String, to: HistoryTarget)
+    /// An attempt may have been stored: no answer came, or one that leaves it open.
+    case uncertain(push: String)
+    /// The push was answered with success, for the first time or once more.
+    case answered(push: String, id: Int64)
+    /// A device is there, as this user or as nobody; later data of another user is not owed to it.
+    case bound(device: String, instance: String, user: String?)
+    /// A device's process has died; what it was just being given may come as a later attempt without an earlier one.
+    case crashed(device: String)
+    /// An app was given something.
+    case given(HistoryHandOut)
+    /// An app has confirmed what it was given: it must never come again.
+    case confirmed(device: String, from: HistoryTarget, id: Int64)
+    /// A frame with checked data came although its session's verdict cannot have counted any more when it was sent.
+    case stale(device: String, bizType: String, session: String)
+    /// A database that lacked commits has taken over: what was answered before it may be gone.
+    case lostCommits
+    /// An answered push is not in the database any more, as only `lostCommits` allows.
+    case forgotten(push: String)
+}
+
+/// One hand-out to an app.
+package struct HistoryHandOut: Sendable, Codable {
+    package let device: String
+    /// The channel as the client names it: its own user's, its own, or everybody's.
+    package let from: HistoryTarget
+    package let id: Int64
+    package let push: String
+    package let payload: String
+    /// 1 for the first time; more when the app did not confirm in time.
+    package let attempt: Int
+
+    package init(device: String, from: HistoryTarget, id: Int64, push: String, payload: String, attempt: Int) {
+        self.device = device
+        self.from = from
+        self.id = id
+        self.push = push
+        self.payload = payload
+        self.attempt = attempt
+    }
+}

@@ -1,0 +1,30 @@
+/// A promise that a run has broken.
+package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
+    /// Which promise, as reliability numbers them.
+    package enum Promise: String, Sendable, CaseIterable {
+        /// What was answered with success is stored under the answered id.
+        case stored = "I1"
+        /// It is given to every app it is for, once.
+        case delivered = "I2"
+        /// In the order of the backend's calls.
+        case ordered = "I3"
+        /// Nothing is given that nobody pushed, and nothing but what was pushed.
+        case attempted = "I4"
+        /// One id per push, one push per id.
+        case identified = "I5"
+        /// To nobody else.
+        case addressed = "I6"
+        /// Checked data goes only to sessions whose verdict counts.
+        case verified = "I7"
+    }
+
+    package let promise: Promise
+    /// When it was seen, since the run's beginning.
+    package let at: Duration
+    package let text: String
+
+    package var description: String {
+        let milliseconds = at.components.seconds * 1_000 + at.components.attoseconds / 1_000_000_000_000_000
+        return "\(milliseconds) ms: \(promise.rawValue): \(text)"
+    }
+}

@@ -1,0 +1,24 @@
+package import SyncModel
+
+/// Whom a push of a run is for: a channel, named so that a person can read the history.
+package struct HistoryTarget: Hashable, Sendable, Codable {
+    package let instance: String
+    package let kind: ChannelKind
+    /// The user or device; empty for everybody.
+    package let target: String
+    package let bizType: String
+
+    package init(instance: String, kind: ChannelKind, target: String, bizType: String) {
+        self.instance = instance
+        self.kind = kind
+        self.target = target
+        self.bizType = bizType
+    }
+
+    /// What a push to it carries: whom it is for, so that data which goes astray is seen (reliability I6).
+    package func payload(of push: String) -> String {
+        "\(instance)|\(kind.rawValue)|\(target)|\(bizType)|\(push)"
+    }
+}
+
+extension ChannelKind: Codable {}

@@ -1,0 +1,46 @@
+import Testing
+
+@testable import ControlTool
+
+/// What a torture run breaks, and when.
+struct FaultScheduleTests {
+    private static func rounds(_ seed: UInt64, _ count: Int) -> [[FaultSchedule.Planned]] {
+        var schedule = FaultSchedule(seed: seed, kinds: FaultKind.all)
+        return (0..<count).map { _ in schedule.nextRound() }
+    }
+
+    @Test("A seed draws the same faults each time, another seed others")
+    func seeds() {
+        #expect(Self.rounds(1, 200) == Self.rounds(1, 200))
+        #expect(Self.rounds(1, 200) != Self.rounds(2, 200))
+    }
+
+    @Test("Each kind comes alone first, then several together and now and then none")
+    func order() {
+        let kinds = FaultKind.all
+        let rounds = Self.rounds(7, kinds.count + 80)
+        let alone = rounds.prefix(kinds.count)
+        #expect(alone.allSatisfy { $0.count == 1 })
+        #expect(Set(alone.flatMap { $0.map(\.kind) }) == Set(kinds))
+        let mixed = rounds.dropFirst(kinds.count)
+        #expect(mixed.count { $0.isEmpty } == 10)
+        #expect(mixed.allSatisfy { $0.isEmpty || (3...6).contains($0.count) })
+        #expect(mixed.allSatisfy { $0.map(\.start) == $0.map(\.start).sorted() })
+    }
+
+    @Test("What lasts is given time, what is over at once is not waited for")
+    func lengths() {
+        for fault in Self.rounds(3, 300).joined() {
+            #expect(fault.length <= (fault.kind.lasts ? .seconds(6) : .milliseconds(500)))
+            #expect(fault.length >= (fault.kind.lasts ? .milliseconds(500) : .zero))
+        }
+    }
+
+    @Test("Kinds have names of their own, and deliveries are repeated only where the broker speaks")
+    func names() {
+        let names = FaultKind.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        #expect(names.filter { $0.hasPrefix("repeated deliveries") }.allSatisfy { $0.hasSuffix("-broker") })
+        #expect(names.count >= 25)
+    }
+}

@@ -1,0 +1,85 @@
+import DeliveryHistory
+import DeviceProtocol
+import SwiftProtobuf
+import Testing
+
+@testable import ControlTool
+
+/// What a lying device must not be sent, by table.
+struct LiarJudgeTests {
+    private static let instance = TortureWorld.instances[0]
+
+    private static func push(
+        _ bizType: String, bind: UInt32, _ target: HistoryTarget, as name: String = "push-1"
+    ) -> Mss_Device_V1_Packet {
+        .with {
+            $0.push.batches = [
+                .with {
+                    $0.bizType = bizType
+                    $0.bindNumber = bind
+                    $0.entries = [
+                        .with {
+                            $0.thirdMessageID = name
+                            $0.payload = .init(target.payload(of: name).utf8)
+                        }
+                    ]
+                }
+            ]
+        }
+    }
+
+    private static func pong(_ number: UInt64) -> Mss_Device_V1_Packet { .with { $0.pong.number = number } }
+
+    private static func judge() -> LiarJudge {
+        var judge = LiarJudge(instance: instance, device: "liar-1")
+        judge.bound(1, user: "ann", session: "s1")
+        judge.bound(2, user: "bob", session: "s2")
+        return judge
+    }
+
+    private static func target(_ kind: TortureWorld.Kind, _ name: String, in instance: String = instance)
+        -> HistoryTarget
+    {
+        TortureWorld.target(instance, kind, name)
+    }
+
+    @Test("Its own data, its user's and everybody's may come")
+    func ownData() {
+        var judge = Self.judge()
+        for packet in [
+            Self.push("CHAT", bind: 1, Self.target(TortureWorld.chat, "ann")),
+            Self.push("CHAT", bind: 2, Self.target(TortureWorld.chat, "bob")),
+            Self.push("LOCK", bind: 0, Self.target(TortureWorld.lock, "liar-1")),
+            Self.push("NEWS", bind: 0, Self.target(TortureWorld.news, "")),
+        ] { #expect(judge.received(packet).isEmpty) }
+    }
+
+    @Test(
+        "Nothing that is another's may",
+        arguments: [
+            push("CHAT", bind: 1, target(TortureWorld.chat, "bob")),
+            push("CHAT", bind: 1, target(TortureWorld.chat, "ann", in: TortureWorld.instances[1])),
+            push("CHAT", bind: 1, target(TortureWorld.checked, "ann")),
+            push("CHAT", bind: 3, target(TortureWorld.chat, "ann")),
+            push("LOCK", bind: 0, target(TortureWorld.lock, "liar-2")),
+            push("OTHER", bind: 1, target(TortureWorld.chat, "ann")),
+        ])
+    func strangers(packet: Mss_Device_V1_Packet) {
+        var judge = Self.judge()
+        #expect(judge.received(packet).count == 1)
+    }
+
+    @Test("Checked data is stale after the line, on the ended session alone")
+    func lines() {
+        var judge = Self.judge()
+        let checked = Self.push("CHECKED", bind: 1, Self.target(TortureWorld.checked, "ann"))
+        judge.draw(line: 77, after: "s1")
+        #expect(judge.received(checked).isEmpty)
+        #expect(judge.received(Self.pong(76)).isEmpty)
+        #expect(judge.received(checked).isEmpty)
+        #expect(judge.received(Self.pong(77)).isEmpty)
+        #expect(judge.received(checked) == [.stale(bizType: "CHECKED", session: "s1")])
+        #expect(judge.received(Self.push("CHAT", bind: 1, Self.target(TortureWorld.chat, "ann"))).isEmpty)
+        #expect(judge.received(Self.push("CHECKED", bind: 2, Self.target(TortureWorld.checked, "bob"))).isEmpty)
+    }
+}
