@@ -220,6 +220,24 @@ package struct HistoryChecker: Sendable {
         return devices.values.reduce(unanswered.count(where: isOld)) { $0 + $1.owed.count(where: isOld) }
     }
 
+    /// The first of what is open of pushes that were first tried before a time, in words.
+    ///
+    /// - Parameters:
+    ///   - limit: no more than so many of each sort.
+    ///   - about: what else is known of a device.
+    package func describeOpen(
+        invokedBefore time: Duration, upTo limit: Int, about: (_ device: String) -> String
+    ) -> [String] {
+        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
+        let calls = unanswered.filter(isOld).sorted()
+        let late = devices.filter { $0.value.owed.contains(where: isOld) }.sorted { $0.key < $1.key }
+        return calls.prefix(limit).map { "\($0) is not answered" }
+            + late.prefix(limit).map { name, device in
+                let types = Set(device.owed.filter(isOld).compactMap { pushes[$0]?.target.bizType }).sorted()
+                return "\(name) lacks \(device.owed.count) of \(types.joined(separator: ", ")) (\(about(name)))"
+            }
+    }
+
     /// Every device whose app was not given all, with what it lacks.
     package var lagging: [(device: String, lacks: Int)] {
         devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }

@@ -61,6 +61,7 @@ final class TortureDevice: Sendable {
             guard world.phase < .over else { return }
             world.history.observe(.crashed(device: name))
             world.count("apps died")
+            world.note("died", of: name)
             if draw(0..<Self.switchesEvery) == 0 { user = draw(0..<world.usersPerInstance) }
             await pause(.milliseconds(draw(0..<3_000)))
         }
@@ -85,6 +86,7 @@ final class TortureDevice: Sendable {
             group.addTask { try await client.run() }
             group.addTask { [self] in
                 for await event in events {
+                    world.note("\(event)", of: name)
                     switch event {
                     case .caughtUp(userID: user): notePresence(true)
                     case .sessionInvalid: try signIn(user, client)

@@ -100,8 +100,8 @@ struct TortureRun: Sendable {
         }
     }
 
-    private func waited(_ condition: @Sendable () -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now + Self.patience
+    private func waited(_ limit: Duration = Self.patience, _ condition: @Sendable () -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now + limit
         while !condition() {
             guard .now < deadline, !Task.isCancelled else { return false }
             try? await Task.sleep(for: .milliseconds(100))
@@ -128,19 +128,19 @@ struct TortureRun: Sendable {
             let round = schedule.nextRound()
             await perform(round) { text in complaints.withLock { $0.append(text) } }
             let healedAt = history.elapsed
-            let isWhole = await waited { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
-            let lag = history.elapsed - healedAt
-            if lag > Self.longestLag {
-                history.ask {
-                    $0.add(
-                        .delivered, healedAt,
-                        "\($0.open(invokedBefore: healedAt)) calls and hand-outs were open \(lag) after "
-                            + round.map(\.kind.name).joined(separator: ", ") + " had healed")
+            let what = round.isEmpty ? "nothing" : round.map(\.kind.name).joined(separator: ", ")
+            var isWhole = await waited(Self.longestLag) { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
+            if !isWhole {
+                history.ask { checker in
+                    let open = checker.describeOpen(invokedBefore: healedAt, upTo: 3) { world.lastNews(of: $0) }
+                    let text = "\(Self.longestLag) after \(what) had healed: " + open.joined(separator: "; ")
+                    checker.add(.delivered, history.elapsed, text)
                 }
+                isWhole = await waited { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
             }
+            let lag = history.elapsed - healedAt
             report.add(round, lag: lag)
             let (pushes, faults) = history.ask { ($0.answeredPushes, $0.faultCount) }
-            let what = round.isEmpty ? "nothing" : round.map(\.kind.name).joined(separator: ", ")
             let end = "\(isWhole ? "caught up" : "NOT caught up") after \(lag)"
             say("\(pushes) pushes, \(faults) faults found; \(what): \(end)")
         }

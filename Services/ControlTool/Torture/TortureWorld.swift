@@ -48,6 +48,8 @@ final class TortureWorld: Sendable {
     let devicesPerInstance: Int
     private let state = Mutex((phase: Phase.gathering, number: 0, present: 0))
     private let counts = Mutex<[String: Int]>([:])
+    /// What the client of a device said last, and when.
+    private let news = Mutex<[String: (text: String, at: Duration)]>([:])
 
     /// - Parameter devices: in all; a multiple of tenants and devices per user.
     init(stack: TortureStack, history: TortureHistory, devices: Int) {
@@ -68,6 +70,18 @@ final class TortureWorld: Sendable {
 
     /// A device has come, or is away.
     func notePresence(_ change: Int) { state.withLock { $0.present += change } }
+
+    /// The client of a device says something.
+    func note(_ text: String, of device: String) {
+        let now = history.elapsed
+        news.withLock { $0[device] = (text, now) }
+    }
+
+    /// What the client of a device said last, and how long ago.
+    func lastNews(of device: String) -> String {
+        guard let last = news.withLock({ $0[device] }) else { return "nothing heard" }
+        return "\(last.text) \(Int((history.elapsed - last.at) / .seconds(1))) s before"
+    }
 
     /// A number that the run has not used.
     func next() -> Int {
