@@ -1,18 +1,23 @@
 import SyncModel
 
-/// Follows a run event by event and tells which promises it breaks (reliability §5, I1 to I7).
+/// Follows a run event by event and tells which promises it breaks (reliability §5, I1 to I10).
 ///
 /// Every event costs the same however long the run is, but a device's change of user, which costs as much as was
-/// pushed to that user.
+/// pushed to that user, the device and everybody.
 package struct HistoryChecker: Sendable {
     private struct Push: Sendable {
         let target: HistoryTarget
+        let reach: HistoryReach
+        let invokedAt: Duration
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
-        let invokedAt: Duration
         var id: Int64?
         var mayBeStored = false
         var isForgotten = false
+        /// The backend was told that no device was there.
+        var isNotOnline = false
+        /// Some app was given it.
+        var receiver: String?
     }
 
     private struct Channel: Sendable {
@@ -30,7 +35,8 @@ package struct HistoryChecker: Sendable {
     }
 
     private struct Device: Sendable {
-        let instance: String
+        /// Whose data it is to have: the user's, its own, everybody's.
+        var audiences: [HistoryTarget]
         var user: String?
         /// A crash may have come between a hand-out's being counted and the app's seeing it.
         var hasCrashed = false
@@ -57,22 +63,29 @@ package struct HistoryChecker: Sendable {
     private var pushes: [String: Push] = [:]
     private var unanswered: Set<String> = []
     private var channels: [HistoryTarget: Channel] = [:]
+    private var channelsByAudience: [HistoryTarget: Set<HistoryTarget>] = [:]
     private var devices: [String: Device] = [:]
-    private var devicesByInstance: [String: Set<String>] = [:]
-    private var devicesByUser: [String: Set<String>] = [:]
+    private var devicesByAudience: [HistoryTarget: Set<String>] = [:]
     private var given: [Receiver: Given] = [:]
-    private var hasLostCommits = false
+    /// What was pushed later than this cannot have been lost with the database that had it.
+    private var lostCommitsAt: Duration?
 
     package init() {}
+
+    /// Pushes that were begun.
+    package var invokedPushes: Int { pushes.count }
 
     // MARK: Events
 
     /// - Parameter time: since the run's beginning.
     package mutating func observe(_ event: HistoryEvent, at time: Duration) {
         switch event {
-        case .invoked(let push, let target): invoke(push, target, time)
+        case .invoked(let push, let target, let reach): invoke(push, target, reach, time)
         case .uncertain(let push): pushes[push]?.mayBeStored = true
         case .answered(let push, let id): answer(push, id, time)
+        case .notOnline(let push, let id):
+            answer(push, id, time)
+            notOnline(push, time)
         case .bound(let device, let instance, let user): bind(device, instance, user)
         case .crashed(let device): devices[device]?.hasCrashed = true
         case .given(let handOut): give(handOut, time)
@@ -80,30 +93,36 @@ package struct HistoryChecker: Sendable {
             given[Receiver(device: device, channel: channel)]?.confirmed.insert(id)
         case .stale(let device, let bizType, let session):
             add(.verified, time, "\(device) is sent \(bizType) on session \(session), which is not valid any more")
-        case .lostCommits: hasLostCommits = true
+        case .lostCommits: lostCommitsAt = time
         case .forgotten(let push): forget(push, time)
         }
     }
 
-    private mutating func invoke(_ push: String, _ target: HistoryTarget, _ time: Duration) {
+    private mutating func invoke(
+        _ push: String, _ target: HistoryTarget, _ reach: HistoryReach, _ time: Duration
+    ) {
         guard pushes[push] == nil else { return }
-        pushes[push] = Push(target: target, floor: channels[target]?.highestAnswered ?? 0, invokedAt: time)
+        pushes[push] = Push(
+            target: target, reach: reach, invokedAt: time, floor: channels[target]?.highestAnswered ?? 0)
         unanswered.insert(push)
     }
 
     private mutating func answer(_ name: String, _ id: Int64, _ time: Duration) {
         guard var push = pushes[name] else { return add(.attempted, time, "\(name) is answered, and nobody pushed it") }
-        let isFirst = push.id == nil
-        if let known = push.id, known != id, !hasLostCommits {
+        let isNew = push.id == nil || push.isForgotten
+        if let known = push.id, known != id, !mayBeLost(push) {
             add(.identified, time, "\(name) has two ids, \(known) and \(id)")
         }
-        push.id = id
-        push.mayBeStored = true
-        pushes[name] = push
-        var channel = channels.removeValue(forKey: push.target) ?? Channel()
-        if isFirst, id <= push.floor {
+        if push.id == nil, id <= push.floor {
             add(.ordered, time, "\(name) has \(id), and an earlier push of its channel \(push.floor)")
         }
+        if push.isForgotten { forgottenPushes -= 1 }
+        let isFirst = push.id == nil
+        push.id = id
+        push.mayBeStored = true
+        push.isForgotten = false
+        pushes[name] = push
+        var channel = channels.removeValue(forKey: push.target) ?? Channel()
         if let other = channel.pushes[id], other != name {
             add(.identified, time, "\(id) of \(push.target) is both \(other) and \(name)")
         }
@@ -113,24 +132,35 @@ package struct HistoryChecker: Sendable {
             unanswered.remove(name)
             channel.answered.append(name)
             answeredPushes += 1
-            for device in audience(push.target) where !isGiven(name, to: device) { owe(name, to: device) }
         }
         channels[push.target] = channel
+        channelsByAudience[push.target.audience, default: []].insert(push.target)
+        guard isNew else { return }
+        for device in audience(push.target) where isDue(name, to: device) { owe(name, to: device) }
     }
 
-    private mutating func bind(_ device: String, _ instance: String, _ user: String?) {
-        let before = devices[device]
+    private mutating func notOnline(_ name: String, _ time: Duration) {
+        guard let push = pushes[name] else { return }
+        pushes[name]?.isNotOnline = true
+        if let receiver = push.receiver {
+            add(.honest, time, "\(name) is answered as taken by nobody, and \(receiver) was given it")
+        }
+    }
+
+    private mutating func bind(_ name: String, _ instance: String, _ user: String?) {
+        let before = devices[name]
         if let before, before.user == user { return }
         owed -= before?.owed.count ?? 0
-        if let old = before?.user { devicesByUser["\(instance)|\(old)"]?.remove(device) }
-        if let user { devicesByUser["\(instance)|\(user)", default: []].insert(device) }
-        devicesByInstance[instance, default: []].insert(device)
-        devices[device] = Device(instance: instance, user: user, hasCrashed: before?.hasCrashed ?? false)
-        for (target, channel) in channels where isFor(target, device) {
-            for push in channel.answered where pushes[push]?.isForgotten == false && !isGiven(push, to: device) {
-                owe(push, to: device)
-            }
+        for audience in before?.audiences ?? [] { devicesByAudience[audience]?.remove(name) }
+        var device = Device(
+            audiences: Self.audiences(of: name, instance, user), user: user, hasCrashed: before?.hasCrashed ?? false)
+        let channels = device.audiences.flatMap { channelsByAudience[$0] ?? [] }
+        for channel in channels {
+            device.owed.formUnion(self.channels[channel]?.answered.filter { isDue($0, to: name) } ?? [])
         }
+        for audience in device.audiences { devicesByAudience[audience, default: []].insert(name) }
+        owed += device.owed.count
+        devices[name] = device
     }
 
     private mutating func give(_ handOut: HistoryHandOut, _ time: Duration) {
@@ -145,29 +175,35 @@ package struct HistoryChecker: Sendable {
         if handOut.from != push.target || !isFor(push.target, device) {
             add(.addressed, time, "\(device) is given \(name), which is for \(push.target)")
         }
-        if let known = push.id, known != id, !hasLostCommits {
+        if push.reach == .nobody { add(.addressed, time, "\(device) is given \(name), which is for no device") }
+        if push.reach == .one, let other = push.receiver, other != device {
+            add(.addressed, time, "\(device) is given \(name), which is for one device and \(other) has")
+        }
+        if push.isNotOnline { add(.honest, time, "\(device) is given \(name), answered as taken by nobody") }
+        if let known = push.id, known != id, !mayBeLost(push) {
             add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
         }
+        pushes[name]?.receiver = push.receiver ?? device
         let receiver = Receiver(device: device, channel: push.target)
         var given = given.removeValue(forKey: receiver) ?? Given()
         defer { self.given[receiver] = given }
         if given.confirmed.contains(id) { add(.delivered, time, "\(device) is given \(name) after it confirmed it") }
         guard given.ids.insert(id).inserted else {
             repeatedHandOuts += 1
-            if handOut.attempt == 1 { add(.delivered, time, "\(device) is given \(name) twice as the first time") }
+            if handOut.attempt <= 1 { add(.delivered, time, "\(device) is given \(name) twice as the first time") }
             return
         }
-        if handOut.attempt != 1, devices[device]?.hasCrashed == false {
+        if handOut.attempt != 1, devices[device]?.hasCrashed != true || handOut.attempt < 1 {
             add(.delivered, time, "\(device) is first given \(name) as attempt \(handOut.attempt)")
         }
         if id <= given.lastFirst { add(.ordered, time, "\(device) is given \(name) as \(id) after \(given.lastFirst)") }
-        given.lastFirst = id
-        if devices[device]?.owed.remove(name) != nil { owed -= 1 }
+        given.lastFirst = max(given.lastFirst, id)
+        settle(name, push, with: device)
     }
 
     private mutating func forget(_ name: String, _ time: Duration) {
-        guard hasLostCommits else { return add(.stored, time, "\(name) was answered and is not stored") }
-        guard let push = pushes[name], !push.isForgotten else { return }
+        guard let push = pushes[name], push.id != nil, !push.isForgotten else { return }
+        guard mayBeLost(push) else { return add(.stored, time, "\(name) was answered and is not stored") }
         pushes[name]?.isForgotten = true
         forgottenPushes += 1
         for device in audience(push.target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
@@ -199,13 +235,13 @@ package struct HistoryChecker: Sendable {
             }
         }
         for (name, push) in pushes.sorted(by: { $0.key < $1.key }) {
-            guard let id = push.id, !push.isForgotten, ids[name] != id else { continue }
+            guard let id = push.id, !push.isForgotten, push.reach != .optional, ids[name] != id else { continue }
             if let other = ids[name] {
                 // What a standby lacked may have been stored once more, by a command that came again.
-                if !hasLostCommits || other < id {
+                if !mayBeLost(push) || other < id {
                     add(.stored, time, "\(name) was answered as \(id), stored as \(other)")
                 }
-            } else if !hasLostCommits {
+            } else if !mayBeLost(push) {
                 add(.stored, time, "\(name) was answered as \(id) and is not stored")
             }
         }
@@ -243,6 +279,13 @@ package struct HistoryChecker: Sendable {
         devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }
     }
 
+    /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
+    package var unconfirmed: [(device: String, ids: Int)] {
+        given.filter { $0.value.ids.count > $0.value.confirmed.count && isFor($0.key.channel, $0.key.device) }
+            .map { ($0.key.device, $0.value.ids.count - $0.value.confirmed.count) }
+            .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
+    }
+
     /// All that should have been given was given, or it is a fault.
     package mutating func expectNothingOwed(at time: Duration) {
         for (device, count) in lagging {
@@ -265,31 +308,37 @@ package struct HistoryChecker: Sendable {
 
     // MARK: Who gets what
 
-    private func audience(_ target: HistoryTarget) -> Set<String> {
-        switch target.kind {
-        case .user: devicesByUser["\(target.instance)|\(target.target)"] ?? []
-        case .device: devices[target.target] == nil ? [] : [target.target]
-        case .globalDevice, .globalUser:
-            (devicesByInstance[target.instance] ?? []).filter { isFor(target, $0) }
+    private static func audiences(of device: String, _ instance: String, _ user: String?) -> [HistoryTarget] {
+        func audience(_ kind: ChannelKind, _ target: String) -> HistoryTarget {
+            HistoryTarget(instance: instance, kind: kind, target: target, bizType: "")
         }
+        let own = [audience(.device, device), audience(.globalDevice, "")]
+        return own + (user.map { [audience(.user, $0), audience(.globalUser, "")] } ?? [])
     }
 
-    private func isFor(_ target: HistoryTarget, _ name: String) -> Bool {
-        guard let device = devices[name], device.instance == target.instance else { return false }
-        return switch target.kind {
-        case .user: device.user == target.target
-        case .device: name == target.target
-        case .globalUser: device.user != nil
-        case .globalDevice: true
-        }
-    }
+    private func audience(_ target: HistoryTarget) -> Set<String> { devicesByAudience[target.audience] ?? [] }
 
-    private func isGiven(_ push: String, to device: String) -> Bool {
-        guard let known = pushes[push], let id = known.id else { return false }
-        return given[Receiver(device: device, channel: known.target)]?.ids.contains(id) ?? false
+    private func isFor(_ target: HistoryTarget, _ device: String) -> Bool { audience(target).contains(device) }
+
+    /// Whether a push was answered before a database without it took over.
+    private func mayBeLost(_ push: Push) -> Bool { lostCommitsAt.map { push.invokedAt <= $0 } ?? false }
+
+    /// Whether a device that it is for still has to be given a push.
+    private func isDue(_ name: String, to device: String) -> Bool {
+        guard let push = pushes[name], let id = push.id, !push.isForgotten else { return false }
+        return switch push.reach {
+        case .everyone: given[Receiver(device: device, channel: push.target)]?.ids.contains(id) != true
+        case .anyone, .one: push.receiver == nil
+        case .optional, .nobody: false
+        }
     }
 
     private mutating func owe(_ push: String, to device: String) {
         if devices[device]?.owed.insert(push).inserted == true { owed += 1 }
+    }
+
+    private mutating func settle(_ name: String, _ push: Push, with device: String) {
+        let settled = push.reach == .everyone ? [device] : audience(push.target)
+        for device in settled where devices[device]?.owed.remove(name) != nil { owed -= 1 }
     }
 }

@@ -1,11 +1,13 @@
 /// What somebody at the edge of the service did or saw, in the order in which it happened there.
 package enum HistoryEvent: Sendable, Codable {
     /// A backend begins to push; repeats of the same push are not told.
-    case invoked(push: String, to: HistoryTarget)
+    case invoked(push: String, to: HistoryTarget, reach: HistoryReach = .everyone)
     /// An attempt may have been stored: no answer came, or one that leaves it open.
     case uncertain(push: String)
     /// The push was answered with success, for the first time or once more.
     case answered(push: String, id: Int64)
+    /// The push was answered with success, and that no device was there to take it; it is stored nowhere.
+    case notOnline(push: String, id: Int64)
     /// A device is there, as this user or as nobody; later data of another user is not owed to it.
     case bound(device: String, instance: String, user: String?)
     /// A device's process has died; what it was just being given may come as a later attempt without an earlier one.

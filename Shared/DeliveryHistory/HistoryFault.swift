@@ -8,7 +8,7 @@ package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
         case delivered = "I2"
         /// In the order of the backend's calls.
         case ordered = "I3"
-        /// Nothing is given that nobody pushed, and nothing but what was pushed.
+        /// Nothing is given that nobody pushed, nothing but what was pushed, and nothing after its validity.
         case attempted = "I4"
         /// One id per push, one push per id.
         case identified = "I5"
@@ -16,6 +16,12 @@ package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
         case addressed = "I6"
         /// Checked data goes only to sessions whose verdict counts.
         case verified = "I7"
+        /// A sync point never falls, and never passes what its receiver was sent.
+        case bounded = "I8"
+        /// A backend is told that nobody took a push only when nobody did.
+        case honest = "I9"
+        /// A repeat is on record before it goes out, and there are no more of them than the ladder has.
+        case counted = "I10"
     }
 
     package let promise: Promise

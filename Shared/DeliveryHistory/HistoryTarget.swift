@@ -15,6 +15,9 @@ package struct HistoryTarget: Hashable, Sendable, Codable {
         self.bizType = bizType
     }
 
+    /// All channels of the same user or device, or of everybody, as one.
+    var audience: HistoryTarget { HistoryTarget(instance: instance, kind: kind, target: target, bizType: "") }
+
     /// What a push to it carries: whom it is for, so that data which goes astray is seen (reliability I6).
     package func payload(of push: String) -> String {
         "\(instance)|\(kind.rawValue)|\(target)|\(bizType)|\(push)"

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import DeviceProtocol
 import Foundation
 import SwiftProtobuf
@@ -43,6 +44,7 @@ final class SimulatedDevice {
         self.simulation = simulation
         self.gateways = gateways
         path = "\(folder)/\(id).sqlite"
+        history.bound(id, of: instanceID, to: user)
         start()
         simulation.every(.seconds(1)) { [weak self] in
             self?.tick()
@@ -61,10 +63,10 @@ final class SimulatedDevice {
             handOut = HandOut(channels: try store.startOver())
             self.store = store
         } catch {
-            history.fault("the store of \(id) cannot be opened: \(error)")
+            history.fault(.delivered, "the store of \(id) cannot be opened: \(error)")
         }
         schedule = ResendSchedule()
-        schedule.ladder = ResendLadder(firstWait: .seconds(2))
+        schedule.ladder = ResendLadder(firstWait: .seconds(1))
         history.began(id)
         connectSoon(.zero)
         read()
@@ -83,8 +85,8 @@ final class SimulatedDevice {
     /// Another user signs in, or the same with another session.
     func bind(_ user: BoundUser?) {
         self.user = user
+        history.bound(id, of: instanceID, to: user)
         guard let store else { return }
-        history.bound(id, to: user)
         perform(machine.userChanged(to: user, points: points(in: store), now: simulation.now))
         keepTime()
         read()
@@ -124,8 +126,12 @@ final class SimulatedDevice {
             guard let self else { return }
             history.sent(packet, to: id, over: attempt)
         }
+        link.whenTaken = { [weak self] packet in
+            guard let self else { return }
+            history.taken(packet, from: id, over: attempt)
+        }
         gateway.accept(link)
-        guard let number = try? store.countConnection() else { return history.fault("\(id) cannot count") }
+        guard let number = try? store.countConnection() else { return history.fault(.delivered, "\(id) cannot count") }
         let connect = Mss_Device_V1_Connect.with {
             $0.connectionNumber = number
             $0.protocolVersion = DeviceProtocolLimits.version
@@ -161,7 +167,7 @@ final class SimulatedDevice {
         case .waitSignedOut(let delay):
             connectSoon(min(delay, .seconds(5)))
         case .stop(let code, let reason):
-            history.fault("\(id) was told to stay away: \(code) \(reason)")
+            history.fault(.delivered, "\(id) was told to stay away: \(code) \(reason)")
         }
     }
 
@@ -204,7 +210,7 @@ final class SimulatedDevice {
         do {
             if !dead.isEmpty { try store.giveUp(dead) }
         } catch {
-            history.fault("\(id) cannot give up: \(error)")
+            history.fault(.delivered, "\(id) cannot give up: \(error)")
         }
         read()
     }
@@ -222,7 +228,7 @@ final class SimulatedDevice {
         guard let store else { return }
         do {
             while let oplog = try handOut.next(of: nil, userID: user?.userID, from: store) {
-                history.handedOut(oplog, to: id, user: user?.userID)
+                history.handedOut(oplog, to: id, of: instanceID)
                 schedule.start(
                     ResendSchedule.Wait(
                         channelRow: oplog.channelRow, oplogID: oplog.oplogID, state: oplog.state),
@@ -236,18 +242,18 @@ final class SimulatedDevice {
                 }
             }
         } catch {
-            history.fault("\(id) cannot read: \(error)")
+            history.fault(.delivered, "\(id) cannot read: \(error)")
         }
     }
 
     private func confirm(_ oplog: SyncOplog) {
         do {
             try store?.confirm([oplog])
-            history.confirmed(oplog, by: id)
+            history.confirmed(oplog, by: id, of: instanceID)
             schedule.stop(channelRow: oplog.channelRow, oplogID: oplog.oplogID)
             perform(machine.hasNews())
         } catch {
-            history.fault("\(id) cannot confirm: \(error)")
+            history.fault(.delivered, "\(id) cannot confirm: \(error)")
         }
     }
 
@@ -265,7 +271,7 @@ final class SimulatedDevice {
             do {
                 try perform(action)
             } catch {
-                history.fault("the store of \(id) failed: \(error)")
+                history.fault(.delivered, "the store of \(id) failed: \(error)")
             }
         }
     }
@@ -274,7 +280,7 @@ final class SimulatedDevice {
         guard let store else { return }
         switch action {
         case .send(let packet):
-            history.received(packet, from: id, over: attempt)
+            history.said(packet, by: id, over: attempt)
             simulation.note("says", about: "\(id) \(Self.text(packet))")
             link?.toGateway(packet)
         case .store(let batches, let userID, let bindNumber):

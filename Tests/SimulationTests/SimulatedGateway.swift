@@ -99,8 +99,12 @@ final class SimulatedGateway: @unchecked Sendable {
         connections[number] = Connection(link: link, channel: channel)
         let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
         try? channel.pipeline.syncOperations.addHandler(handler)
-        link.whenAtGateway = { [weak self] packet in
-            self?.process.perform { if channel.isActive { _ = try? channel.writeInbound(packet) } }
+        link.whenAtGateway = { [weak self, unowned link] packet in
+            self?.process.perform {
+                guard channel.isActive else { return }
+                link.whenTaken(packet)
+                _ = try? channel.writeInbound(packet)
+            }
         }
         link.whenClosedAtGateway = { [weak self] in self?.process.perform { channel.close(promise: nil) } }
         turn()

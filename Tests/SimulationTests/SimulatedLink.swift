@@ -17,6 +17,8 @@ final class SimulatedLink {
     var whenAtDevice: (Mss_Device_V1_Packet) -> Void = { _ in }
     /// The gateway's end of the connection was heard of.
     var whenClosedAtDevice: () -> Void = {}
+    /// The gateway has taken a frame.
+    var whenTaken: (Mss_Device_V1_Packet) -> Void = { _ in }
     /// A frame leaves the gateway.
     var whenSent: (Mss_Device_V1_Packet) -> Void = { _ in }
 

@@ -1,3 +1,4 @@
+import DeliveryHistory
 import Foundation
 import Synchronization
 import TestSupport
@@ -37,8 +38,8 @@ struct SimulationTests {
                     let world = try Self.run(UInt64(seed), keepsLog: count == 1)
                     totals.withLock {
                         $0.events += world.simulation.eventCount
-                        $0.pushes += world.history.pushes.count
-                        $0.handOuts += world.history.handOuts
+                        $0.pushes += world.history.checker.invokedPushes
+                        $0.handOuts += world.history.checker.handOuts
                     }
                     if count == 1 { print((world.simulation.log ?? []).joined(separator: "\n")) }
                     guard let fault = world.history.faults.first else { continue }

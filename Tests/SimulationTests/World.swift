@@ -1,5 +1,6 @@
 import AMQP
 import BusMessages
+import DeliveryHistory
 import Foundation
 import SyncModel
 import SyncStore
@@ -61,7 +62,7 @@ final class World: @unchecked Sendable {
         self.simulation = simulation
         self.folder = folder
         plan = FaultPlan(simulation)
-        history = History(simulation, verdictLifetime: Self.verdictLifetime, checkedTypes: ["CHECKED"])
+        history = History(simulation, configurations: Self.configurations)
         broker = SimulatedBroker(simulation)
         database = SimulatedDatabase(
             simulation, instances: [Self.instance], configurations: Self.configurations)
@@ -135,11 +136,9 @@ final class World: @unchecked Sendable {
         pushSoon()
         simulation.run(for: Self.loadLasts)
         heal()
-        let isHealed = simulation.run(for: Self.healsWithin) { [unowned self] in
-            simulation.eventCount % 50 == 0 && isWhole
-        }
-        if !isHealed { reportWhatIsMissing() }
-        history.check(database.store)
+        simulation.run(for: Self.healsWithin) { [unowned self] in simulation.eventCount % 50 == 0 && isWhole }
+        for device in devices where !device.isConnected { history.fault(.delivered, "\(device.id) is not back") }
+        history.end(database.store)
         for gateway in gateways { gateway.kill() }
         for process in processes { process.kill() }
     }
@@ -164,20 +163,7 @@ final class World: @unchecked Sendable {
         for device in devices { device.forgets = 0 }
     }
 
-    private var isWhole: Bool {
-        openPushes == 0
-            && devices.allSatisfy { device in
-                device.isConnected && history.lacks(device.id, user: device.user?.userID, in: database.store).isEmpty
-            }
-    }
-
-    private func reportWhatIsMissing() {
-        for device in devices {
-            if !device.isConnected { history.fault("\(device.id) is not back") }
-            let lacks = history.lacks(device.id, user: device.user?.userID, in: database.store)
-            if !lacks.isEmpty { history.fault("\(device.id) lacks \(lacks.count): \(lacks.prefix(5))") }
-        }
-    }
+    private var isWhole: Bool { openPushes == 0 && devices.allSatisfy(\.isConnected) && history.isSettled }
 
     // MARK: Load
 
@@ -223,11 +209,12 @@ final class World: @unchecked Sendable {
         let request = PushRequest(
             scope: .single, instanceID: address.target.instanceID, bizType: address.bizType,
             linkToken: address.target.target, thirdMessageID: ThirdMessageID(name),
-            payload: History.payload(name, address), isBinary: false, targeting: Targeting(), validUntil: nil)
+            payload: Array(HistoryTarget(address).payload(of: name).utf8), isBinary: false, targeting: Targeting(),
+            validUntil: nil)
         ingest.submit(request, configuration) { [unowned self] outcome in
             switch outcome {
             case .stored(let id, _), .duplicate(let id):
-                history.answered(name, id)
+                history.answered(name, id, in: database.store)
                 openPushes -= 1
             case .notAttempted:
                 again()
@@ -235,7 +222,7 @@ final class World: @unchecked Sendable {
                 history.maybeStored(name)
                 again()
             case .refused, .noConfiguration:
-                history.fault("\(name) was refused")
+                history.fault(.attempted, "\(name) was refused")
             }
         }
     }
@@ -257,7 +244,7 @@ final class World: @unchecked Sendable {
         case .brokerLosesDisk: restartBroker(losesDisk: true)
         case .queueDeleted: broker.delete(simulation.pick([CommandQueue.append, .session, .fetch, .ack]).rawValue)
         case .databaseRestarts: restartDatabase()
-        case .databaseFailsOver: history.hasFailedOver = database.failOver() || history.hasFailedOver
+        case .databaseFailsOver: if database.failOver() { history.failedOver(to: database.store) }
         case .deviceResets: simulation.pick(devices).reset()
         case .deviceCutUp: simulation.pick(devices).cut(up: true, down: false, for: pause())
         case .deviceCutDown: simulation.pick(devices).cut(up: false, down: true, for: pause())
