@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# What the scripts here share: a local stack of its own in a mount namespace of its own, on the release build. Sourced
+# from the top folder, not run.
+[ -n "${MSS_FAULTS_NAMESPACE:-}" ] || exec env MSS_FAULTS_NAMESPACE=own unshare --mount "$0" "$@"
+export MSS_STACK_CONFIGURATION=${MSS_STACK_CONFIGURATION:-release}
+# shellcheck source=deploy/bench/stack.sh
+source deploy/bench/stack.sh
+faults=deploy/faults
+notes="$folder/notes"
+
+complain() { # TEXT: the run has failed; its logs stay
+    echo "failed: $1" >&2
+    cp -r "$MSS_STACK_FOLDER/log" "$(mktemp -d)" && echo "logs: $_" >&2
+    exit 1
+}
+
+now() { python3 -c 'import time; print(time.monotonic())'; }
+
+answered() { wc -l < "$notes"; } # pushes so far
+
+await_pushes() { # COUNT: so many more are answered, within a minute
+    local goal=$(($(answered) + $1))
+    for _ in $(seq 600); do
+        [ "$(answered)" -lt "$goal" ] || return 0
+        sleep 0.1
+    done
+    complain "the service did not come back within a minute"
+}
+
+await_database() { # the server takes connections, within a minute
+    for _ in $(seq 600); do
+        ! deploy/scripts/postgres.sh ready "$MSS_STACK_FOLDER/postgres" || return 0
+        sleep 0.1
+    done
+    complain "PostgreSQL did not start within a minute"
+}
+
+start_pushing() {
+    python3 "$faults/pushes.py" run "$notes" --api "$MSS_STACK_API_PORT,$((MSS_STACK_API_PORT + 1))" &
+    backend=$!
+    until [ -s "$notes" ]; do sleep 0.1; done
+}
+
+stop_pushing() {
+    kill -TERM "$backend"
+    wait "$backend"
+}
+
+database() { # PSQL-OPTION…: as the owner
+    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/secrets/postgres") psql -X -qAt -F $'\t' -h 127.0.0.1 \
+        -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
+}
+
+rows() { # what the database has of pushes
+    database -c "SELECT c.target, o.third_message_id, o.oplog_id FROM oplog o JOIN channel c USING (channel_id)
+        WHERE c.biz_type = 'UCHAT'"
+}

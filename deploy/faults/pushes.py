@@ -1,0 +1,236 @@
+"""A backend that wants certainty, and what is checked of its notes against the database and against devices.
+
+pushes.py run NOTES     pushes to users in turn until SIGTERM; what had no certain answer is repeated under its
+                        thirdMsgId until it has one; each push that was answered as stored is noted
+pushes.py check NOTES   reads the database's rows (target, thirdMsgId and oplogId, a tab between) from standard input;
+                        exits with 1 when a promise was broken. With --devices a folder has what each user's device
+                        printed, USER.jsonl of `mssctl listen --json`; with --failover pushes that were answered before
+                        that instant may be gone, which is counted apart
+pushes.py pauses NOTES  reads instants from standard input: how long it took until a push was answered after each
+"""
+
+import argparse
+import asyncio
+import bisect
+import collections
+import itertools
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+
+REPEAT_SECONDS = 0.2
+# Longer than an ingest waits for an answer.
+ANSWER_SECONDS = 40
+
+
+# ---- pushing ---------------------------------------------------------------------------------------------------------
+
+
+class Connection:
+    """A keep-alive connection to one of the APIs, opened when it is needed."""
+
+    def __init__(self, ports):
+        self.ports = itertools.cycle(ports)
+        self.writer = None
+
+    async def call(self, body):
+        """The status and the JSON of the answer."""
+        if self.writer is None:
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", next(self.ports))
+        head = (
+            "POST /webapi/sync/single?instanceId=demo_app HTTP/1.1\r\nHost: t\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        self.writer.write(head.encode() + body)
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
+        answer = json.loads(await self.reader.readexactly(int(headers["content-length"])))
+        if headers.get("connection") == "close":
+            self.close()
+        return int(lines[0].split()[1]), answer
+
+    def close(self):
+        if self.writer:
+            self.writer.transport.abort()
+        self.writer = None
+
+
+class Backend:
+    """So many workers, each with one push under way."""
+
+    def __init__(self, options):
+        self.options = options
+        self.numbers = itertools.count()
+        self.is_stopping, self.deadline = False, float("inf")
+        self.answers = collections.Counter()
+        self.notes = open(options.notes, "w", buffering=1)
+        self.unanswered = 0
+
+    async def run(self):
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        await asyncio.gather(*(self.work() for _ in range(self.options.workers)))
+        self.answers["never answered"] += self.unanswered
+        print(", ".join(f"{answer} {count}" for answer, count in sorted(self.answers.items()) if count))
+
+    def stop(self):
+        self.is_stopping = True
+        self.deadline = time.monotonic() + 60
+
+    async def work(self):
+        connection = Connection(map(int, self.options.api.split(",")))
+        pause = self.options.workers / self.options.rate
+        due = time.monotonic()
+        while not self.is_stopping:
+            await self.push(connection, next(self.numbers))
+            due = max(due + pause, time.monotonic() - pause)
+            await asyncio.sleep(max(0, due - time.monotonic()))
+
+    async def push(self, connection, number):
+        user = f"{self.options.prefix}-{number % self.options.users}"
+        name = f"{self.options.prefix}-{number}"
+        body = json.dumps({"bizType": "UCHAT", "linkToken": user, "thirdMsgId": name, "payload": name}).encode()
+        sent = time.monotonic()
+        for attempt in itertools.count(1):
+            answer = await self.attempt(connection, body)
+            if answer:
+                note = {"user": user, "name": name, "oplog": answer, "sent": sent, "answered": time.monotonic()}
+                self.notes.write(json.dumps(note | {"attempts": attempt}) + "\n")
+                return
+            if self.is_stopping and time.monotonic() > self.deadline:
+                self.unanswered += 1
+                return
+            await asyncio.sleep(REPEAT_SECONDS)
+
+    async def attempt(self, connection, body):
+        """The oplog's id when the push is stored for certain."""
+        try:
+            status, answer = await asyncio.wait_for(connection.call(body), ANSWER_SECONDS)
+        except (OSError, EOFError, asyncio.TimeoutError) as error:
+            connection.close()
+            self.answers[type(error).__name__] += 1
+            return None
+        self.answers[f"{status} {answer['msg']}"] += 1
+        return answer["oplogId"] if answer["success"] else None
+
+
+# ---- checking --------------------------------------------------------------------------------------------------------
+
+
+def read_notes(path):
+    # The last line may be half written.
+    with open(path) as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def inversions(notes):
+    """Pushes to one user of which the one was answered before the other was sent, and has the higher id."""
+    users = collections.defaultdict(list)
+    for note in notes:
+        users[note["user"]].append(note)
+    found = 0
+    for pushes in users.values():
+        earliest = float("inf")
+        for push in sorted(pushes, key=lambda push: push["oplog"], reverse=True):
+            found += earliest < push["sent"]
+            earliest = min(earliest, push["answered"])
+    return found
+
+
+def check(options):
+    notes = read_notes(options.notes)
+    rows = [line.rstrip("\n").split("\t") for line in sys.stdin]
+    stored = {(user, name): int(oplog) for user, name, oplog in rows}
+    gone = [note for note in notes if (note["user"], note["name"]) not in stored]
+    lost = [note for note in gone if note["answered"] > options.failover]
+    kept = [note for note in notes if (note["user"], note["name"]) in stored]
+    found = {
+        "answered and not stored": len(lost),
+        "stored under another id": sum(stored[note["user"], note["name"]] != note["oplog"] for note in kept),
+        "stored twice": len(rows) - len(stored),
+        "against the order": inversions(kept),
+    }
+    contents = collections.defaultdict(set)
+    for user, name, oplog in [(note["user"], note["name"], note["oplog"]) for note in notes] + rows:
+        contents[user, int(oplog)].add(name)
+    repeated = sum(note["attempts"] > 1 for note in notes)
+    print(f"{len(notes)} pushes answered as stored, {repeated} of them after repeats; {len(rows)} in the database")
+    if options.failover > float("-inf"):
+        print(f"gone with the old primary: {len(gone) - len(lost)} of {len(notes)} answered")
+    if options.devices:
+        found |= check_devices(options, stored, contents)
+    found["ids with two contents"] = sum(len(names) > 1 for names in contents.values())
+    print("; ".join(f"{what}: {count}" for what, count in found.items()))
+    return 0 if notes and not any(found.values()) else 1
+
+
+def read_device(options, user):
+    try:
+        with open(os.path.join(options.devices, user + ".jsonl")) as file:
+            oplogs = [json.loads(line) for line in file if line.endswith("\n")]
+            return [(oplog["payload"], oplog["oplogId"]) for oplog in oplogs]
+    except FileNotFoundError:
+        return []
+
+
+def check_devices(options, stored, contents):
+    """What the devices have of what is stored, waiting a minute for the last of it."""
+    users = {user for user, _ in stored}
+    deadline = time.monotonic() + 60
+    while True:
+        printed = {user: read_device(options, user) for user in users}
+        have = {(user, *oplog) for user, oplogs in printed.items() for oplog in oplogs}
+        missing = sum((user, name, oplog) not in have for (user, name), oplog in stored.items())
+        if not missing or time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
+    doubled = disordered = gone = 0
+    for user, oplogs in printed.items():
+        doubled += len(oplogs) - len(set(oplogs))
+        disordered += sum(later <= earlier for (_, earlier), (_, later) in itertools.pairwise(oplogs))
+        gone += sum(stored.get((user, name)) != oplog for name, oplog in set(oplogs))
+        for name, oplog in oplogs:
+            contents[user, oplog].add(name)
+    print(f"{sum(map(len, printed.values()))} deliveries to {len(users)} devices, {gone} of them of ids that are gone")
+    if options.failover > float("-inf"):
+        gone = 0
+    return {
+        "stored and not delivered": missing,
+        "delivered twice": doubled,
+        "delivered out of order": disordered,
+        "delivered and never stored": gone,
+    }
+
+
+def pauses(options):
+    """For each instant (a line of standard input) the time to the first answer after it."""
+    answered = sorted(note["answered"] for note in read_notes(options.notes))
+    found = []
+    for line in sys.stdin:
+        instant = float(line)
+        index = bisect.bisect(answered, instant)
+        if index < len(answered):
+            found.append(answered[index] - instant)
+    print(f"{len(found)} pauses: median {statistics.median(found):.1f} s, longest {max(found):.1f} s")
+    return 0
+
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("verb", choices=["run", "check", "pauses"])
+parser.add_argument("notes")
+parser.add_argument("--api", default="7080", help="ports of the APIs, comma separated")
+parser.add_argument("--prefix", default=f"f{os.getpid()}", help="of users and thirdMsgIds")
+parser.add_argument("--users", type=int, default=50)
+parser.add_argument("--workers", type=int, default=32)
+parser.add_argument("--rate", type=int, default=300, help="pushes a second, when they are answered in time")
+parser.add_argument("--devices", help="folder of what the devices printed")
+parser.add_argument("--failover", type=float, default=float("-inf"), help="the instant, of the monotonic clock")
+arguments = parser.parse_args()
+if arguments.verb == "run":
+    asyncio.run(Backend(arguments).run())
+else:
+    sys.exit({"check": check, "pauses": pauses}[arguments.verb](arguments))
