@@ -17,11 +17,7 @@ off)
     # A machine without power starts nothing.
     kill -STOP "$supervisor"
     [ -z "$has_disk" ] || "$disk" cut "$folder"
-    while true; do
-        mapfile -t processes < <(find /proc -maxdepth 2 -name cwd -lname "$folder/data" 2> /dev/null | cut -d/ -f3)
-        [ "${#processes[@]}" -gt 0 ] || break
-        kill -KILL "${processes[@]}" 2> /dev/null || true
-    done
+    deploy/faults/kill-database.sh "$folder"
     [ -z "$has_disk" ] || "$disk" unmount "$folder"
     ;;
 on)

@@ -35,8 +35,8 @@ await_database() { # the server takes connections, within a minute
     complain "PostgreSQL did not start within a minute"
 }
 
-start_pushing() {
-    python3 "$faults/pushes.py" run "$notes" --api "$MSS_STACK_API_PORT,$((MSS_STACK_API_PORT + 1))" &
+start_pushing() { # OPTION…: of pushes.py
+    python3 "$faults/pushes.py" run "$notes" --api "$MSS_STACK_API_PORT,$((MSS_STACK_API_PORT + 1))" "$@" &
     backend=$!
     until [ -s "$notes" ]; do sleep 0.1; done
 }

@@ -26,7 +26,7 @@ stop_stack() {
 start_stack --scale ingest=2 --scale writer=2 --scale gateway=1
 # What the stack's own scripts wrote, they did not wait for.
 sync --file-system "$data"
-start_pushing
+start_pushing --users 50
 for cut in $(seq "$cuts"); do
     if [ -n "$control" ]; then
         database -c "ALTER SYSTEM SET synchronous_commit = off" -c "SELECT pg_reload_conf()" > /dev/null

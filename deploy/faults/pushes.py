@@ -215,7 +215,8 @@ def pauses(options):
         index = bisect.bisect(answered, instant)
         if index < len(answered):
             found.append(answered[index] - instant)
-    print(f"{len(found)} pauses: median {statistics.median(found):.1f} s, longest {max(found):.1f} s")
+    median, longest = statistics.median(found), max(found)
+    print(f"{len(found)} times until the next answer: median {median:.1f} s, longest {longest:.1f} s")
     return 0
 
 
