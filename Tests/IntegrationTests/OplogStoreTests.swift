@@ -62,6 +62,27 @@ struct OplogStoreTests {
         }
     }
 
+    @Test("a clock that was set back or ahead: what is stored is read, and a repeat is a repeat", arguments: [-1, 1])
+    func clockJumps(days: Int) async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            // As if the clock had shown another day when the configuration was made, or the first push was stored.
+            if days < 0 {
+                try await database.execute(
+                    "UPDATE sync_configuration SET data_since = data_since + interval '20 hours'")
+            }
+            let first = try await database.append([Self.push("u", "a")])[0]
+            if days > 0 {
+                try await database.execute("UPDATE oplog SET created_at = created_at + interval '20 hours'")
+            }
+            let again = try await database.append([Self.push("u", "a"), Self.push("u", "b")])
+            #expect(again[0].isDuplicate && again[0].oplogID == first.oplogID)
+            let page = try await database.run(OplogStore.page(of: first.channelID, after: .zero, limit: 10))
+            #expect(page.entries.map(\.thirdMessageID.text) == ["a", "b"])
+        }
+    }
+
     @Test("a batch that repeats a key within itself stores it once and tells both the same id")
     func repeatInBatch() async throws {
         try await TestDatabase.with(connections: 1) { databases in

@@ -24,7 +24,8 @@ struct FaultScheduleTests {
         #expect(Set(alone.flatMap { $0.map(\.kind) }) == Set(kinds))
         let mixed = rounds.dropFirst(kinds.count)
         #expect(mixed.count { $0.isEmpty } == 10)
-        #expect(mixed.allSatisfy { $0.isEmpty || (3...6).contains($0.count) })
+        #expect(mixed.allSatisfy { $0.isEmpty || (1...6).contains($0.count) })
+        #expect(mixed.allSatisfy { $0.count { $0.kind.needsDisk } <= 1 })
         #expect(mixed.allSatisfy { $0.map(\.start) == $0.map(\.start).sorted() })
     }
 

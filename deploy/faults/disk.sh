@@ -34,7 +34,10 @@ unmount)
     umount "$2"
     ;;
 fill)
-    cat /dev/zero > "${2:?FOLDER is missing}/ballast" 2> /dev/null || true
+    # The most of it at once, then what is left.
+    free=$(df --output=avail --block-size=1 "${2:?FOLDER is missing}" | tail -n 1)
+    fallocate --length "$free" "$2/ballast" 2> /dev/null || true
+    cat /dev/zero >> "$2/ballast" 2> /dev/null || true
     sync --file-system "$2"
     ;;
 free)

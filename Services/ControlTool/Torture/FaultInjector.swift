@@ -25,6 +25,11 @@ struct FaultInjector: Sendable {
                     proxy.set(edgeFault)
                     if trouble == .cut { proxy.reset() }
                 }
+            case .clockJump(let tier):
+                try await stack.setMachine(of: process(tier, fault.member), clock: Self.jump(fault.member))
+            case .slowDisk: try await stack.setMachine(of: "postgres", flush: .milliseconds(300))
+            case .fullDisk: try await stack.disk("fill")
+            case .powerCut: try await stack.power("off")
             }
         } catch {
             complain("\(fault.kind.name): \(error)")
@@ -43,7 +48,11 @@ struct FaultInjector: Sendable {
                     if trouble.isSilent, fault.member.isMultiple(of: 2) { proxy.reset() }
                     proxy.set(nil)
                 }
-            default: break
+            case .clockJump(let tier): try await stack.setMachine(of: process(tier, fault.member))
+            case .slowDisk: try await stack.setMachine(of: "postgres")
+            case .fullDisk: try await stack.disk("free")
+            case .powerCut: try await stack.power("on")
+            case .process, .brokerLosesData, .queueDeletion: break
             }
         } catch {
             complain("healing \(fault.kind.name): \(error)")
@@ -60,6 +69,12 @@ struct FaultInjector: Sendable {
         let all = stack.proxies[edge, default: []]
         guard !all.isEmpty, member % 4 != 3 else { return all }
         return [all[member % all.count]]
+    }
+
+    /// An hour or a day, to either side.
+    private static func jump(_ member: Int) -> Duration {
+        let length: Duration = member.isMultiple(of: 4) ? .seconds(86_400) : .seconds(3_600)
+        return member.isMultiple(of: 2) ? length : .zero - length
     }
 
     private static func signal(_ act: FaultKind.Act) -> Int32 {

@@ -23,12 +23,24 @@ enum FaultKind: Hashable, Sendable {
         case statisticsToBroker = "statistics-broker"
         case statisticsToDatabase = "statistics-database"
 
-        var isAMQP: Bool { rawValue.hasSuffix("-broker") }
+        var isAMQP: Bool { ends.server == "broker" }
+
+        /// Who connects, and to whom.
+        var ends: (client: String, server: String) {
+            let parts = rawValue.split(separator: "-").map(String.init)
+            return (parts[0], parts[1])
+        }
     }
 
     /// How they go bad.
     enum Trouble: String, Sendable, CaseIterable {
-        case cut, silence, silenceUp = "silence up", silenceDown = "silence down", delay, fragments, truncation
+        case cut
+        case silence
+        case silenceUp = "silence up"
+        case silenceDown = "silence down"
+        case delay
+        case fragments
+        case truncation
         case repeatedDeliveries = "repeated deliveries"
     }
 
@@ -40,10 +52,19 @@ enum FaultKind: Hashable, Sendable {
     /// The broker has no memory left and stops whoever publishes.
     case brokerAlarm
     case edge(Trouble, Edge)
+    /// A process's wall clock jumps by hours, and back when it is healed.
+    case clockJump(TortureStack.Tier)
+    /// The database's flushes take a third of a second longer.
+    case slowDisk
+    /// The database's disk is full. Needs root, as the next.
+    case fullDisk
+    /// The database's machine loses its power: what was not flushed is gone.
+    case powerCut
 
     /// All there are.
     static let all: [FaultKind] = {
-        var kinds: [FaultKind] = [.brokerLosesData, .queueDeletion, .brokerAlarm]
+        var kinds: [FaultKind] = [.brokerLosesData, .queueDeletion, .brokerAlarm, .slowDisk, .fullDisk, .powerCut]
+        kinds += TortureStack.Tier.allCases.filter { $0 != .broker }.map { .clockJump($0) }
         for tier in TortureStack.Tier.allCases {
             for act in Act.allCases { kinds.append(.process(act, tier)) }
         }
@@ -63,14 +84,21 @@ enum FaultKind: Hashable, Sendable {
         case .queueDeletion: "queue deletion"
         case .brokerAlarm: "broker alarm"
         case .edge(let trouble, let edge): "\(trouble.rawValue) \(edge.rawValue)"
+        case .clockJump(let tier): "clock jump \(tier.rawValue)"
+        case .slowDisk: "slow disk"
+        case .fullDisk: "full disk"
+        case .powerCut: "power cut"
         }
     }
 
     /// Whether it lasts until it is healed; others are over at once.
     var lasts: Bool {
         switch self {
-        case .process(.pause, _), .brokerAlarm, .edge: true
-        default: false
+        case .process(.pause, _), .brokerAlarm, .edge, .clockJump, .slowDisk, .fullDisk, .powerCut: true
+        case .process, .brokerLosesData, .queueDeletion: false
         }
     }
+
+    /// Whether the database's data must be on a disk of its own, which takes root to make.
+    var needsDisk: Bool { self == .fullDisk || self == .powerCut }
 }

@@ -37,6 +37,12 @@ struct FaultSchedule {
         var planned = (0..<Int.random(in: 3...6, using: &random)).map { _ in
             plan(kinds[Int.random(in: kinds.indices, using: &random)], startUpTo: 8_000)
         }
+        // One disk cannot be full and without power at once.
+        if let disk = planned.firstIndex(where: \.kind.needsDisk) {
+            let kept = planned[disk]
+            planned.removeAll { $0.kind.needsDisk }
+            planned.append(kept)
+        }
         planned.sort { $0.start < $1.start }
         return planned
     }

@@ -112,7 +112,7 @@ final class TortureBackend: Sendable {
         for (name, target) in call.pushes { world.history.observe(.invoked(push: name, to: target)) }
         var api = draw(0..<world.stack.apis.count)
         var left = call.pushes
-        while !left.isEmpty, world.phase < .over {
+        while !left.isEmpty, world.phase != .over {
             let answers = await attempt(Call(instance: call.instance, pushes: left), api)
             var again: [(name: String, target: HistoryTarget)] = []
             for (index, push) in left.enumerated() {

@@ -50,8 +50,10 @@ struct TortureCommand: AsyncParsableCommand {
         "\(TortureWorld.instances.count) tenants whose users have \(TortureWorld.devicesPerUser) devices each"
 
     private func kinds() throws -> [FaultKind] {
-        guard let parts = only?.split(separator: ",").map(String.init) else { return FaultKind.all }
-        let found = FaultKind.all.filter { kind in parts.contains { kind.name.contains($0) } }
+        // A file system is mounted by root alone.
+        let possible = FaultKind.all.filter { geteuid() == 0 || !$0.needsDisk }
+        guard let parts = only?.split(separator: ",").map(String.init) else { return possible }
+        let found = possible.filter { kind in parts.contains { kind.name.contains($0) } }
         if found.isEmpty { throw ValidationError("no kind of fault matches --only; --list shows them all") }
         return found
     }
@@ -59,13 +61,17 @@ struct TortureCommand: AsyncParsableCommand {
     func run() async throws {
         if list { return print(FaultKind.all.map(\.name).joined(separator: "\n")) }
         try OpenFiles.raise(to: devices * 7 + 500)
+        let kinds = try kinds()
+        if kinds.contains(where: \.needsDisk) { try MountNamespace.enter() }
         let plan = TortureRun.Plan(
             seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, devices: devices, rate: rate,
-            kinds: try kinds())
+            kinds: kinds)
         let folder = try makeFolder()
         Self.say("everything goes to \(folder.path)")
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
-        let stack = try await TortureStack.start(in: folder.appending(path: "stack"), build: build ?? Self.ownBuild)
+        let stack = try await TortureStack.start(
+            in: folder.appending(path: "stack"), build: build ?? Self.ownBuild,
+            hasDisk: kinds.contains(where: \.needsDisk))
         let report: TortureReport?
         do {
             report = try await Self.untilSignalled(signals) { try await perform(plan, on: stack, folder) }

@@ -2,6 +2,7 @@ import DeliveryHistory
 import Foundation
 import Logging
 import MobileSync
+import SyncModel
 import Synchronization
 
 /// A phone of a torture run: the client library with a store of its own, an app that now and then forgets to confirm,
@@ -13,6 +14,8 @@ final class TortureDevice: Sendable {
     private static let forgetsEvery = 200
     /// One start in so many is as another user.
     private static let switchesEvery = 10
+    /// One device in so many has a wrong clock.
+    private static let wrongClocksEvery = 7
     private static let silent = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
 
     private let world: TortureWorld
@@ -49,7 +52,7 @@ final class TortureDevice: Sendable {
         var user = number / TortureWorld.devicesPerUser
         // Not all at once.
         await pause(.milliseconds(draw(0..<10_000)))
-        while world.phase < .over {
+        while world.phase != .over {
             do {
                 try await live(as: "user-\(user)")
             } catch {
@@ -58,7 +61,7 @@ final class TortureDevice: Sendable {
                 }
                 return
             }
-            guard world.phase < .over else { return }
+            guard world.phase != .over else { return }
             world.history.observe(.crashed(device: name))
             world.count("apps died")
             world.note("died", of: name)
@@ -76,7 +79,11 @@ final class TortureDevice: Sendable {
             host: "127.0.0.1", port: stack.gateways[draw(0..<stack.gateways.count)], instanceID: instance,
             deviceID: device, storePath: storePath, trust: .certificateAuthority(file: stack.certificateAuthority),
             operatingSystemName: "iOS", appVersion: "1.0")
-        configuration.connectTimeout = .seconds(10)
+        if number.isMultiple(of: Self.wrongClocksEvery) {
+            // Days before or after the true time.
+            let wrong = Int64(number % 5 - 2) * 86_400_000
+            configuration.clock = { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) + wrong) }
+        }
         let client = try SyncClient(configuration: configuration, logger: Self.silent)
         try signIn(user, client)
         world.history.observe(.bound(device: name, instance: instance, user: user))
@@ -121,7 +128,7 @@ final class TortureDevice: Sendable {
     private func liveOn() async {
         let milliseconds = Int(Self.life / .milliseconds(1))
         var left = Duration.milliseconds(draw(0..<milliseconds * 2))
-        while !Task.isCancelled, world.phase < .over {
+        while !Task.isCancelled, world.phase != .over {
             await pause(.seconds(1))
             guard world.phase == .loaded else { continue }
             left -= .seconds(1)

@@ -33,7 +33,7 @@ final class TortureLiar: Sendable {
 
     /// Comes and goes until the run is over.
     func run() async {
-        while world.phase < .over {
+        while world.phase != .over {
             await visit()
             await pause(200..<3_000)
         }
@@ -59,7 +59,7 @@ final class TortureLiar: Sendable {
             })
         world.count("visits of liars")
         await withDiscardingTaskGroup { group in
-            for _ in 0..<draw(5..<60) where world.phase < .over && !connection.isEnded {
+            for _ in 0..<draw(5..<60) where world.phase != .over && !connection.isEnded {
                 await pause(50..<800)
                 switch draw(0..<20) {
                 case 0, 1:

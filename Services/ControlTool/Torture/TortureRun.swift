@@ -53,7 +53,7 @@ struct TortureRun: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { [devices] group in
             for device in devices { group.addTask { await device.run() } }
             say("\(devices.count) devices connect")
-            guard await waited({ world.present == devices.count }) else {
+            guard await waited(Self.patience, { world.present == devices.count }) else {
                 group.cancelAll()
                 throw TortureFailure("only \(world.present) of \(devices.count) devices came")
             }
@@ -65,7 +65,7 @@ struct TortureRun: Sendable {
             try await rounds(&report)
             say("load ends; everything must arrive")
             world.phase = .draining
-            if await !waited({ backend.openCalls == 0 && history.ask { $0.owed } == 0 }) {
+            if await !waited(Self.patience, { backend.openCalls == 0 && history.ask { $0.owed } == 0 }) {
                 history.ask { $0.expectNothingOwed(at: history.elapsed) }
             }
             report.memoryAfter = world.stack.memory()
@@ -100,7 +100,7 @@ struct TortureRun: Sendable {
         }
     }
 
-    private func waited(_ limit: Duration = Self.patience, _ condition: @Sendable () -> Bool) async -> Bool {
+    private func waited(_ limit: Duration, _ condition: @Sendable () -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + limit
         while !condition() {
             guard .now < deadline, !Task.isCancelled else { return false }
@@ -136,7 +136,7 @@ struct TortureRun: Sendable {
                     let text = "\(Self.longestLag) after \(what) had healed: " + open.joined(separator: "; ")
                     checker.add(.delivered, history.elapsed, text)
                 }
-                isWhole = await waited { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
+                isWhole = await waited(Self.patience) { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
             }
             let lag = history.elapsed - healedAt
             report.add(round, lag: lag)

@@ -25,13 +25,16 @@ struct TortureStack: Sendable {
 
     /// Processes of each tier that scales.
     static let scale = 2
-    /// Ports in a row that a stack takes.
-    private static let portCount = 30
+    static let diskTool = "deploy/faults/disk.sh"
+    static let machineFaults = "deploy/faults/machine-faults.sh"
 
     let folder: URL
     let proxies: [FaultKind.Edge: [FaultProxy]]
-    private let environment: [String: String]
-    private let tenantPort: Int
+    /// Of the programs that it starts.
+    let environment: [String: String]
+    let tenantPort: Int
+    /// The file that the database's disk is in; nil: it has none of its own.
+    let diskFile: URL?
 
     /// Where backends reach the APIs, through their proxies.
     var apis: [Int] { proxies[.backendToIngest, default: []].map(\.port) }
@@ -43,72 +46,10 @@ struct TortureStack: Sendable {
     /// Where validators reach the tenant.
     var tenantURL: String { "http://127.0.0.1:\(proxies[.validatorToTenant]?.first?.port ?? 0)/session/validate" }
 
-    /// Makes the proxies and starts everything.
-    ///
-    /// - Parameters:
-    ///   - folder: for all that the stack keeps.
-    ///   - build: `release` or `debug`.
-    static func start(in folder: URL, build: String) async throws -> TortureStack {
-        let ports = try await output(of: ["deploy/scripts/free-ports.sh", "\(portCount)"], in: folder)
-        guard let first = Int(ports.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw ValidationError("no free ports: \(ports)")
-        }
-        let (api, device, postgres, rabbit, tenant) = (first, first + 4, first + 9, first + 10, first + 13)
-        var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("MSS_") }
-        environment["MSS_STACK_FOLDER"] = folder.path
-        environment["MSS_STACK_CONFIGURATION"] = build
-        for (name, port) in [
-            "API": api, "DEVICE": device, "CONSOLE": first + 8, "POSTGRES": postgres, "RABBITMQ": rabbit,
-            "TENANT": tenant, "HEALTH": first + 14,
-        ] { environment["MSS_STACK_\(name)_PORT"] = "\(port)" }
-        var proxies: [FaultKind.Edge: [FaultProxy]] = [:]
-        var settings: [String: [String]] = [:]
-        for edge in FaultKind.Edge.allCases {
-            let ends = edge.rawValue.split(separator: "-").map(String.init)
-            switch ends[1] {
-            case "ingest", "gateway":
-                for number in 0..<scale {
-                    let port = (ends[1] == "ingest" ? api : device) + number
-                    proxies[edge, default: []].append(
-                        try await .start("\(ends[0]) to \(ends[1])-\(number + 1)", before: port))
-                }
-            case "tenant": proxies[edge] = [try await .start("validator to tenant", before: tenant)]
-            default:
-                for process in Tier(rawValue: ends[0])?.processes(scale) ?? [] {
-                    let proxy = try await FaultProxy.start(
-                        "\(process) to \(ends[1])", before: edge.isAMQP ? rabbit : postgres,
-                        speech: edge.isAMQP ? .amqp : .other)
-                    proxies[edge, default: []].append(proxy)
-                    settings[process, default: []].append(
-                        "\(edge.isAMQP ? "MSS_AMQP_PORT" : "MSS_POSTGRES_PORT")=\(proxy.port)")
-                }
-            }
-        }
-        let stack = TortureStack(folder: folder, proxies: proxies, environment: environment, tenantPort: tenant)
-        let allowed = "MSS_VALIDATOR_ALLOWED_HOSTS=http://127.0.0.1:\(proxies[.validatorToTenant]?.first?.port ?? 0)"
-        settings["validator", default: []].append(allowed)
-        let settingsFolder = folder.appending(path: "settings")
-        try FileManager.default.createDirectory(at: settingsFolder, withIntermediateDirectories: true)
-        for (process, lines) in settings {
-            try (lines.joined(separator: "\n") + "\n").write(
-                to: settingsFolder.appending(path: process), atomically: true, encoding: .utf8)
-        }
-        do {
-            try await stack.deploy([
-                "deploy/up", "--detach", "--plain", "--scale", "ingest=\(scale)", "--scale", "writer=\(scale)",
-                "--scale",
-                "gateway=\(scale)",
-            ])
-        } catch {
-            await stack.stop()
-            throw error
-        }
-        return stack
-    }
-
     /// Ends everything; the folder stays.
     func stop() async {
         try? await deploy(["deploy/down"])
+        if diskFile != nil { try? await disk("unmount") }
         for proxy in proxies.values.flatMap(\.self) { await proxy.stop() }
     }
 
@@ -141,6 +82,29 @@ struct TortureStack: Sendable {
         for name in try FileManager.default.contentsOfDirectory(atPath: data.path) {
             try? FileManager.default.removeItem(at: data.appending(path: name))
         }
+    }
+
+    /// The machine of a process has this from now on: a wall clock so far ahead, flushes that take so much longer.
+    func setMachine(of process: String, clock: Duration = .zero, flush: Duration = .zero) async throws {
+        try await deploy([
+            Self.machineFaults, "set", Self.machineFile(of: process, in: folder),
+            "\(Int64(clock / .milliseconds(1)))", "\(Int64(flush / .milliseconds(1)))",
+        ])
+    }
+
+    /// Does something to the database's disk, as `disk.sh` names it.
+    func disk(_ verb: String) async throws {
+        try await deploy([Self.diskTool, verb, folder.appending(path: "postgres").path])
+    }
+
+    /// Turns the power of the database's machine `off` or `on`.
+    func power(_ verb: String) async throws {
+        let disk = verb == "on" ? diskFile.map { [$0.path] } ?? [] : []
+        try await deploy(["deploy/faults/database-power.sh", verb] + disk)
+    }
+
+    static func machineFile(of process: String, in folder: URL) -> String {
+        folder.appending(path: "machines/\(process)").path
     }
 
     /// Asks the broker's own tool.
@@ -176,14 +140,14 @@ struct TortureStack: Sendable {
 
     // MARK: Programs
 
-    private func deploy(_ command: [String]) async throws {
+    func deploy(_ command: [String]) async throws {
         _ = try await Self.output(of: command, environment: environment, in: folder)
     }
 
     /// Runs a program to its end.
     ///
     /// - Throws: with what it printed, unless it ends well.
-    private static func output(
+    static func output(
         of command: [String], environment: [String: String]? = nil, in folder: URL
     ) async throws -> String {
         let mark = UUID().uuidString

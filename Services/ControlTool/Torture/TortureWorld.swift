@@ -7,7 +7,7 @@ import Synchronization
 /// data which goes to another tenant's shows.
 final class TortureWorld: Sendable {
     /// How far the run is.
-    enum Phase: Int, Sendable, Comparable {
+    enum Phase: Sendable {
         /// Devices come.
         case gathering
         /// Backends push, devices die, sessions end.
@@ -15,8 +15,6 @@ final class TortureWorld: Sendable {
         /// Everything that was answered must come where it belongs.
         case draining
         case over
-
-        static func < (one: Phase, other: Phase) -> Bool { one.rawValue < other.rawValue }
     }
 
     /// What a Sync ID of the run is for.
@@ -49,7 +47,7 @@ final class TortureWorld: Sendable {
     private let state = Mutex((phase: Phase.gathering, number: 0, present: 0))
     private let counts = Mutex<[String: Int]>([:])
     /// What the client of a device said last, and when.
-    private let news = Mutex<[String: (text: String, at: Duration)]>([:])
+    private let lastWords = Mutex<[String: (text: String, at: Duration)]>([:])
 
     /// - Parameter devices: in all; a multiple of tenants and devices per user.
     init(stack: TortureStack, history: TortureHistory, devices: Int) {
@@ -74,12 +72,12 @@ final class TortureWorld: Sendable {
     /// The client of a device says something.
     func note(_ text: String, of device: String) {
         let now = history.elapsed
-        news.withLock { $0[device] = (text, now) }
+        lastWords.withLock { $0[device] = (text, now) }
     }
 
     /// What the client of a device said last, and how long ago.
     func lastNews(of device: String) -> String {
-        guard let last = news.withLock({ $0[device] }) else { return "nothing heard" }
+        guard let last = lastWords.withLock({ $0[device] }) else { return "nothing heard" }
         return "\(last.text) \(Int((history.elapsed - last.at) / .seconds(1))) s before"
     }
 

@@ -695,11 +695,13 @@ BEGIN
     WITH located AS MATERIALIZED (
         SELECT r.*, channels[r.place] AS channel_id, in_configuration[r.place] AS k,
             heads[r.place] + r.number AS new_id,
-            -- Nothing is from later than now: partitions of weeks to come are not looked at.
+            -- Never before its configuration, by a clock that was set back: then it would be nobody's.
+            greatest(written_at, data_since[in_configuration[r.place]]) AS created_at,
+            -- Partitions of weeks to come are not looked at; what a clock that was a day ahead has stored is found.
             (SELECT o.oplog_id FROM oplog o
              WHERE o.channel_id = channels[r.place] AND o.third_message_hash = r.third_message_hash
                 AND o.third_message_id = r.third_message_id AND o.created_at >= data_since[in_configuration[r.place]]
-                AND o.created_at <= written_at
+                AND o.created_at <= greatest(written_at, data_since[in_configuration[r.place]]) + interval '1 day'
              LIMIT 1) AS known_id,
             -- LEAST passes over nulls.
             least(
@@ -719,12 +721,12 @@ BEGIN
             minimum_version, maximum_version, share_start, share_size, valid_until, created_at)
         SELECT l.channel_id, l.new_id, l.third_message_id, l.third_message_hash,
             CASE WHEN persistent[l.k] THEN l.payload END, l.is_binary, l.operating_system, l.minimum_version,
-            l.maximum_version, l.share_start, l.share_size, l.valid_until, written_at
+            l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at
         FROM located l WHERE l.known_id IS NULL
     )
     SELECT l.ordinal, l.channel_id, coalesce(l.known_id, l.new_id), l.known_id IS NOT NULL, heads[l.place],
         floor(extract(epoch FROM l.valid_until) * 1000)::bigint,
-        floor(extract(epoch FROM written_at) * 1000)::bigint, persistent[l.k], single_device[l.k], checked[l.k],
+        floor(extract(epoch FROM l.created_at) * 1000)::bigint, persistent[l.k], single_device[l.k], checked[l.k],
         immediate[l.k]
     FROM located l;
 END $$;
@@ -767,7 +769,8 @@ BEGIN
             minimum_version, maximum_version, share_start, share_size, valid_until, created_at, recalls)
         SELECT original.channel_id, greatest(found_channel.head, (SELECT epoch << 40 FROM incarnation)) + 1, '', 0, '',
             false, original.operating_system, original.minimum_version, original.maximum_version, original.share_start,
-            original.share_size, clock_timestamp() + interval '30 days', clock_timestamp(), original.oplog_id
+            original.share_size, clock_timestamp() + interval '30 days',
+            greatest(clock_timestamp(), original.created_at), original.oplog_id
         RETURNING * INTO mark;
         UPDATE channel c SET head = mark.oplog_id WHERE c.channel_id = original.channel_id;
         IF in_person IS NOT NULL THEN

@@ -1,0 +1,137 @@
+import ArgumentParser
+import Foundation
+
+/// How a torture run's stack comes to be: proxies first, then what each process is told, then `deploy/up`.
+extension TortureStack {
+    /// Where everything listens.
+    private struct Ports {
+        /// In a row that a stack takes.
+        private static let count = 30
+
+        let first: Int
+        // Three ports after those of the APIs and of devices, for more of each; the broker takes the two after its own.
+        var api: Int { first }
+        var device: Int { first + 4 }
+        var console: Int { first + 8 }
+        var database: Int { first + 9 }
+        var broker: Int { first + 10 }
+        var tenant: Int { first + 13 }
+        var health: Int { first + 14 }
+
+        /// Ports that nothing uses now.
+        static func take(in folder: URL) async throws -> Ports {
+            let text = try await TortureStack.output(of: ["deploy/scripts/free-ports.sh", "\(count)"], in: folder)
+            guard let first = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+                throw ValidationError("no free ports: \(text)")
+            }
+            return Ports(first: first)
+        }
+
+        /// As `deploy/up` takes them.
+        var environment: [String: String] {
+            [
+                "MSS_STACK_API_PORT": "\(api)", "MSS_STACK_DEVICE_PORT": "\(device)",
+                "MSS_STACK_CONSOLE_PORT": "\(console)", "MSS_STACK_POSTGRES_PORT": "\(database)",
+                "MSS_STACK_RABBITMQ_PORT": "\(broker)", "MSS_STACK_TENANT_PORT": "\(tenant)",
+                "MSS_STACK_HEALTH_PORT": "\(health)",
+            ]
+        }
+    }
+
+    private static let diskMegabytes = 4_000
+
+    /// Makes the proxies and starts everything.
+    ///
+    /// - Parameters:
+    ///   - folder: for all that the stack keeps.
+    ///   - build: `release` or `debug`.
+    ///   - hasDisk: the database gets a disk of its own.
+    static func start(in folder: URL, build: String, hasDisk: Bool) async throws -> TortureStack {
+        let ports = try await Ports.take(in: folder)
+        var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("MSS_") }
+        environment.merge(ports.environment) { $1 }
+        environment["MSS_STACK_FOLDER"] = folder.path
+        environment["MSS_STACK_CONFIGURATION"] = build
+        let proxies = try await makeProxies(ports)
+        let stack = TortureStack(
+            folder: folder, proxies: proxies, environment: environment, tenantPort: ports.tenant,
+            diskFile: hasDisk ? try await makeDisk(in: folder) : nil)
+        try await stack.writeSettings()
+        do {
+            try await stack.deploy(
+                ["deploy/up", "--detach", "--plain"]
+                    + ["ingest", "writer", "gateway"].flatMap { ["--scale", "\($0)=\(scale)"] })
+        } catch {
+            await stack.stop()
+            throw error
+        }
+        return stack
+    }
+
+    /// One before each server for each of its clients; devices and backends share theirs.
+    private static func makeProxies(_ ports: Ports) async throws -> [FaultKind.Edge: [FaultProxy]] {
+        var proxies: [FaultKind.Edge: [FaultProxy]] = [:]
+        for edge in FaultKind.Edge.allCases {
+            let (client, server) = edge.ends
+            switch edge {
+            case .backendToIngest, .deviceToGateway:
+                for number in 1...scale {
+                    let port = (edge == .backendToIngest ? ports.api : ports.device) + number - 1
+                    proxies[edge, default: []].append(
+                        try await .start("\(client) to \(server)-\(number)", before: port))
+                }
+            case .validatorToTenant:
+                proxies[edge] = [try await .start("\(client) to \(server)", before: ports.tenant)]
+            default:
+                for process in processes(of: edge) {
+                    proxies[edge, default: []].append(
+                        try await .start(
+                            "\(process) to \(server)", before: edge.isAMQP ? ports.broker : ports.database,
+                            speech: edge.isAMQP ? .amqp : .other))
+                }
+            }
+        }
+        return proxies
+    }
+
+    /// Who is the client on an edge between processes of ours and a server, in the order of their proxies.
+    private static func processes(of edge: FaultKind.Edge) -> [String] {
+        Tier(rawValue: edge.ends.client)?.processes(scale) ?? []
+    }
+
+    private static func makeDisk(in folder: URL) async throws -> URL {
+        let file = folder.appending(path: "database.disk")
+        _ = try await output(of: [diskTool, "make", file.path, "\(diskMegabytes)"], in: folder)
+        _ = try await output(of: [diskTool, "mount", file.path, folder.appending(path: "postgres").path], in: folder)
+        return file
+    }
+
+    /// Where each process finds its servers, the proxies, and what makes its machine wrong.
+    private func writeSettings() async throws {
+        let library = folder.appending(path: "machine_faults.so").path
+        _ = try await Self.output(of: [Self.machineFaults, "build", library], in: folder)
+        for name in ["machines", "settings"] {
+            try FileManager.default.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
+        }
+        var settings: [String: [String]] = [:]
+        for (edge, proxies) in proxies {
+            for (process, proxy) in zip(Self.processes(of: edge), proxies) {
+                switch edge {
+                case .validatorToTenant:
+                    settings[process, default: []].append("MSS_VALIDATOR_ALLOWED_HOSTS=http://127.0.0.1:\(proxy.port)")
+                case _ where edge.isAMQP: settings[process, default: []].append("MSS_AMQP_PORT=\(proxy.port)")
+                default: settings[process, default: []].append("MSS_POSTGRES_PORT=\(proxy.port)")
+                }
+            }
+        }
+        for process in Tier.allCases.filter({ $0 != .broker }).flatMap({ $0.processes(Self.scale) }) {
+            let file = Self.machineFile(of: process, in: folder)
+            _ = try await Self.output(of: [Self.machineFaults, "set", file, "0"], in: folder)
+            settings[process, default: []] += ["LD_PRELOAD=\(library)", "MACHINE_FAULTS=\(file)"]
+        }
+        for (process, lines) in settings {
+            try (lines.joined(separator: "\n") + "\n").write(
+                to: folder.appending(path: "settings/\(process)"), atomically: true, encoding: .utf8)
+        }
+    }
+}
