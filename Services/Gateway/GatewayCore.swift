@@ -97,7 +97,10 @@ final class GatewayCore: Sendable {
     }
 
     /// The service that spreads immediate global pushes over time.
-    func makePacer(sessionsPerSecond: Int) -> GlobalPacer {
+    func makePacer(
+        sessionsPerSecond: Int,
+        pause: @escaping @Sendable (_ until: ContinuousClock.Instant) async -> Void = GlobalPacer.sleep
+    ) -> GlobalPacer {
         let made = GlobalPacer(
             sessionsPerSecond: sessionsPerSecond, sessions: { [registry] in registry.sessions(listeningTo: $0) },
             tell: { [self] sessions, notice in
@@ -106,7 +109,7 @@ final class GatewayCore: Sendable {
                 for session in sessions where waited.insert(ObjectIdentifier(session.eventLoop)).inserted {
                     try? await session.eventLoop.submit {}.get()
                 }
-            })
+            }, now: clock.now, pause: pause)
         pacer.withLock { $0 = made }
         return made
     }
@@ -150,7 +153,9 @@ final class GatewayCore: Sendable {
 
     /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
     /// away, anything may have been missed.
-    func announceAll() { tell(registry.all) { $0.announce(in: $1) } }
+    func announceAll() {
+        tell(registry.all) { $0.announce(in: $1) }
+    }
 
     /// Configurations have changed: what was withheld may go out.
     func surroundingsChanged() {

@@ -20,19 +20,31 @@ final class GlobalPacer: Service, Sendable {
     private let turn: Duration
     private let sessions: @Sendable (TargetAddress) -> [SessionHandle]
     private let tell: @Sendable ([SessionHandle], ChannelNotice) async -> Void
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let pause: @Sendable (_ until: ContinuousClock.Instant) async -> Void
+
+    /// Lets time pass, or less when the process is to end.
+    static let sleep: @Sendable (ContinuousClock.Instant) async -> Void = { until in
+        try? await cancelWhenGracefulShutdown { try await Task.sleep(until: until) }
+    }
 
     /// - Parameters:
     ///   - sessionsPerSecond: told in a second at the most, of all channels together.
     ///   - sessions: those that listen for a target.
     ///   - tell: returns when they have been told.
+    ///   - pause: lets time pass.
     init(
         sessionsPerSecond: Int, sessions: @escaping @Sendable (TargetAddress) -> [SessionHandle],
-        tell: @escaping @Sendable ([SessionHandle], ChannelNotice) async -> Void
+        tell: @escaping @Sendable ([SessionHandle], ChannelNotice) async -> Void,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        pause: @escaping @Sendable (_ until: ContinuousClock.Instant) async -> Void = GlobalPacer.sleep
     ) {
         sessionsPerTurn = max(1, sessionsPerSecond / Self.turnsPerSecond)
         turn = .seconds(1) * sessionsPerTurn / sessionsPerSecond
         self.sessions = sessions
         self.tell = tell
+        self.now = now
+        self.pause = pause
     }
 
     /// Takes a notice for all sessions. One that still waits is united with it: then only how far the channel reaches
@@ -51,18 +63,21 @@ final class GlobalPacer: Service, Sendable {
     }
 
     func run() async throws {
-        for await _ in wakes.stream.cancelOnGracefulShutdown() {
-            while let notice = next() {
-                var left = sessions(notice.address.target)[...]
-                var next = ContinuousClock.now
-                while !left.isEmpty {
-                    await tell(Array(left.prefix(sessionsPerTurn)), notice)
-                    left = left.dropFirst(sessionsPerTurn)
-                    // A turn that came late takes nothing from the pace of those behind it.
-                    next = max(next, .now - turn) + turn
-                    try? await cancelWhenGracefulShutdown { [next] in try await Task.sleep(until: next) }
-                    if Task.isShuttingDownGracefully || Task.isCancelled { return }
-                }
+        for await _ in wakes.stream.cancelOnGracefulShutdown() { await tellWaiting() }
+    }
+
+    /// Tells sessions of all that waits.
+    func tellWaiting() async {
+        while let notice = next() {
+            var left = sessions(notice.address.target)[...]
+            var next = now()
+            while !left.isEmpty {
+                await tell(Array(left.prefix(sessionsPerTurn)), notice)
+                left = left.dropFirst(sessionsPerTurn)
+                // A turn that came late takes nothing from the pace of those behind it.
+                next = max(next, now() - turn) + turn
+                await pause(next)
+                if Task.isShuttingDownGracefully || Task.isCancelled { return }
             }
         }
     }

@@ -90,7 +90,7 @@ package struct HistoryChecker: Sendable {
         case .crashed(let device): devices[device]?.hasCrashed = true
         case .given(let handOut): give(handOut, time)
         case .confirmed(let device, let channel, let id):
-            given[Receiver(device: device, channel: channel)]?.confirmed.insert(id)
+            given[receiver(device, channel)]?.confirmed.insert(id)
         case .stale(let device, let bizType, let session):
             add(.verified, time, "\(device) is sent \(bizType) on session \(session), which is not valid any more")
         case .lostCommits: lostCommitsAt = time
@@ -154,6 +154,7 @@ package struct HistoryChecker: Sendable {
         for audience in before?.audiences ?? [] { devicesByAudience[audience]?.remove(name) }
         var device = Device(
             audiences: Self.audiences(of: name, instance, user), user: user, hasCrashed: before?.hasCrashed ?? false)
+        devices[name] = device
         let channels = device.audiences.flatMap { channelsByAudience[$0] ?? [] }
         for channel in channels {
             device.owed.formUnion(self.channels[channel]?.answered.filter { isDue($0, to: name) } ?? [])
@@ -172,7 +173,8 @@ package struct HistoryChecker: Sendable {
         if handOut.payload != push.target.payload(of: name) {
             add(.attempted, time, "\(device) is given \(name) with the payload \(handOut.payload.prefix(100))")
         }
-        if handOut.from != push.target || !isFor(push.target, device) {
+        let isNamed = handOut.from.ofEverybody == push.target
+        if !isNamed || !isFor(push.target, device) {
             add(.addressed, time, "\(device) is given \(name), which is for \(push.target)")
         }
         if push.reach == .nobody { add(.addressed, time, "\(device) is given \(name), which is for no device") }
@@ -184,7 +186,7 @@ package struct HistoryChecker: Sendable {
             add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
         }
         pushes[name]?.receiver = push.receiver ?? device
-        let receiver = Receiver(device: device, channel: push.target)
+        let receiver = receiver(device, isNamed ? handOut.from : push.target)
         var given = given.removeValue(forKey: receiver) ?? Given()
         defer { self.given[receiver] = given }
         if given.confirmed.contains(id) { add(.delivered, time, "\(device) is given \(name) after it confirmed it") }
@@ -198,6 +200,9 @@ package struct HistoryChecker: Sendable {
         }
         if id <= given.lastFirst { add(.ordered, time, "\(device) is given \(name) as \(id) after \(given.lastFirst)") }
         given.lastFirst = max(given.lastFirst, id)
+        if push.target.kind == .globalUser {
+            self.given[Receiver(device: device, channel: push.target), default: Given()].ids.insert(id)
+        }
         settle(name, push, with: device)
     }
 
@@ -281,7 +286,7 @@ package struct HistoryChecker: Sendable {
 
     /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
     package var unconfirmed: [(device: String, ids: Int)] {
-        given.filter { $0.value.ids.count > $0.value.confirmed.count && isFor($0.key.channel, $0.key.device) }
+        given.filter { $0.value.ids.count > $0.value.confirmed.count && isVisible($0.key) }
             .map { ($0.key.device, $0.value.ids.count - $0.value.confirmed.count) }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
@@ -320,6 +325,22 @@ package struct HistoryChecker: Sendable {
 
     private func isFor(_ target: HistoryTarget, _ device: String) -> Bool { audience(target).contains(device) }
 
+    private func receiver(_ device: String, _ channel: HistoryTarget) -> Receiver {
+        guard channel.kind == .globalUser, channel.target.isEmpty else {
+            return Receiver(device: device, channel: channel)
+        }
+        let ofUser = HistoryTarget(
+            instance: channel.instance, kind: channel.kind, target: devices[device]?.user ?? "",
+            bizType: channel.bizType)
+        return Receiver(device: device, channel: ofUser)
+    }
+
+    private func isVisible(_ receiver: Receiver) -> Bool {
+        let isItsUsers =
+            receiver.channel.kind != .globalUser || devices[receiver.device]?.user == receiver.channel.target
+        return isItsUsers && isFor(receiver.channel.ofEverybody, receiver.device)
+    }
+
     /// Whether a push was answered before a database without it took over.
     private func mayBeLost(_ push: Push) -> Bool { lostCommitsAt.map { push.invokedAt <= $0 } ?? false }
 
@@ -327,6 +348,7 @@ package struct HistoryChecker: Sendable {
     private func isDue(_ name: String, to device: String) -> Bool {
         guard let push = pushes[name], let id = push.id, !push.isForgotten else { return false }
         return switch push.reach {
+        // Every user's data has come to a device once any of its users was given it.
         case .everyone: given[Receiver(device: device, channel: push.target)]?.ids.contains(id) != true
         case .anyone, .one: push.receiver == nil
         case .optional, .nobody: false

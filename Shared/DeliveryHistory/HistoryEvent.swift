@@ -27,7 +27,8 @@ package enum HistoryEvent: Sendable, Codable {
 /// One hand-out to an app.
 package struct HistoryHandOut: Sendable, Codable {
     package let device: String
-    /// The channel as the client names it: its own user's, its own, or everybody's.
+    /// The channel as the client names it: its own user's, its own, or everybody's; of every user's, with the user in
+    /// whose name it was given, since each has it once. Without a name, the user who is bound.
     package let from: HistoryTarget
     package let id: Int64
     package let push: String

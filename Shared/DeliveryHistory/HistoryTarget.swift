@@ -15,6 +15,11 @@ package struct HistoryTarget: Hashable, Sendable, Codable {
         self.bizType = bizType
     }
 
+    /// The channel as a push names it: a client keeps everybody's for each of its users.
+    var ofEverybody: HistoryTarget {
+        kind.isGlobal ? HistoryTarget(instance: instance, kind: kind, target: "", bizType: bizType) : self
+    }
+
     /// All channels of the same user or device, or of everybody, as one.
     var audience: HistoryTarget { HistoryTarget(instance: instance, kind: kind, target: target, bizType: "") }
 

@@ -116,7 +116,12 @@ struct GeneratedHistory {
     @discardableResult
     private mutating func deliver(to device: String) -> Bool {
         for channel in order where isFor(channel, device) {
-            let place = Place(device: device, channel: channel)
+            // Each user of a device has every user's channel once.
+            let own = HistoryTarget(
+                instance: channel.instance, kind: channel.kind,
+                target: channel.kind == .globalUser ? (users[device] ?? nil) ?? "" : channel.target,
+                bizType: channel.bizType)
+            let place = Place(device: device, channel: own)
             guard let next = channels[channel]?.dropFirst(positions[place] ?? 0).first else { continue }
             positions[place, default: 0] += 1
             switch next.reach {
@@ -126,7 +131,7 @@ struct GeneratedHistory {
             default: break
             }
             let handOut = HistoryHandOut(
-                device: device, from: channel, id: next.id, push: next.push, payload: channel.payload(of: next.push),
+                device: device, from: own, id: next.id, push: next.push, payload: channel.payload(of: next.push),
                 attempt: 1)
             events.append(.given(handOut))
             unconfirmed.append(handOut)
@@ -153,7 +158,10 @@ struct GeneratedHistory {
     }
 
     private mutating func repeatHandOut() {
-        let visible = unconfirmed.indices.filter { isFor(unconfirmed[$0].from, unconfirmed[$0].device) }
+        let visible = unconfirmed.indices.filter { index in
+            let (from, device) = (unconfirmed[index].from, unconfirmed[index].device)
+            return isFor(from, device) && (from.kind != .globalUser || users[device] == from.target)
+        }
         guard let index = visible.randomElement(using: &random) else { return }
         let last = unconfirmed[index]
         unconfirmed[index] = HistoryHandOut(
@@ -172,7 +180,7 @@ struct GeneratedHistory {
                 unanswered.removeAll { $0.push == lost.push }
                 events.append(.forgotten(push: lost.push))
             }
-            for (place, position) in positions where place.channel == channel {
+            for (place, position) in positions where place.channel.ofEverybody == channel {
                 positions[place] = min(position, channels[channel]?.count ?? 0)
             }
         }

@@ -13,6 +13,12 @@ final class History {
         let number: UInt32
     }
 
+    /// A device's place in a channel; without a device, that of whoever came furthest.
+    private struct Reached: Hashable {
+        let deviceID: String
+        let channel: HistoryTarget
+    }
+
     private struct Connection: Hashable {
         let deviceID: String
         let attempt: Int
@@ -22,11 +28,18 @@ final class History {
     private(set) var checker = HistoryChecker()
     private let configurations: [String: SyncConfiguration]
     private var addresses: [String: ChannelAddress] = [:]
+    /// Pushes that no receiver may be moved past without having been sent them.
+    private var owed: Set<String> = []
+    /// How far receivers were sent their channels, or said that they have them.
+    private var sentUpto: [Reached: Int64] = [:]
     private var sessions: [Bind: BoundUser] = [:]
+    private var instances: [String: String] = [:]
     /// The last bind that a connection's gateway has taken.
     private var binds: [Connection: UInt32] = [:]
     /// Since when the tenant calls a session invalid.
     private var invalidSince: [String: Duration] = [:]
+    /// Sessions whose end was answered: from then on nothing checked goes out on them.
+    private var revokedAt: [String: Duration] = [:]
     private var hasFailedOver = false
 
     init(_ simulation: Simulation, configurations: [SyncConfiguration]) {
@@ -44,6 +57,7 @@ final class History {
 
     func invoked(_ name: String, _ address: ChannelAddress, reach: HistoryReach = .everyone) {
         addresses[name] = address
+        if reach == .everyone || reach == .anyone { owed.insert(name) }
         observe(.invoked(push: name, to: HistoryTarget(address), reach: reach))
     }
 
@@ -54,6 +68,12 @@ final class History {
         simulation.note("answered", id.value, about: name)
         observe(.answered(push: name, id: id.value))
         if hasFailedOver { forget([name], in: store) }
+    }
+
+    /// Answered as taken by no device.
+    func notOnline(_ name: String, _ id: OplogID) {
+        simulation.note("not online", id.value, about: name)
+        observe(.notOnline(push: name, id: id.value))
     }
 
     /// A standby that lacked commits has taken over: what was answered before may be gone.
@@ -83,7 +103,11 @@ final class History {
 
     /// A device has sent a frame.
     func said(_ packet: Mss_Device_V1_Packet, by deviceID: String, over attempt: Int) {
+        if case .connect(let connect)? = packet.body {
+            note(connect.syncPoints, by: deviceID, user: nil, of: connect.instanceID)
+        }
         guard let bind = Self.bind(of: packet) else { return }
+        note(bind.syncPoints, by: deviceID, user: bind.userID, of: instances[deviceID] ?? "")
         sessions[Bind(deviceID: deviceID, attempt: attempt, number: bind.bindNumber)] = BoundUser(
             userID: bind.userID, sessionID: bind.sessionID)
     }
@@ -108,7 +132,11 @@ final class History {
         guard case .push(let push)? = packet.body else { return }
         let current = binds[Connection(deviceID: deviceID, attempt: attempt)] ?? 0
         for batch in push.batches {
-            guard let kind = SyncModel.ChannelKind(wire: batch.kind), kind.needsUser else { continue }
+            guard let kind = SyncModel.ChannelKind(wire: batch.kind) else { continue }
+            checkValidity(of: batch, to: deviceID)
+            let user = sessions[Bind(deviceID: deviceID, attempt: attempt, number: batch.bindNumber)]?.userID
+            reach(batch.upto, by: deviceID, channel(kind, batch.bizType, of: deviceID, user: user))
+            guard kind.needsUser else { continue }
             guard batch.bindNumber == current,
                 let session = sessions[Bind(deviceID: deviceID, attempt: attempt, number: batch.bindNumber)]
             else {
@@ -119,11 +147,73 @@ final class History {
         }
     }
 
+    private func channel(
+        _ kind: SyncModel.ChannelKind, _ bizType: String, of deviceID: String, user: String?
+    ) -> HistoryTarget {
+        let target =
+            switch kind {
+            case .user: user ?? ""
+            case .device: deviceID
+            case .globalUser, .globalDevice: ""
+            }
+        return HistoryTarget(instance: instances[deviceID] ?? "", kind: kind, target: target, bizType: bizType)
+    }
+
+    private func note(
+        _ points: [Mss_Device_V1_SyncPoint], by deviceID: String, user: String?, of instanceID: String
+    ) {
+        instances[deviceID] = instanceID
+        for point in points {
+            guard let kind = SyncModel.ChannelKind(wire: point.kind) else { continue }
+            reach(point.oplogID, by: deviceID, channel(kind, point.bizType, of: deviceID, user: user))
+        }
+    }
+
+    private func reach(_ upto: Int64, by deviceID: String, _ channel: HistoryTarget) {
+        for device in [deviceID, ""] {
+            let place = Reached(deviceID: device, channel: channel)
+            sentUpto[place] = max(sentUpto[place] ?? 0, upto)
+        }
+    }
+
+    private func checkValidity(of batch: Mss_Device_V1_ChannelBatch, to deviceID: String) {
+        let now = simulation.wallTime.milliseconds
+        for entry in batch.entries where entry.validUntilMs > 0 && entry.validUntilMs <= now {
+            fault(.attempted, "\(deviceID) is sent \(entry.thirdMessageID) after its validity")
+        }
+    }
+
+    /// A sync point was recorded (I8).
+    func advanced(_ advanced: SimulatedDatabase.Advanced, in store: MemoryStore) {
+        let (address, deviceID, before, after) = advanced
+        if after < before {
+            fault(.bounded, "the sync point of \(deviceID) in \(address) falls from \(before) to \(after)")
+        }
+        let reached = sentUpto[Reached(deviceID: deviceID, channel: HistoryTarget(address))] ?? 0
+        let passed = store.oplogs(of: address).first {
+            $0.id.value > reached && $0.id <= after && owed.contains($0.thirdMessageID.text)
+        }
+        guard let passed else { return }
+        let name = passed.thirdMessageID.text
+        fault(.bounded, "\(deviceID) is recorded to have \(name) of \(address), and was sent up to \(reached)")
+    }
+
+    /// A batch goes out once more (I10).
+    func checkRepeat(of batch: Mss_Device_V1_ChannelBatch, recorded: Int, to deviceID: String) {
+        let repeats = Int(batch.entries.map(\.attempt).max() ?? 1) - 1
+        if repeats > recorded, !hasFailedOver {
+            fault(.counted, "\(deviceID) is sent repeat \(repeats) of \(batch.bizType), and \(recorded) are recorded")
+        }
+        if repeats > Limits.resendRepeats {
+            fault(.counted, "\(deviceID) is sent repeat \(repeats) of \(batch.bizType)")
+        }
+    }
+
     private func check(_ bizType: String, on sessionID: String, of deviceID: String) {
         guard let configuration = configurations[bizType], configuration.checksSession,
             let lifetime = configuration.verdictLifetime, let since = invalidSince[sessionID]
         else { return }
-        if simulation.elapsed > since + lifetime {
+        if simulation.elapsed > since + lifetime || revokedAt[sessionID] != nil {
             observe(.stale(device: deviceID, bizType: bizType, session: sessionID))
         }
     }
@@ -138,6 +228,17 @@ final class History {
                     attempt: oplog.attempt)))
     }
 
+    /// A device without the library has taken an entry of its own channel for the first time, and has it.
+    func took(_ entry: Mss_Device_V1_Entry, of bizType: String, on deviceID: String, of instanceID: String) {
+        let from = HistoryTarget(instance: instanceID, kind: .device, target: deviceID, bizType: bizType)
+        observe(
+            .given(
+                HistoryHandOut(
+                    device: deviceID, from: from, id: entry.oplogID, push: entry.thirdMessageID,
+                    payload: String(decoding: entry.payload, as: UTF8.self), attempt: 1)))
+        observe(.confirmed(device: deviceID, from: from, id: entry.oplogID))
+    }
+
     func confirmed(_ oplog: SyncOplog, by deviceID: String, of instanceID: String) {
         let from = target(of: oplog, on: deviceID, of: instanceID)
         observe(.confirmed(device: deviceID, from: from, id: oplog.oplogID))
@@ -145,14 +246,11 @@ final class History {
 
     /// The channel as the client names it.
     private func target(of oplog: SyncOplog, on deviceID: String, of instanceID: String) -> HistoryTarget {
+        instances[deviceID] = instanceID
         let kind = configurations[oplog.bizType]?.kind ?? .device
-        let target =
-            switch kind {
-            case .user: oplog.userID ?? ""
-            case .device: deviceID
-            case .globalUser, .globalDevice: ""
-            }
-        return HistoryTarget(instance: instanceID, kind: kind, target: target, bizType: oplog.bizType)
+        // Of every user's channel the client keeps one for each user.
+        let own = channel(kind == .globalUser ? .user : kind, oplog.bizType, of: deviceID, user: oplog.userID)
+        return HistoryTarget(instance: own.instance, kind: kind, target: own.target, bizType: own.bizType)
     }
 
     // MARK: Tenants
@@ -160,6 +258,8 @@ final class History {
     func becameInvalid(_ sessionID: String) {
         if invalidSince[sessionID] == nil { invalidSince[sessionID] = simulation.elapsed }
     }
+
+    func revoked(_ sessionID: String) { revokedAt[sessionID] = revokedAt[sessionID] ?? simulation.elapsed }
 
     func isValid(_ sessionID: String) -> Bool { invalidSince[sessionID] == nil }
 

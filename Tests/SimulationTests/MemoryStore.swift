@@ -65,6 +65,7 @@ struct MemoryStore {
     private var leases: [String: Lease] = [:]
     private var syncPoints: [Receiver: SyncPoint] = [:]
     private var controlVersion: Int64 = 1
+    private var revocations: [(userID: UserID, digest: [UInt8], at: WallTime)] = []
 
     init(instances: [Instance], configurations: [SyncConfiguration]) {
         for instance in instances { self.instances[instance.id] = instance }
@@ -96,6 +97,35 @@ struct MemoryStore {
     func syncPoint(of address: ChannelAddress, _ deviceID: String, _ storeID: String) -> OplogID? {
         guard let place = places[address] else { return nil }
         return syncPoints[Receiver(channelID: channels[place].id, deviceID: deviceID, storeID: storeID)]?.oplogID
+    }
+
+    /// The device that owns a user, for who checks.
+    func owner(of userID: UserID, in instanceID: InstanceID) -> DeviceID? {
+        owners[UserKey(instanceID: instanceID, userID: userID)]
+    }
+
+    /// The channel of a number, for who checks.
+    func address(of channelID: Int64) -> ChannelAddress? { channels.first { $0.id == channelID }?.address }
+
+    /// How often the batch that a receiver has not acknowledged is on record to have gone out again, for who checks.
+    func repeats(of address: ChannelAddress, _ deviceID: String, _ storeID: String) -> Int {
+        guard let place = places[address] else { return 0 }
+        return syncPoints[Receiver(channelID: channels[place].id, deviceID: deviceID, storeID: storeID)]?.repeats ?? 0
+    }
+
+    /// A session is ended for its tenant.
+    mutating func revoke(_ userID: UserID, digest: [UInt8], at now: WallTime) {
+        revocations.append((userID, digest, now))
+    }
+
+    private func revocation(
+        of digest: [UInt8], _ userID: UserID?, at now: WallTime
+    ) -> RevocationStore.Revocation? {
+        let last = revocations.lastIndex { $0.userID == userID && ($0.digest.isEmpty || $0.digest == digest) }
+        return last.map {
+            RevocationStore.Revocation(
+                number: Int64($0) + 1, agoMilliseconds: now.milliseconds - revocations[$0].at.milliseconds)
+        }
     }
 
     // MARK: Appends
@@ -215,11 +245,12 @@ struct MemoryStore {
         switch command {
         case .renewLease(let gatewayID, let epoch, let controlVersion):
             return .lease(renewLease(gatewayID, epoch, controlVersion, at: now))
-        case .open(let registration, _):
+        case .open(let registration, let digest):
             let registered = register(registration, at: now)
             return .opened(
                 SessionStoreAnswer.Opened(
-                    registered: registered, channels: states(for: registration), rereads: [], revocation: nil))
+                    registered: registered, channels: states(for: registration), rereads: [],
+                    revocation: revocation(of: digest, registration.userID, at: now)))
         case .close(let instanceID, let deviceID, let connectionEpoch):
             let key = DeviceKey(instanceID: instanceID, deviceID: deviceID)
             if sessions[key]?.connectionEpoch == connectionEpoch { sessions[key] = nil }
@@ -256,7 +287,8 @@ struct MemoryStore {
     private mutating func register(
         _ registration: DeviceSessionStore.Registration, at now: WallTime
     ) -> DeviceSessionStore.Registered {
-        guard leases[registration.gatewayID]?.epoch == registration.gatewayEpoch else {
+        let isOfThisLease = leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
+        guard isOfThisLease else {
             return DeviceSessionStore.Registered(connectionEpoch: 0, hasLease: false, ownsUser: false)
         }
         let key = DeviceKey(instanceID: registration.instanceID, deviceID: registration.deviceID)

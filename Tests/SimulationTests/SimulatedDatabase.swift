@@ -4,6 +4,9 @@ import SyncStore
 
 /// The database of a simulation: one store, what can go wrong with it, and a standby that lags behind.
 final class SimulatedDatabase {
+    /// A receiver's place in a channel, before and after.
+    typealias Advanced = (address: ChannelAddress, deviceID: String, from: OplogID, to: OplogID)
+
     let simulation: Simulation
     private(set) var store: MemoryStore
     /// What a standby has; nil: there is none.
@@ -13,6 +16,8 @@ final class SimulatedDatabase {
     var refusals = 0.0
     /// How often a call's connection falls before its answer, done or not.
     var lostAnswers = 0.0
+    /// A sync point was recorded.
+    var whenAdvanced: (Advanced, MemoryStore) -> Void = { _, _ in }
 
     init(_ simulation: Simulation, instances: [Instance], configurations: [SyncConfiguration]) {
         self.simulation = simulation
@@ -39,6 +44,29 @@ final class SimulatedDatabase {
     }
 
     func start() { isUp = true }
+
+    /// Sessions are ended: gives whom to tell, and nil while the database is away.
+    func revoke(_ userID: UserID, digest: [UInt8]) -> [String]? {
+        guard isUp else { return nil }
+        store.revoke(userID, digest: digest, at: simulation.wallTime)
+        return store.liveGateways(at: simulation.wallTime)
+    }
+
+    fileprivate func record(
+        _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance], in store: inout MemoryStore
+    ) {
+        let before = advances.map { point(of: $0, in: store) }
+        store.record(resends, advances)
+        for (advance, before) in zip(advances, before) {
+            guard let address = store.address(of: advance.channelID) else { continue }
+            whenAdvanced((address, advance.deviceID, before, point(of: advance, in: store)), store)
+        }
+    }
+
+    private func point(of advance: SyncPointStore.Advance, in store: MemoryStore) -> OplogID {
+        store.address(of: advance.channelID)
+            .flatMap { store.syncPoint(of: $0, advance.deviceID, advance.storeID) } ?? .zero
+    }
 
     fileprivate func call<Output>(
         for process: SimulatedProcess, _ body: (inout MemoryStore, WallTime) -> Output
@@ -101,6 +129,6 @@ struct SimulatedDatabaseConnection: DeliveryStore {
     func record(
         _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
     ) throws(PostgresError) {
-        try database.call(for: process) { store, _ in store.record(resends, advances) }
+        try database.call(for: process) { store, _ in database.record(resends, advances, in: &store) }
     }
 }

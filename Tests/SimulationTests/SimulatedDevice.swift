@@ -30,6 +30,12 @@ final class SimulatedDevice {
     private var attempt = 0
     /// The tenant calls the bound session invalid.
     var whenSessionInvalid: (String) -> Void = { _ in }
+    /// It acknowledges also what it does not have, and what is another's.
+    var lies = false
+    private var firstAck: Mss_Device_V1_Packet?
+    /// Of its connections.
+    var repeatedFrames = 0.0
+    var frameHoles = 0.0
     /// How often the app leaves an oplog unconfirmed until it comes again.
     var forgets = 0.02
 
@@ -106,6 +112,7 @@ final class SimulatedDevice {
         guard let store, let gateway = pickGateway() else { return connectSoon(.milliseconds(300)) }
         let link = SimulatedLink(simulation)
         self.link = link
+        (link.repeats, link.holes) = (repeatedFrames, frameHoles)
         attempt += 1
         let attempt = attempt
         end = nil
@@ -178,6 +185,9 @@ final class SimulatedDevice {
         if isHeard { link.closedByDevice() }
         keepTime()
     }
+
+    /// Its connection, too, is without fault from now on.
+    func endFaults() { link.map { ($0.repeats, $0.holes) = (0, 0) } }
 
     /// The network breaks.
     func reset() {
@@ -257,6 +267,26 @@ final class SimulatedDevice {
         }
     }
 
+    // MARK: Lies
+
+    /// What it says of channels that are one device's or user's: nobody else suffers from it.
+    private func lie(after packet: Mss_Device_V1_Packet) {
+        guard case .storedAck? = packet.body, simulation.happens(0.5) else { return }
+        firstAck = firstAck ?? packet
+        var lie = simulation.happens(0.2) ? firstAck ?? packet : packet
+        lie.storedAck.channels.removeAll { SyncModel.ChannelKind(wire: $0.kind)?.isGlobal != false }
+        for index in lie.storedAck.channels.indices {
+            switch simulation.pick(0...3) {
+            case 0: lie.storedAck.channels[index].upto += Int64(simulation.pick(1...1_000))
+            case 1: lie.storedAck.channels[index].upto = .max
+            case 2: lie.storedAck.channels[index].bizType = simulation.pick(["CHAT", "DEVICE", "SOLO", "NONE"])
+            default: lie.storedAck.channels[index].bindNumber &-= 1
+            }
+        }
+        lie.storedAck.rereads = [UInt64(simulation.pick(0...9))]
+        link?.toGateway(lie)
+    }
+
     // MARK: Actions
 
     /// Without the secret, which is another in every run.
@@ -283,6 +313,7 @@ final class SimulatedDevice {
             history.said(packet, by: id, over: attempt)
             simulation.note("says", about: "\(id) \(Self.text(packet))")
             link?.toGateway(packet)
+            if lies { lie(after: packet) }
         case .store(let batches, let userID, let bindNumber):
             let outcome = try store.store(batches, userID: userID, bindNumber: bindNumber)
             simulation.note("stored", Int64(batches.count), outcome.foundGap ? 1 : 0, about: id)

@@ -29,7 +29,23 @@ final class SimulatedGateway: @unchecked Sendable {
         weak var core: GatewayCore?
     }
 
+    private static let limits = {
+        var limits = SessionLimits()
+        limits.firstResend = .seconds(1)
+        return limits
+    }()
     private static let turn = TimeAmount.milliseconds(100)
+    // Unchecked: see Simulation.
+    private struct Pacing: @unchecked Sendable {
+        let pacer: GlobalPacer
+        let done: () -> Void
+
+        func run() async {
+            await pacer.tellWaiting()
+            done()
+        }
+    }
+
     private static let sweepEvery = Duration.seconds(5)
     private static let sweepWindowSeconds: UInt32 = 20
     let process: SimulatedProcess
@@ -57,7 +73,7 @@ final class SimulatedGateway: @unchecked Sendable {
         ) {}
         directory.take(control)
         let core = GatewayCore(
-            gatewayID: name, limits: SessionLimits(), admission: AdmissionLimits(),
+            gatewayID: name, limits: Self.limits, admission: AdmissionLimits(),
             ring: KeyRing.empty.sealing(for: .device), control: ControlConnection(bus: bus, directory: directory),
             clock: simulation.clock, random: { simulation.chance() }, logger: process.logger)
         link.core = core
@@ -72,6 +88,18 @@ final class SimulatedGateway: @unchecked Sendable {
             core.reporter.flush(withKept: turns % 10 == 0)
             if turns % 10 == 0 { core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) } }
             self?.loop.advanceTime(by: Self.turn)
+        }
+        let pacer = core.makePacer(sessionsPerSecond: 1_000) { until in
+            await withCheckedContinuation { continuation in
+                simulation.after(until - simulation.now) { process.perform { continuation.resume() } }
+            }
+        }
+        var isPacing = false
+        process.every(.nanoseconds(Self.turn.nanoseconds)) {
+            if isPacing { return }
+            isPacing = true
+            let done = { isPacing = false }
+            simulation.begin(Pacing(pacer: pacer, done: done).run)
         }
         process.every(Self.sweepEvery) {
             simulation.begin { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }

@@ -9,6 +9,10 @@ final class SimulatedLink {
     /// Frames of this way vanish, and nobody hears of it.
     var losesUp = false
     var losesDown = false
+    /// How often a push comes twice, as from a gateway that has lost its place.
+    var repeats = 0.0
+    /// How often a push is left out, and the connection falls a moment later.
+    var holes = 0.0
     /// A frame has come to the gateway.
     var whenAtGateway: (Mss_Device_V1_Packet) -> Void = { _ in }
     /// The device's end of the connection was heard of.
@@ -30,7 +34,17 @@ final class SimulatedLink {
 
     func toDevice(_ packet: Mss_Device_V1_Packet) {
         whenSent(packet)
-        after(&downUntil) { [weak self] in if self?.losesDown == false { self?.whenAtDevice(packet) } }
+        var times = 1
+        if case .push? = packet.body {
+            if simulation.happens(holes) {
+                simulation.after(simulation.pick(.zero, .seconds(2))) { [weak self] in self?.reset() }
+                return
+            }
+            if simulation.happens(repeats) { times = 2 }
+        }
+        for _ in 0..<times {
+            after(&downUntil) { [weak self] in if self?.losesDown == false { self?.whenAtDevice(packet) } }
+        }
     }
 
     func closedByDevice() {

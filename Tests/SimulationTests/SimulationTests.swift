@@ -10,11 +10,11 @@ import Testing
 /// that the process needs `SWIFT_DETERMINISTIC_HASHING=1`, as `deploy/test` sets it.
 @Suite("Simulation", .serialized)
 struct SimulationTests {
-    private static func number(_ name: String, or usual: Int) -> Int {
+    static func number(_ name: String, or usual: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
     }
 
-    private static func run(_ seed: UInt64, keepsLog: Bool = false) throws -> World {
+    static func run(_ seed: UInt64, keepsLog: Bool = false) throws -> World {
         let parent = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
         let folder = URL(fileURLWithPath: parent).appendingPathComponent("mss-simulation-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

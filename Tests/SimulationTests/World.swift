@@ -19,8 +19,16 @@ final class World: @unchecked Sendable {
     private static let verdictLifetime = Duration.seconds(3)
     private static let configurations = [
         configuration("CHAT", .user, isMultiDevice: true), configuration("DEVICE", .device),
-        configuration("CHECKED", .user, isMultiDevice: true, checksSession: true),
+        configuration("CHECKED", .user, isMultiDevice: true, checksSession: true), configuration("SOLO", .user),
+        configuration("LIVE", .user, isMultiDevice: true, isPersistent: false),
+        configuration("LATEST", .user, isMultiDevice: true, repush: .threshold(3)),
+        configuration("NEWS", .globalUser, isMultiDevice: true, isImmediate: true),
     ]
+    /// How often each of them is pushed to.
+    private static let load = [0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6].map { configurations[$0] }
+    private static let liar = "liar"
+    /// A run with more events than this comes to no rest.
+    private static let mostEvents = 1_000_000
     /// How long a run is under load, and how long it may take to heal.
     private static let loadLasts = Duration.seconds(20)
     private static let healsWithin = Duration.seconds(60)
@@ -36,6 +44,8 @@ final class World: @unchecked Sendable {
     private var ingests: [SimulatedIngest] = []
     private var validators: [SimulatedValidator] = []
     private var devices: [SimulatedDevice] = []
+    private var simple: SimulatedSimpleDevice?
+    private let operation: SimulatedOperator
     private var lastConnection: UInt64 = 0
     private var lastPush = 0
     private var lastSession = 0
@@ -45,12 +55,13 @@ final class World: @unchecked Sendable {
     private(set) var faultCounts: [FaultPlan.Kind: Int] = [:]
 
     private static func configuration(
-        _ bizType: String, _ kind: SyncModel.ChannelKind, isMultiDevice: Bool = false, checksSession: Bool = false
+        _ bizType: String, _ kind: SyncModel.ChannelKind, isMultiDevice: Bool = false, checksSession: Bool = false,
+        isPersistent: Bool = true, repush: RepushMode = .all, isImmediate: Bool = false
     ) -> SyncConfiguration {
         SyncConfiguration(
             instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind,
-            isMultiDevice: isMultiDevice, isPersistent: true, repush: .all, checksSession: checksSession,
-            isOnline: true,
+            isMultiDevice: isMultiDevice, isPersistent: isPersistent, repush: repush, checksSession: checksSession,
+            isOnline: true, isImmediate: isImmediate,
             verdictLifetime: checksSession ? verdictLifetime : nil)
     }
 
@@ -66,11 +77,19 @@ final class World: @unchecked Sendable {
         broker = SimulatedBroker(simulation)
         database = SimulatedDatabase(
             simulation, instances: [Self.instance], configurations: Self.configurations)
+        operation = SimulatedOperator("operator", number: 0, database: database, broker: broker)
         for number in 1...simulation.pick(1...2) { writers.append(makeWriter("writer-\(number)")) }
         for number in 1...simulation.pick(1...3) { gateways.append(makeGateway("gateway-\(number)")) }
         for number in 1...simulation.pick(1...2) { ingests.append(makeIngest("ingest-\(number)")) }
         validators.append(makeValidator("validator-1"))
         for number in 1...simulation.pick(2...5) { devices.append(makeDevice("device-\(number)")) }
+        if plan.hasLiar { devices.append(makeDevice(Self.liar, user: Self.liar)) }
+        if plan.hasSimpleDevice {
+            simple = SimulatedSimpleDevice(
+                "simple", instanceID: Self.instance.id.text, history: history, database: database, in: simulation
+            ) { [unowned self] in gateways }
+        }
+        database.whenAdvanced = { [history] in history.advanced($0, in: $1) }
     }
 
     // MARK: Parts
@@ -100,13 +119,16 @@ final class World: @unchecked Sendable {
         SimulatedValidator(name, number: nextConnection(), broker: broker, history: history)
     }
 
-    private func makeDevice(_ name: String) -> SimulatedDevice {
+    private func makeDevice(_ name: String, user: String? = nil) -> SimulatedDevice {
         let device = SimulatedDevice(
             name, instanceID: Self.instance.id.text, folder: folder.path,
-            user: BoundUser(userID: "user-\(simulation.pick(1...2))", sessionID: newSession()), history: history,
+            user: BoundUser(userID: user ?? "user-\(simulation.pick(1...2))", sessionID: newSession()),
+            history: history,
             in: simulation
         ) { [unowned self] in gateways }
         device.forgets = plan.forgets
+        (device.repeatedFrames, device.frameHoles) = (plan.repeatedFrames, plan.frameHoles)
+        device.lies = name == Self.liar
         device.whenSessionInvalid = { [unowned self, unowned device] userID in
             simulation.after(simulation.pick(.milliseconds(100), .seconds(2))) { [unowned self] in
                 guard device.user?.userID == userID else { return }
@@ -136,9 +158,40 @@ final class World: @unchecked Sendable {
         pushSoon()
         simulation.run(for: Self.loadLasts)
         heal()
-        simulation.run(for: Self.healsWithin) { [unowned self] in simulation.eventCount % 50 == 0 && isWhole }
+        let isHealed = settle()
+        if isHealed, plan.endsCalmly { pushCalmly() }
         for device in devices where !device.isConnected { history.fault(.delivered, "\(device.id) is not back") }
+        if simulation.eventCount >= Self.mostEvents { history.fault(.delivered, "it comes to no rest") }
         history.end(database.store)
+        finish()
+    }
+
+    /// Everything comes to where it was promised.
+    private func settle() -> Bool {
+        simulation.run(for: Self.healsWithin) { [unowned self] in
+            simulation.eventCount % 50 == 0 && isWhole || simulation.eventCount >= Self.mostEvents
+        }
+    }
+
+    /// Nothing fails any more: each push reaches whom it is for, and where one device is to have it, one.
+    private func pushCalmly() {
+        // Sessions that ended lately have been found out, and everybody is registered again.
+        simulation.run(for: .seconds(10))
+        guard settle() else { return }
+        for configuration in Self.configurations where configuration.kind != .device {
+            for user in configuration.kind == .user ? ["user-1", "user-2"] : [""] {
+                push(
+                    configuration, to: user,
+                    reach: configuration.isSingleDevice ? .one : isBound(user) ? .everyone : .optional)
+            }
+        }
+        for device in devices where !device.lies { push(Self.configurations[1], to: device.id) }
+        _ = settle()
+    }
+
+    private func isBound(_ user: String) -> Bool { devices.contains { user.isEmpty || $0.user?.userID == user } }
+
+    private func finish() {
         for gateway in gateways { gateway.kill() }
         for process in processes { process.kill() }
     }
@@ -160,10 +213,26 @@ final class World: @unchecked Sendable {
         broker.noticeLoss = 0
         database.refusals = 0
         database.lostAnswers = 0
-        for device in devices { device.forgets = 0 }
+        for device in devices { (device.forgets, device.repeatedFrames, device.frameHoles) = (0, 0, 0) }
+        simple?.forgets = 0
+        for device in devices { device.endFaults() }
+        simulation.after(.seconds(5)) { [unowned self] in findOwners() }
     }
 
-    private var isWhole: Bool { openPushes == 0 && devices.allSatisfy(\.isConnected) && history.isSettled }
+    /// Data of which a user has one copy waits for the user's owner (spec D8): where that device now is another user's,
+    /// the user signs in anew on one that is there.
+    private func findOwners() {
+        for user in ["user-1", "user-2"] {
+            let there = devices.filter { $0.user?.userID == user }
+            let owner = database.store.owner(of: UserID(user), in: Self.instance.id)
+            guard let first = there.first, !there.contains(where: { $0.id == owner?.text }) else { continue }
+            first.bind(BoundUser(userID: user, sessionID: newSession()))
+        }
+    }
+
+    private var isWhole: Bool {
+        openPushes == 0 && devices.allSatisfy(\.isConnected) && simple?.isConnected ?? true && history.isSettled
+    }
 
     // MARK: Load
 
@@ -176,48 +245,77 @@ final class World: @unchecked Sendable {
     }
 
     private func push() {
+        let configuration = simulation.pick(Self.load)
+        var target =
+            switch configuration.kind {
+            case .device: simulation.pick(devices.map(\.id) + (simple.map { [$0.id, $0.id] } ?? []))
+            case .user: "user-\(simulation.pick(1...2))"
+            case .globalUser, .globalDevice: ""
+            }
+        if plan.hasLiar, configuration.kind == .user, simulation.happens(0.1) { target = Self.liar }
+        push(configuration, to: target)
+    }
+
+    private func push(_ configuration: SyncConfiguration, to target: String, reach: HistoryReach? = nil) {
         lastPush += 1
-        let name = "push-\(lastPush)"
-        let configuration = simulation.pick(Self.configurations)
-        let target =
-            configuration.kind == .device ? simulation.pick(devices).id : "user-\(simulation.pick(1...2))"
         let address = ChannelAddress(
             target: TargetAddress(instanceID: Self.instance.id, kind: configuration.kind, target: target),
             bizType: configuration.bizType)
-        history.invoked(name, address)
+        var usual: HistoryReach =
+            switch configuration.bizType.text {
+            case "SOLO": .anyone
+            case "LIVE", "LATEST": .optional
+            default: .everyone
+            }
+        // What a liar says that it has it need not be sent.
+        if target == Self.liar { usual = .optional }
+        var push = SimulatedPush(name: "push-\(lastPush)", address: address, configuration: configuration)
+        if reach == nil, simulation.happens(0.04) {
+            (push.targeting, usual) = (Targeting(operatingSystem: .iOS), .nobody)
+        } else if reach == nil, simulation.happens(0.04) {
+            let validity = simulation.pick(.milliseconds(300), .seconds(6))
+            (push.validUntil, usual) = (simulation.wallTime + validity, .optional)
+        }
+        history.invoked(push.name, address, reach: reach ?? usual)
         openPushes += 1
-        attempt(name, address, configuration, left: 4)
+        attempt(push, left: 4)
+    }
+
+    /// Many pushes to one channel, more than a page has.
+    private func pushMany() {
+        let (target, count) = ("user-\(simulation.pick(1...2))", simulation.pick(20...90))
+        for number in 0..<count {
+            simulation.after(.milliseconds(5) * number) { [unowned self] in push(Self.configurations[0], to: target) }
+        }
     }
 
     /// A backend's call, repeated with the same thirdMsgId while its outcome is not known.
-    private func attempt(
-        _ name: String, _ address: ChannelAddress, _ configuration: SyncConfiguration, left: Int
-    ) {
+    private func attempt(_ push: SimulatedPush, left: Int) {
         guard left > 0 else {
             openPushes -= 1
             return
         }
         let again = { [unowned self] in
             simulation.after(simulation.pick(.milliseconds(50), .seconds(2))) { [unowned self] in
-                attempt(name, address, configuration, left: left - 1)
+                attempt(push, left: left - 1)
             }
         }
         guard
             let ingest = ingests.filter(\.process.isAlive).isEmpty
                 ? nil : simulation.pick(ingests.filter(\.process.isAlive))
         else { return again() }
-        let request = PushRequest(
-            scope: .single, instanceID: address.target.instanceID, bizType: address.bizType,
-            linkToken: address.target.target, thirdMessageID: ThirdMessageID(name),
-            payload: Array(HistoryTarget(address).payload(of: name).utf8), isBinary: false, targeting: Targeting(),
-            validUntil: nil)
-        ingest.submit(request, configuration) { [unowned self] outcome in
+        let name = push.name
+        ingest.submit(push.request, push.configuration) { [unowned self] outcome in
             switch outcome {
+            case .stored(let id, online: false) where !push.configuration.isPersistent:
+                history.notOnline(name, id)
+                openPushes -= 1
             case .stored(let id, _), .duplicate(let id):
                 history.answered(name, id, in: database.store)
                 openPushes -= 1
             case .notAttempted:
-                again()
+                // Some leave it at that: nothing was done.
+                if simulation.happens(0.2) { openPushes -= 1 } else { again() }
             case .unknown, nil:
                 history.maybeStored(name)
                 again()
@@ -251,11 +349,19 @@ final class World: @unchecked Sendable {
         case .appCrashes: simulation.pick(devices).crash()
         case .userSwitches: switchUser(simulation.pick(devices))
         case .sessionEnds: simulation.pick(devices).user.map { history.becameInvalid($0.sessionID) }
+        case .sessionRevoked: simulation.pick(devices).user.map(revoke)
+        case .manyPushes: pushMany()
         }
     }
 
+    private func revoke(_ user: BoundUser) {
+        history.becameInvalid(user.sessionID)
+        operation.revoke(user, of: Self.instance.id) { [history] in history.revoked(user.sessionID) }
+    }
+
     private var processes: [SimulatedProcess] {
-        writers.map(\.process) + gateways.map(\.process) + ingests.map(\.process) + validators.map(\.process)
+        [operation.process] + writers.map(\.process) + gateways.map(\.process) + ingests.map(\.process)
+            + validators.map(\.process)
     }
 
     private func pause() -> Duration { simulation.pick(.milliseconds(100), .seconds(10)) }
@@ -289,6 +395,7 @@ final class World: @unchecked Sendable {
 
     private func switchUser(_ device: SimulatedDevice) {
         let user = simulation.happens(0.2) ? nil : "user-\(simulation.pick(1...2))"
+        if device.lies { return }
         device.bind(user.map { BoundUser(userID: $0, sessionID: newSession()) })
         guard user == nil else { return }
         simulation.after(simulation.pick(.milliseconds(10), .seconds(3))) { [unowned self, unowned device] in

@@ -1,0 +1,72 @@
+import AMQP
+import BusMessages
+import Credentials
+import Foundation
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+
+@testable import MobileSync
+
+/// Who ends sessions for tenants, by the steps of the writers' lane of operations: it is stored, then every gateway with
+/// a lease is told, and the tenant is answered once all have taken note.
+// Unchecked: see Simulation.
+final class SimulatedOperator: @unchecked Sendable {
+    /// Gateways that have not answered.
+    // Unchecked: see Simulation.
+    private final class Open: @unchecked Sendable {
+        var gateways: Int
+        var isCertain = true
+
+        init(_ gateways: Int) { self.gateways = gateways }
+    }
+
+    let process: SimulatedProcess
+    private let bus: MessageBus
+    private let database: SimulatedDatabase
+    private static let patience = Duration.milliseconds(1_500)
+
+    init(_ name: String, number: UInt64, database: SimulatedDatabase, broker: SimulatedBroker) {
+        let process = SimulatedProcess(name, in: broker.simulation)
+        self.process = process
+        self.database = database
+        let bus = MessageBus(
+            consumptions: [], answers: .taken, processID: name, clock: process.simulation.clock,
+            logger: process.logger, over: process.connecting(to: broker, number: number))
+        self.bus = bus
+        process.every(.milliseconds(100)) { bus.expireRequests() }
+    }
+
+    /// - Parameter whenCertain: the tenant has been told that the session is over everywhere.
+    func revoke(_ user: BoundUser, of instanceID: InstanceID, whenCertain: @escaping () -> Void) {
+        let digest = SessionDigest.of(user.sessionID)
+        guard let gateways = database.revoke(UserID(user.userID), digest: digest) else { return }
+        let open = Open(gateways.count)
+        let answered = Answered(open: open, whenCertain: whenCertain)
+        if gateways.isEmpty { return whenCertain() }
+        for gateway in gateways {
+            bus.notify(gateway: gateway, timeout: Self.patience) { correlation in
+                .with {
+                    $0.sessionsRevoked.instanceID = instanceID.text
+                    $0.sessionsRevoked.userID = user.userID
+                    $0.sessionsRevoked.sessionDigest = Data(digest)
+                    $0.sessionsRevoked.correlation = correlation
+                }
+            } completion: { result in
+                if case .success = result { answered.note(true) } else { answered.note(false) }
+            }
+        }
+    }
+
+    // Unchecked: see Simulation.
+    private struct Answered: @unchecked Sendable {
+        let open: Open
+        let whenCertain: () -> Void
+
+        func note(_ isCertain: Bool) {
+            open.gateways -= 1
+            if !isCertain { open.isCertain = false }
+            if open.gateways == 0, open.isCertain { whenCertain() }
+        }
+    }
+}
