@@ -72,6 +72,12 @@ struct BatchResends {
     /// What is due; nil: nothing.
     mutating func due(now: ContinuousClock.Instant) -> Step? {
         guard let dueAt, dueAt <= now, let batch = batches.first?.batch, let lowest else { return nil }
+        #if KNOWN_BAD
+            if KnownBad.resendWithoutEnd.isOn {
+                self.dueAt = now + ladder.firstWait
+                return .record(oplogID: lowest, repeats: repeats + 1)
+            }
+        #endif
         switch ladder.next(after: state).step {
         case .handOut:
             // Asked for again should the record fail.

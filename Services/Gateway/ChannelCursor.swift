@@ -54,6 +54,9 @@ struct ChannelCursor {
         sent = min(max(recorded, reported ?? .zero), head)
         announced = min(reported ?? .zero, head)
         stored = recorded
+        #if KNOWN_BAD
+            if KnownBad.openingFromHead.isOn { sent = head }
+        #endif
         opensBacklog = sent < head
         holdsCaughtUp = sent < head
         // What lies between is on no store of this device: the store is new, or older than the record.
@@ -64,7 +67,12 @@ struct ChannelCursor {
     var isBehind: Bool { sent < head }
 
     /// Notes that the channel reaches at least this far.
-    mutating func learn(head: OplogID) { self.head = max(self.head, head) }
+    mutating func learn(head: OplogID) {
+        #if KNOWN_BAD
+            if KnownBad.headsIgnored.isOn { return }
+        #endif
+        self.head = max(self.head, head)
+    }
 
     /// Notes that oplogs above the device's position and up to here are left out although they are valid.
     mutating func passOver(upto: OplogID) {
@@ -111,6 +119,12 @@ struct ChannelCursor {
         var taken = Taken()
         var new: [Oplog] = []
         for entry in all where entry.id > sent && !recalled.contains(entry.id) {
+            #if KNOWN_BAD
+                if KnownBad.targetingIgnored.isOn {
+                    new.append(entry)
+                    continue
+                }
+            #endif
             if let reason = entry.skipReason(for: device, now: now) {
                 taken.skipped[reason, default: []].append(entry.id)
             } else if entry.recalls.map({ $0 <= announced }) ?? true {
@@ -154,6 +168,12 @@ struct ChannelCursor {
     /// The sync point to record, nil when it has not risen: with nothing under way to the device, all that was sent or
     /// skipped, and what the device said it has when it connected (spec D12).
     mutating func settle() -> OplogID? {
+        #if KNOWN_BAD
+            if KnownBad.settlesUnderWay.isOn, sent > stored {
+                stored = sent
+                return sent
+            }
+        #endif
         guard unacknowledged.isEmpty, sent > stored else { return nil }
         stored = sent
         return sent
@@ -163,7 +183,11 @@ struct ChannelCursor {
     ///
     /// - Returns: the sync point to record, nil when it did not rise, and the bytes that are free again.
     mutating func acknowledge(upto: OplogID) -> (record: OplogID?, freedBytes: Int) {
-        let upto = min(upto, announced)
+        #if KNOWN_BAD
+            let upto = KnownBad.ackUnclamped.isOn ? upto : min(upto, announced)
+        #else
+            let upto = min(upto, announced)
+        #endif
         var freed = 0
         while let first = unacknowledged.first, first.upto <= upto {
             freed += first.bytes

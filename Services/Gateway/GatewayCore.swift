@@ -154,6 +154,9 @@ final class GatewayCore: Sendable {
     /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
     /// away, anything may have been missed.
     func announceAll() {
+        #if KNOWN_BAD
+            if KnownBad.noAnnouncement.isOn { return }
+        #endif
         tell(registry.all) { $0.announce(in: $1) }
     }
 
@@ -175,6 +178,9 @@ final class GatewayCore: Sendable {
 
     /// Asks which channels moved lately, and gives the answer as notices: finds what a lost notice left behind.
     func sweep(windowSeconds: UInt32) async {
+        #if KNOWN_BAD
+            if KnownBad.noSweep.isOn { return }
+        #endif
         guard registry.count > 0, bus.isConnected else { return }
         do throws(BusError) {
             let reply = try await bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { [gatewayID] number in

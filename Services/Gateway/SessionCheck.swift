@@ -98,7 +98,16 @@ struct SessionCheck {
     ) -> Heard {
         isAsking = false
         guard !isRevoked else { return .nothing }
-        let askedAt = sentAt - .milliseconds(reply?.joinedAfterMs ?? 0)
+        #if KNOWN_BAD
+            let askedAt = KnownBad.verdictFromAnswer.isOn ? now : sentAt - .milliseconds(reply?.joinedAfterMs ?? 0)
+            if KnownBad.failOpen.isOn, reply == nil {
+                word = .valid(askedAt: askedAt)
+                return .word
+            }
+            if KnownBad.invalidIgnored.isOn, reply?.verdict == .invalid { return .nothing }
+        #else
+            let askedAt = sentAt - .milliseconds(reply?.joinedAfterMs ?? 0)
+        #endif
         // Each bind has a check of its own, and its first question goes out at once.
         let boundAt = boundAt ?? sentAt
         self.boundAt = boundAt
@@ -168,6 +177,9 @@ struct SessionCheck {
     /// What the word is worth to data whose verdict may be at most so old; 0: asked for each batch.
     func standing(for lifetime: Duration, at now: ContinuousClock.Instant) -> Standing {
         guard case .valid(let askedAt) = word else { return .notValid }
+        #if KNOWN_BAD
+            if KnownBad.verdictForever.isOn { return .valid }
+        #endif
         if isFresh || now < askedAt + lifetime { return .valid }
         return failures == 0 ? .awaited : .notValid
     }

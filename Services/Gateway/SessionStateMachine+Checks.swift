@@ -122,6 +122,9 @@ extension SessionStateMachine {
             phase == .open || phase == .opening, let identity, identity.userID == userID,
             digest.isEmpty || digest == identity.sessionDigest
         else { return [] }
+        #if KNOWN_BAD
+            if KnownBad.revocationIgnored.isOn { return [] }
+        #endif
         check.revoke(at: world.now)
         return verdictEnded(Self.revocation, in: world)
     }
@@ -130,6 +133,9 @@ extension SessionStateMachine {
     mutating func learnRevocation(
         _ reply: Mss_Bus_V1_SessionReply, in world: SessionSurroundings
     ) -> [SessionAction] {
+        #if KNOWN_BAD
+            if KnownBad.revocationNotLearned.isOn { return [] }
+        #endif
         guard reply.hasRevokedAgoMs else { return [] }
         let ends = check.learnRevocation(
             reply.revocationNumber, ago: .milliseconds(reply.revokedAgoMs), now: world.now, isNewBind: opensBind)

@@ -18,11 +18,22 @@ extension SessionStateMachine {
     func withholding(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Withholding? {
-        guard world.holdsLease, leaseEpoch == world.leaseEpoch, connectionEpoch > 0 else { return .noLease }
+        #if KNOWN_BAD
+            guard
+                world.holdsLease && leaseEpoch == world.leaseEpoch || KnownBad.leaseNotAsked.isOn, connectionEpoch > 0
+            else { return .noLease }
+        #else
+            guard world.holdsLease, leaseEpoch == world.leaseEpoch, connectionEpoch > 0 else { return .noLease }
+        #endif
         let found = world.configuration(identity.instanceID, key.bizType)
         let configuration = found?.kind == key.kind ? found : nil
         let instance = world.instance(identity.instanceID)
-        let lifetime = configuration?.verdictLifetime ?? instance?.verdictLifetime ?? .zero
+        #if KNOWN_BAD
+            let own = KnownBad.configuredLifetimeIgnored.isOn ? nil : configuration?.verdictLifetime
+            let lifetime = own ?? instance?.verdictLifetime ?? .zero
+        #else
+            let lifetime = configuration?.verdictLifetime ?? instance?.verdictLifetime ?? .zero
+        #endif
         var standing = check.standing(for: lifetime, at: world.now)
         if standing == .awaited, instance?.validatorURL.isEmpty != false { standing = .notValid }
         let obstacle =
@@ -31,6 +42,9 @@ extension SessionStateMachine {
                 isSuspended: identity.suspended.contains(key.bizType), isOwner: ownsUser,
                 hasValidVerdict: standing != .notValid)
         if let obstacle { return .notEligible(obstacle) }
+        #if KNOWN_BAD
+            if KnownBad.awaitedCountsAsValid.isOn { return nil }
+        #endif
         return standing == .awaited && configuration?.checksSession == true ? .awaitsWord : nil
     }
 

@@ -74,6 +74,12 @@ extension SessionStateMachine {
             else { continue }
             switch step {
             case .record(let oplogID, let repeats):
+                #if KNOWN_BAD
+                    if KnownBad.resendBeforeRecord.isOn {
+                        actions += resendRecorded(
+                            channelID: cursor.channelID, oplogID: oplogID, repeats: repeats, in: world)
+                    }
+                #endif
                 actions.append(
                     .recordResend(
                         channelID: cursor.channelID, deviceID: identity.deviceID,

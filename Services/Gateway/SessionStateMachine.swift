@@ -230,6 +230,9 @@ struct SessionStateMachine {
         connectionEpoch = reply.connectionEpoch
         leaseEpoch = registering.leaseEpoch
         ownsUser = reply.owner
+        #if KNOWN_BAD
+            let bindNumber = KnownBad.anyRegistrationTaken.isOn ? identity.bindNumber : bindNumber
+        #endif
         guard bindNumber == identity.bindNumber else {
             return register(takesOwnership: identity.userID != nil, in: world)
         }
@@ -272,6 +275,9 @@ struct SessionStateMachine {
     /// The registration did not come through; it is repeated, as the device has nothing else to hold on to.
     mutating func registrationFailed(in world: SessionSurroundings) -> [SessionAction] {
         isRegistering = false
+        #if KNOWN_BAD
+            if KnownBad.bindNotRepeated.isOn, phase == .open { return [] }
+        #endif
         needsOpen = true
         retryAt = world.now + limits.retryDelay
         return []
@@ -327,6 +333,11 @@ struct SessionStateMachine {
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
         // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
         let isForThisDevice = notice.owner == identity.deviceID || !isSingleDevice(key, of: identity, in: world)
+        #if KNOWN_BAD
+            if KnownBad.noticeTrusted.isOn, isForThisDevice, withholding(key, of: identity, in: world) == nil {
+                return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+            }
+        #endif
         guard
             isForThisDevice, BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
             windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
@@ -393,6 +404,9 @@ struct SessionStateMachine {
     /// A page did not come; it is asked for again after a moment.
     mutating func fetchFailed(channelID: Int64, in world: SessionSurroundings) -> [SessionAction] {
         guard let key = keysByChannelID[channelID] else { return [] }
+        #if KNOWN_BAD
+            if KnownBad.fetchFailureForgotten.isOn { return [] }
+        #endif
         cursors[key]?.isFetching = false
         retryAt = world.now + limits.retryDelay
         return []
@@ -420,6 +434,11 @@ struct SessionStateMachine {
         if let numbered = cursor.resends?.sent(message, of: batch.entries, now: world.now) { message = numbered }
         let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
         actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
+        #if KNOWN_BAD
+            if KnownBad.pointAtSend.isOn {
+                actions.append(record(batch.upto, of: key, cursor, for: identity, in: world))
+            }
+        #endif
         return actions
     }
 
@@ -506,6 +525,9 @@ struct SessionStateMachine {
     }
 
     private mutating func forgetUser() {
+        #if KNOWN_BAD
+            if KnownBad.userDataKept.isOn { return }
+        #endif
         for (key, cursor) in cursors where key.kind.needsUser {
             windowUsed -= cursor.unacknowledgedBytes
             keysByChannelID[cursor.channelID] = nil

@@ -67,6 +67,18 @@ struct AppendWork: LaneWork {
 
     /// Stores rows and gives the facts about them.
     private func append(_ rows: [Row], to store: some DeliveryStore) -> [Mss_Bus_V1_Fact] {
+        #if KNOWN_BAD
+            if KnownBad.answersBeforeCommit.isOn {
+                for row in rows {
+                    bus.reply(
+                        .with {
+                            $0.correlation = row.command.correlation
+                            $0.append.outcome = .stored
+                            $0.append.oplogID = 1
+                        }, to: row.replyTo)
+                }
+            }
+        #endif
         do throws(PostgresError) {
             return try appendTogether(rows, to: store)
         } catch {
@@ -162,6 +174,9 @@ struct AppendWork: LaneWork {
         reply.append.outcome = appended.isDuplicate ? .duplicate : delivery == .uncertain ? .uncertain : .stored
         reply.append.oplogID = appended.oplogID.value
         reply.append.online = delivery == .taken
+        #if KNOWN_BAD
+            if KnownBad.duplicateAnsweredAsNew.isOn { reply.append.oplogID = appended.headAfter.value }
+        #endif
         bus.reply(reply, to: row.replyTo)
     }
 

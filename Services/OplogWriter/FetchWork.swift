@@ -97,6 +97,10 @@ struct FetchWork: LaneWork {
                         reply.fetch.upto = (isFull ? last : max(last, head)).value
                         reply.fetch.entries = (found.tombstones + found.entries).map(\.bus)
                         reply.fetch.more = isFull
+                        #if KNOWN_BAD
+                            if KnownBad.pageSaysHead.isOn { reply.fetch.upto = max(last, head).value }
+                            if KnownBad.pageSkips.isOn, found.entries.count > 1 { reply.fetch.entries.removeFirst() }
+                        #endif
                         reply.fetch.discardedUpto = page.read.start.value
                     } else {
                         reply.fetch.notOwner = true

@@ -42,6 +42,9 @@ final class LiveDelivery: Sendable {
         guard let final else { return }
         whenKnown { id in
             if final.taken.contains(id.value) { return .taken }
+            #if KNOWN_BAD
+                if KnownBad.notOnlineOnSilence.isOn { return .notTaken }
+            #endif
             return final.isAnyoneSilent ? .uncertain : .notTaken
         }
     }

@@ -67,13 +67,21 @@ enum NoticePlan {
     /// The channel's step from its head before the group to its head after it. A group of duplicates alone wakes a
     /// gateway that missed the first notice.
     private static func notice(_ channelID: Int64, _ members: [Stored]) -> Mss_Bus_V1_GatewayNotice {
-        let new = members.filter { !$0.appended.isDuplicate }
+        #if KNOWN_BAD
+            let isCut = KnownBad.noticeDropsEntries.isOn && members.count > 1
+            let new = members.filter { !$0.appended.isDuplicate }.dropFirst(isCut ? 1 : 0)
+        #else
+            let new = members.filter { !$0.appended.isDuplicate }
+        #endif
         return .with {
             $0.oplogs.channelID = channelID
             $0.oplogs.target = members[0].row.command.target
             $0.oplogs.bizType = members[0].row.command.bizType
             $0.oplogs.after = members[0].appended.headBefore.value
             $0.oplogs.upto = members[0].appended.headAfter.value
+            #if KNOWN_BAD
+                if KnownBad.noticeSaysNothingBefore.isOn { $0.oplogs.after = 0 }
+            #endif
             $0.oplogs.entries = new.map { member in
                 var oplog = member.row.command.oplog
                 oplog.id = member.appended.oplogID.value

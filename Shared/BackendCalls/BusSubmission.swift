@@ -31,18 +31,32 @@ package struct BusSubmission: PushSubmitting {
     }
 
     package func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
-        let commands = pushes.map { Self.command($0, configuration) }
+        #if KNOWN_BAD
+            var commands = pushes.map { Self.command($0, configuration) }
+        #else
+            let commands = pushes.map { Self.command($0, configuration) }
+        #endif
         var outcomes = [PushOutcome?](repeating: nil, count: pushes.count)
         var mayBeStored = [Bool](repeating: false, count: pushes.count)
         for _ in 0..<Self.attempts {
             let open = outcomes.indices.filter { outcomes[$0] == nil }
             if open.isEmpty { break }
+            #if KNOWN_BAD
+                if KnownBad.repeatsUnderAnotherKey.isOn {
+                    for index in open where mayBeStored[index] { commands[index].oplog.thirdMessageID += "#" }
+                }
+            #endif
             for (index, result) in zip(open, await send(open.map { commands[$0] })) {
                 switch result {
                 case .success(let reply):
                     outcomes[index] = Self.outcome(of: reply)
                     mayBeStored[index] = true
                 case .failure(let error):
+                    #if KNOWN_BAD
+                        if KnownBad.successOnTimeout.isOn { outcomes[index] = .duplicate(OplogID(1)) }
+                        if KnownBad.notAttemptedOnTimeout.isOn { outcomes[index] = .notAttempted }
+                        if outcomes[index] != nil { continue }
+                    #endif
                     switch error.code {
                     case .unavailable: outcomes[index] = mayBeStored[index] ? .unknown : .notAttempted
                     // Also of one that the writer could not store: the broker may give it to another writer yet.

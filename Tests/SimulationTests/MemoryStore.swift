@@ -140,6 +140,9 @@ struct MemoryStore {
         for (address, place) in drawn {
             guard let index = places[address] else { continue }
             channels[index].head = OplogID(place.before.value + place.count)
+            #if KNOWN_BAD
+                if KnownBad.headNotRaised.isOn { channels[index].head = place.before }
+            #endif
         }
         var numbers: [ChannelAddress: Int64] = [:]
         var known: [ChannelAddress: [ThirdMessageID: OplogStore.Appended]] = [:]
@@ -167,6 +170,9 @@ struct MemoryStore {
                 rules: ChannelRules(
                     isSingleDevice: configuration.isSingleDevice, checksSession: configuration.checksSession),
                 isImmediate: configuration.isImmediate)
+            #if KNOWN_BAD
+                if KnownBad.keysForgotten.isOn { channels[place].keys[stored.thirdMessageID] = nil }
+            #endif
             if let index = channels[place].keys[stored.thirdMessageID] {
                 appended.isDuplicate = true
                 appended.oplogID = channels[place].oplogs[index].id
@@ -187,7 +193,11 @@ struct MemoryStore {
             nextChannelID += 1
             places[address] = place
         }
-        return max(channels[place].head, OplogID(incarnation << 40))
+        #if KNOWN_BAD
+            return KnownBad.noEpoch.isOn ? channels[place].head : max(channels[place].head, OplogID(incarnation << 40))
+        #else
+            return max(channels[place].head, OplogID(incarnation << 40))
+        #endif
     }
 
     private func configuration(of address: ChannelAddress) -> SyncConfiguration? {
@@ -287,7 +297,13 @@ struct MemoryStore {
     private mutating func register(
         _ registration: DeviceSessionStore.Registration, at now: WallTime
     ) -> DeviceSessionStore.Registered {
-        let isOfThisLease = leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
+        #if KNOWN_BAD
+            let isOfThisLease =
+                KnownBad.staleLeaseRegisters.isOn
+                || leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
+        #else
+            let isOfThisLease = leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
+        #endif
         guard isOfThisLease else {
             return DeviceSessionStore.Registered(connectionEpoch: 0, hasLease: false, ownsUser: false)
         }
@@ -415,7 +431,11 @@ struct MemoryStore {
             let receiver = Receiver(
                 channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID)
             let upto = min(advance.upto, channel.head)
-            guard upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            #if KNOWN_BAD
+                guard KnownBad.pointFalls.isOn || upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            #else
+                guard upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            #endif
             syncPoints[receiver, default: SyncPoint()].oplogID = upto
         }
     }

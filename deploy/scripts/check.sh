@@ -13,7 +13,7 @@ mapfile -t swift_files < <(git ls-files '*.swift' | grep -v '\.pb\.swift$')
 swift format lint --strict --configuration .swift-format "${swift_files[@]}" ||
     complain "formatting: swift format --configuration .swift-format -i <files>"
 if command -v shellcheck > /dev/null; then
-    shellcheck -x deploy/up deploy/down deploy/test deploy/fuzz deploy/{scripts,bench,faults}/*.sh .ci/run ||
+    shellcheck -x deploy/{up,down,test,fuzz,known-bad} deploy/{scripts,bench,faults}/*.sh .ci/run ||
         complain "shell scripts: see above"
 fi
 python3 - <<'PYTHON' || complain "docker-compose.yml is not usable"

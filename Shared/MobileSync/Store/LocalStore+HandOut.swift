@@ -17,6 +17,9 @@ extension LocalStore {
             try db.execute(
                 sql: "UPDATE oplog SET state = ?, needs_report = 1 WHERE state = ? AND hand_outs >= ?",
                 arguments: [OplogState.dead.rawValue, OplogState.handedOut.rawValue, Limits.resendHandOuts])
+            #if KNOWN_BAD
+                if KnownBad.clientForgetsUnconfirmed.isOn { return }
+            #endif
             try db.execute(
                 sql: "UPDATE oplog SET state = ? WHERE state = ?",
                 arguments: [OplogState.waiting.rawValue, OplogState.handedOut.rawValue])
@@ -33,10 +36,15 @@ extension LocalStore {
 
     /// Ids of the first oplogs of a channel that wait, in ascending order.
     func waiting(in channel: LocalChannel, limit: Int) throws(SyncError) -> [Int64] {
-        try access("reading oplogs") { db in
+        #if KNOWN_BAD
+            let order = KnownBad.clientHandsOutDescending.isOn ? "oplog_id DESC" : "oplog_id"
+        #else
+            let order = "oplog_id"
+        #endif
+        return try access("reading oplogs") { db in
             try Int64.fetchAll(
                 db.cachedStatement(
-                    sql: "SELECT oplog_id FROM oplog WHERE state = ? AND channel_id = ? ORDER BY oplog_id LIMIT ?"),
+                    sql: "SELECT oplog_id FROM oplog WHERE state = ? AND channel_id = ? ORDER BY \(order) LIMIT ?"),
                 arguments: [OplogState.waiting.rawValue, channel.row, limit])
         }
     }
@@ -70,6 +78,16 @@ extension LocalStore {
                 \(isRepeat ? "repeats = repeats + 1, needs_report = 1" : "repeats = repeats")
                 WHERE channel_id = ? AND oplog_id = ? AND state = ? RETURNING \(Self.shownColumns)
                 """)
+        #if KNOWN_BAD
+            if KnownBad.clientHandOutUncounted.isOn {
+                let uncounted = "SELECT \(Self.shownColumns) FROM oplog WHERE channel_id = ? AND oplog_id = ?"
+                let row = try Row.fetchOne(db, sql: uncounted, arguments: [channel.row, oplogID])
+                _ = try Row.fetchAll(
+                    db, sql: "UPDATE oplog SET state = ? WHERE channel_id = ? AND oplog_id = ? RETURNING 1",
+                    arguments: [OplogState.handedOut.rawValue, channel.row, oplogID])
+                return try row.map { try oplog(from: $0, of: channel) }
+            }
+        #endif
         // All rows are fetched, although there is one at most: the statement, and its commit, end with the last.
         return try Row.fetchAll(
             statement,
@@ -109,6 +127,9 @@ extension LocalStore {
 
     /// Notes durably that the app has processed these; what is unknown or was confirmed before changes nothing.
     func confirm(_ oplogs: [SyncOplog]) throws(SyncError) {
+        #if KNOWN_BAD
+            if KnownBad.clientConfirmNotStored.isOn { return }
+        #endif
         try change("confirming oplogs") { db in
             let statement = try db.cachedStatement(
                 sql: """

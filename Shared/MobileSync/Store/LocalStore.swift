@@ -240,8 +240,24 @@ final class LocalStore {
         _ batch: Mss_Device_V1_ChannelBatch, to channel: inout LocalChannel, bindNumber: UInt32,
         outcome: inout StoreOutcome, in db: Database
     ) throws {
-        switch BatchFit(position: channel.position, after: OplogID(batch.after), upto: OplogID(batch.upto)) {
+        #if KNOWN_BAD
+            let after = KnownBad.clientGapIgnored.isOn ? .zero : OplogID(batch.after)
+            let fit = BatchFit(position: channel.position, after: after, upto: OplogID(batch.upto))
+            if KnownBad.clientTakesKnown.isOn, fit == .known {
+                for entry in batch.entries { try insert(entry, into: channel, as: .reread, in: db) }
+                outcome.filledChannels.insert(channel.row)
+            }
+        #else
+            let fit = BatchFit(position: channel.position, after: OplogID(batch.after), upto: OplogID(batch.upto))
+        #endif
+        switch fit {
         case .gap:
+            #if KNOWN_BAD
+                if KnownBad.clientAcknowledgesGap.isOn {
+                    channel.position = OplogID(batch.upto)
+                    outcome.acknowledge(channel, bindNumber: bindNumber)
+                }
+            #endif
             outcome.foundGap = true
             return
         case .known:
@@ -252,6 +268,9 @@ final class LocalStore {
                 guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
                 // A re-read may have brought it already, and the app may have confirmed it since; history has it for
                 // lists only.
+                #if KNOWN_BAD
+                    if KnownBad.clientPointWithoutData.isOn, entry.oplogID < batch.upto { continue }
+                #endif
                 try insert(entry, into: channel, as: .push, in: db)
                 outcome.filledChannels.insert(channel.row)
             }
@@ -301,7 +320,13 @@ final class LocalStore {
             switch self {
             case .push:
                 "UPDATE SET state = \(OplogState.waiting.rawValue) WHERE state = \(OplogState.history.rawValue)"
-            case .reread: Self.anew + " AND state <> \(OplogState.confirmed.rawValue)"
+            case .reread:
+                #if KNOWN_BAD
+                    KnownBad.clientTakesKnown.isOn
+                        ? Self.anew : Self.anew + " AND state <> \(OplogState.confirmed.rawValue)"
+                #else
+                    Self.anew + " AND state <> \(OplogState.confirmed.rawValue)"
+                #endif
             case .recovery: Self.anew + " AND NOT (state = \(OplogState.confirmed.rawValue) AND needs_report)"
             case .history: "NOTHING"
             }

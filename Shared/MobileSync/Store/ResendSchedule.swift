@@ -91,6 +91,9 @@ struct ResendSchedule {
 
     /// The waits that are over, by channel and oplog; they are out of the schedule then.
     mutating func takeDue(at now: ContinuousClock.Instant) -> [Wait] {
+        #if KNOWN_BAD
+            if KnownBad.clientNeverRepeats.isOn { return [] }
+        #endif
         var due: [Wait] = []
         for row in timelines.keys.sorted() {
             guard let timeline = timelines[row], timeline.runningSince != nil else { continue }

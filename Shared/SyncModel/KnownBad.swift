@@ -1,0 +1,138 @@
+#if KNOWN_BAD
+    /// A rule of delivery that is broken on purpose: the tests must see it (deploy/known-bad).
+    ///
+    /// Only builds for that purpose have it; in every other build nothing of it is compiled.
+    package enum KnownBad: String, CaseIterable, Sendable {
+        // Ingest and bus.
+        case successOnTimeout
+        case notAttemptedOnTimeout
+        case repeatsUnderAnotherKey
+        case correlationIgnored
+        // Oplog writer.
+        case answersBeforeCommit
+        case duplicateAnsweredAsNew
+        case noticeSaysNothingBefore
+        case noticeDropsEntries
+        case notOnlineOnSilence
+        case pageSaysHead
+        case pageSkips
+        case resendNotRecorded
+        case advancesTooFar
+        // Gateway.
+        case noticeTrusted
+        case noSweep
+        case noAnnouncement
+        case headsIgnored
+        case ackUnclamped
+        case ackOfAnyBind
+        case pointAtSend
+        case settlesUnderWay
+        case leaseNotAsked
+        case verdictForever
+        case awaitedCountsAsValid
+        case configuredLifetimeIgnored
+        case verdictFromAnswer
+        case failOpen
+        case invalidIgnored
+        case revocationIgnored
+        case revocationNotLearned
+        case waitingNotReconsidered
+        case bindNotCompared
+        case userDataKept
+        case targetingIgnored
+        case resendBeforeRecord
+        case resendWithoutEnd
+        case tailNotReadOn
+        case anyRegistrationTaken
+        case openingFromHead
+        case fetchFailureForgotten
+        case bindNotRepeated
+        // Client.
+        case clientBindNotCompared
+        case clientGapIgnored
+        case clientTakesKnown
+        case clientPointWithoutData
+        case clientHandsOutDescending
+        case clientHandOutUncounted
+        case clientConfirmNotStored
+        case clientForgetsUnconfirmed
+        case clientNeverRepeats
+        case clientShowsAnyUser
+        case clientAcknowledgesGap
+        // What the database sees to: broken in the store in memory.
+        case noEpoch
+        case keysForgotten
+        case pointFalls
+        case headNotRaised
+        case staleLeaseRegisters
+
+        /// The one that is broken; set while nothing runs.
+        nonisolated(unsafe) package static var broken: KnownBad?
+
+        /// Whether this one is broken.
+        package var isOn: Bool { Self.broken == self }
+
+        /// The rule, as it should be.
+        package var rule: String {
+            switch self {
+            case .successOnTimeout: "no success without an answer"
+            case .notAttemptedOnTimeout: "what left the process may have been stored"
+            case .repeatsUnderAnotherKey: "a repeat has the thirdMsgId of the first"
+            case .correlationIgnored: "an answer is of the request whose number it has"
+            case .answersBeforeCommit: "no answer before the commit"
+            case .duplicateAnsweredAsNew: "a duplicate is answered with the first's id"
+            case .noticeSaysNothingBefore: "a notice says after what it comes"
+            case .noticeDropsEntries: "a notice has all of its step"
+            case .notOnlineOnSilence: "a silent gateway is no gateway that said no"
+            case .pageSaysHead: "a full page reaches to its last oplog, not to the head"
+            case .pageSkips: "a page has all from its start on"
+            case .resendNotRecorded: "a repeat's count is answered once it is stored"
+            case .advancesTooFar: "what is recorded is what was acknowledged"
+            case .noticeTrusted: "a notice that leaves a gap is only a reason to read"
+            case .noSweep: "what a lost notice left behind is found"
+            case .noAnnouncement: "under a new lease every session announces itself"
+            case .headsIgnored: "what is known of a head is read up to"
+            case .ackUnclamped: "an acknowledgement counts up to what was sent"
+            case .ackOfAnyBind: "an acknowledgement of an earlier bind does not count"
+            case .pointAtSend: "a sync point rises when the device has stored"
+            case .settlesUnderWay: "nothing counts as stored while it is under way"
+            case .leaseNotAsked: "without a lease nothing is handed out"
+            case .verdictForever: "a verdict has an end"
+            case .awaitedCountsAsValid: "data waits for the tenant's word when the last is too old"
+            case .configuredLifetimeIgnored: "a configuration's verdict lifetime counts before its instance's"
+            case .verdictFromAnswer: "a verdict is as old as its question"
+            case .failOpen: "no answer is not a yes"
+            case .invalidIgnored: "invalid ends the verdict"
+            case .revocationIgnored: "a revocation ends the verdict at once"
+            case .revocationNotLearned: "a registration learns of revocations"
+            case .waitingNotReconsidered: "rules are asked again when what waited is written"
+            case .bindNotCompared: "what waits for a former user is dropped"
+            case .userDataKept: "a bind forgets the channels of the former user"
+            case .targetingIgnored: "what is not for a device, or has expired, is passed over"
+            case .resendBeforeRecord: "a repeat is on record before it goes out"
+            case .resendWithoutEnd: "after six repeats there are no more"
+            case .tailNotReadOn: "the tail of a global channel is read on"
+            case .anyRegistrationTaken: "a registration's answer counts for the bind that it was for"
+            case .openingFromHead: "a session begins at its sync point"
+            case .fetchFailureForgotten: "a page that did not come is asked for again"
+            case .bindNotRepeated: "a registration that failed is repeated"
+            case .clientBindNotCompared: "frames of a former user are dropped"
+            case .clientGapIgnored: "a batch that leaves a gap is not stored"
+            case .clientTakesKnown: "what is known is not stored anew"
+            case .clientPointWithoutData: "a sync point rises with its data"
+            case .clientHandsOutDescending: "the app is given oplogs in their order"
+            case .clientHandOutUncounted: "a hand-out is counted before it"
+            case .clientConfirmNotStored: "a confirmation is on the disk"
+            case .clientForgetsUnconfirmed: "what was not confirmed waits again after a crash"
+            case .clientNeverRepeats: "what is not confirmed comes again"
+            case .clientShowsAnyUser: "data is shown to its user alone"
+            case .clientAcknowledgesGap: "only what is stored is acknowledged"
+            case .noEpoch: "ids of a new incarnation lie above all before"
+            case .keysForgotten: "a thirdMsgId is stored once in its channel"
+            case .pointFalls: "a sync point only rises"
+            case .headNotRaised: "an id is drawn once"
+            case .staleLeaseRegisters: "only under a lease that holds a session is registered"
+            }
+        }
+    }
+#endif
