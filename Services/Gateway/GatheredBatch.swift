@@ -7,4 +7,20 @@ struct GatheredBatch {
     /// What of it are pushes.
     let oplogs: [OplogID]
     let channelID: Int64
+
+    /// Without what has ended since it was handed out; the batch moves the device's position all the same.
+    func withoutExpired(at now: WallTime) -> (left: GatheredBatch, expired: [OplogID]) {
+        func hasEnded(_ entry: Mss_Device_V1_Entry) -> Bool {
+            entry.validUntilMs > 0 && entry.validUntilMs <= now.milliseconds
+        }
+        let expired = batch.entries.filter(hasEnded).map { OplogID($0.oplogID) }
+        guard !expired.isEmpty else { return (self, []) }
+        var left = batch
+        left.entries.removeAll(where: hasEnded)
+        return (
+            GatheredBatch(
+                batch: left, oplogs: oplogs.filter { !expired.contains($0) }, channelID: channelID),
+            expired
+        )
+    }
 }

@@ -32,12 +32,17 @@ extension SessionStateMachine {
             if KnownBad.waitingNotReconsidered.isOn || KnownBad.bindNotCompared.isOn { return (gathered, []) }
         #endif
         guard let identity else { return ([], []) }
-        let current = gathered.filter { isOfThisBind($0.batch) }
+        var ended: [SessionAction] = []
+        let current = gathered.filter { isOfThisBind($0.batch) }.map { item in
+            let (left, expired) = item.withoutExpired(at: world.wallTime)
+            if !expired.isEmpty { ended.append(.skipped(expired, because: .expired, channelID: item.channelID)) }
+            return left
+        }
         let withheld = current.filter { item in
             guard let key = keysByChannelID[item.channelID] else { return true }
             return withholding(key, of: identity, in: world) != nil
         }
-        guard !withheld.isEmpty else { return (current, []) }
+        guard !withheld.isEmpty else { return (current, ended) }
         for item in withheld {
             if item.batch.reread > 0 {
                 rereads.takeBack(item.batch.reread)
@@ -50,7 +55,7 @@ extension SessionStateMachine {
         let isToldAgain = withheld.contains { $0.batch.reread > 0 }
         return (
             current.filter { !channels.contains($0.channelID) },
-            (isToldAgain ? announce(in: world) : []) + readOn(in: world)
+            ended + (isToldAgain ? announce(in: world) : []) + readOn(in: world)
         )
     }
 

@@ -72,6 +72,24 @@ private typealias Bench = SessionBench
         #expect(try bench.pushed() == [1])
     }
 
+    @Test("D11: what ends while it waits is left out, and the position moves all the same") func ends() {
+        let batch = Mss_Device_V1_ChannelBatch.with {
+            $0.upto = 2
+            $0.entries = [Int64(1), 2].map { id in
+                .with {
+                    $0.oplogID = id
+                    $0.validUntilMs = id * 1_000
+                }
+            }
+        }
+        let waiting = GatheredBatch(batch: batch, oplogs: [OplogID(1), OplogID(2)], channelID: 3)
+        let (left, expired) = waiting.withoutExpired(at: WallTime(milliseconds: 1_000))
+        #expect(expired == [OplogID(1)])
+        #expect(left.oplogs == [OplogID(2)])
+        #expect(left.batch.entries.map(\.oplogID) == [2])
+        #expect(left.batch.upto == 2)
+    }
+
     @Test("fencing: what waits when the lease ends is not written") func leaseEnds() throws {
         let bench = try Self.waiting()
         bench.lease.take(.with { $0.epoch = 1 }, askedAt: .now - .seconds(60))
