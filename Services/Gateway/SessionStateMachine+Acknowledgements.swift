@@ -10,12 +10,10 @@ extension SessionStateMachine {
     ) -> [SessionAction] {
         var actions: [SessionAction] = []
         for item in ack.channels {
-            guard let identity, let kind = SyncModel.ChannelKind(wire: item.kind) else { continue }
-            #if KNOWN_BAD
-                var item = item
-                if KnownBad.ackOfAnyBind.isOn { item.bindNumber = identity.bindNumber }
-            #endif
-            guard !kind.needsUser || item.bindNumber == identity.bindNumber else { continue }
+            guard
+                let identity, let kind = SyncModel.ChannelKind(wire: item.kind),
+                !kind.needsUser || item.bindNumber == identity.bindNumber
+            else { continue }
             let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
             guard var cursor = cursors[key] else { continue }
             let (upto, freed) = cursor.acknowledge(upto: OplogID(item.upto))

@@ -24,7 +24,6 @@
         case noAnnouncement
         case headsIgnored
         case ackUnclamped
-        case ackOfAnyBind
         case pointAtSend
         case settlesUnderWay
         case leaseNotAsked
@@ -93,7 +92,6 @@
             case .noAnnouncement: "under a new lease every session announces itself"
             case .headsIgnored: "what is known of a head is read up to"
             case .ackUnclamped: "an acknowledgement counts up to what was sent"
-            case .ackOfAnyBind: "an acknowledgement of an earlier bind does not count"
             case .pointAtSend: "a sync point rises when the device has stored"
             case .settlesUnderWay: "nothing counts as stored while it is under way"
             case .leaseNotAsked: "without a lease nothing is handed out"

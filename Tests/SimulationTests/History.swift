@@ -26,6 +26,7 @@ final class History {
 
     private let simulation: Simulation
     private(set) var checker = HistoryChecker()
+    private let instance: Instance
     private let configurations: [String: SyncConfiguration]
     private var addresses: [String: ChannelAddress] = [:]
     /// Pushes that no receiver may be moved past without having been sent them.
@@ -42,8 +43,9 @@ final class History {
     private var revokedAt: [String: Duration] = [:]
     private var hasFailedOver = false
 
-    init(_ simulation: Simulation, configurations: [SyncConfiguration]) {
+    init(_ simulation: Simulation, instance: Instance, configurations: [SyncConfiguration]) {
         self.simulation = simulation
+        self.instance = instance
         self.configurations = Dictionary(uniqueKeysWithValues: configurations.map { ($0.bizType.text, $0) })
     }
 
@@ -211,8 +213,9 @@ final class History {
 
     private func check(_ bizType: String, on sessionID: String, of deviceID: String) {
         guard let configuration = configurations[bizType], configuration.checksSession,
-            let lifetime = configuration.verdictLifetime, let since = invalidSince[sessionID]
+            let since = invalidSince[sessionID]
         else { return }
+        let lifetime = configuration.verdictLifetime ?? instance.verdictLifetime
         if simulation.elapsed > since + lifetime || revokedAt[sessionID] != nil {
             observe(.stale(device: deviceID, bizType: bizType, session: sessionID))
         }

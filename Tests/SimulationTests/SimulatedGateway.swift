@@ -95,7 +95,7 @@ final class SimulatedGateway: @unchecked Sendable {
             }
         }
         var isPacing = false
-        process.every(.nanoseconds(Self.turn.nanoseconds)) {
+        process.every(.milliseconds(250)) {
             if isPacing { return }
             isPacing = true
             let done = { isPacing = false }

@@ -19,7 +19,7 @@ final class SimulatedSimpleDevice {
     /// By business type: what its app has had.
     private var positions: [String: Int64] = [:]
     /// How often it leaves a batch unacknowledged.
-    var forgets = 0.3
+    var forgets: Double
 
     init(
         _ id: String, instanceID: String, history: History, database: SimulatedDatabase, in simulation: Simulation,
@@ -31,6 +31,7 @@ final class SimulatedSimpleDevice {
         self.database = database
         self.simulation = simulation
         self.gateways = gateways
+        forgets = simulation.pick([0.1, 0.9])
         history.bound(id, of: instanceID, to: nil)
         connectSoon()
         simulation.every(.seconds(10)) { [weak self] in

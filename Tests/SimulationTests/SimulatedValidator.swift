@@ -26,7 +26,9 @@ final class SimulatedValidator {
                     simulation.after(simulation.pick(.milliseconds(1), .milliseconds(150))) {
                         let isValid = history.isValid(command.sessionID)
                         let isSilent = simulation.happens(0.05)
-                        simulation.after(simulation.pick(.milliseconds(1), .milliseconds(400))) {
+                        let isSlow = simulation.happens(0.1)
+                        let took = simulation.pick(.milliseconds(1), isSlow ? .milliseconds(1_500) : .milliseconds(400))
+                        simulation.after(took) {
                             process.perform {
                                 guard !isSilent else { return }
                                 bus.reply(

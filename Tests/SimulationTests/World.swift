@@ -16,21 +16,21 @@ final class World: @unchecked Sendable {
     private static let instance = Instance(
         id: InstanceID("sim"), name: "sim", isEnabled: true, validatorURL: "http://tenant",
         verdictLifetime: .seconds(600))
-    private static let verdictLifetime = Duration.seconds(3)
     private static let configurations = [
         configuration("CHAT", .user, isMultiDevice: true), configuration("DEVICE", .device),
-        configuration("CHECKED", .user, isMultiDevice: true, checksSession: true), configuration("SOLO", .user),
+        configuration("CHECKED", .user, isMultiDevice: true, checksSession: true, lifetime: .seconds(3)),
+        configuration("TRUSTED", .user, isMultiDevice: true, checksSession: true), configuration("SOLO", .user),
         configuration("LIVE", .user, isMultiDevice: true, isPersistent: false),
         configuration("LATEST", .user, isMultiDevice: true, repush: .threshold(3)),
         configuration("NEWS", .globalUser, isMultiDevice: true, isImmediate: true),
     ]
     /// How often each of them is pushed to.
-    private static let load = [0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6].map { configurations[$0] }
+    private static let load = [0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7].map { configurations[$0] }
     private static let liar = "liar"
     /// A run with more events than this comes to no rest.
     private static let mostEvents = 1_000_000
     /// How long a run is under load, and how long it may take to heal.
-    private static let loadLasts = Duration.seconds(20)
+    private static let loadLasts = Duration.seconds(12)
     private static let healsWithin = Duration.seconds(60)
 
     let simulation: Simulation
@@ -56,13 +56,13 @@ final class World: @unchecked Sendable {
 
     private static func configuration(
         _ bizType: String, _ kind: SyncModel.ChannelKind, isMultiDevice: Bool = false, checksSession: Bool = false,
-        isPersistent: Bool = true, repush: RepushMode = .all, isImmediate: Bool = false
+        lifetime: Duration? = nil, isPersistent: Bool = true, repush: RepushMode = .all, isImmediate: Bool = false
     ) -> SyncConfiguration {
         SyncConfiguration(
             instanceID: instance.id, bizType: BizType(bizType), description: "", kind: kind,
             isMultiDevice: isMultiDevice, isPersistent: isPersistent, repush: repush, checksSession: checksSession,
             isOnline: true, isImmediate: isImmediate,
-            verdictLifetime: checksSession ? verdictLifetime : nil)
+            verdictLifetime: lifetime)
     }
 
     /// - Parameters:
@@ -73,7 +73,7 @@ final class World: @unchecked Sendable {
         self.simulation = simulation
         self.folder = folder
         plan = FaultPlan(simulation)
-        history = History(simulation, configurations: Self.configurations)
+        history = History(simulation, instance: Self.instance, configurations: Self.configurations)
         broker = SimulatedBroker(simulation)
         database = SimulatedDatabase(
             simulation, instances: [Self.instance], configurations: Self.configurations)
