@@ -222,6 +222,24 @@ struct OplogStoreTests {
         }
     }
 
+    @Test("who has met the promoted standby refuses the old primary, which knows nothing of it")
+    func oldPrimary() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.withLogin(memberOf: "mss_writer") { writer in
+                try await writer.connectAsProcess()
+                try await database.execute("UPDATE incarnation SET epoch = epoch + 1")
+                try await writer.connectAsProcess()
+                // As the old primary has it, which was not there.
+                try await database.execute("UPDATE incarnation SET epoch = epoch - 1")
+                let error = await refusal { try await writer.connectAsProcess() }
+                #expect(error?.message.contains("old primary") == true && error?.mayRetry == true)
+                try await database.execute("UPDATE incarnation SET epoch = epoch + 1")
+                try await writer.connectAsProcess()
+            }
+        }
+    }
+
     @Test("sync points only rise, and never above the channel's head") func syncPoints() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]

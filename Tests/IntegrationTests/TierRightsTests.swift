@@ -22,7 +22,7 @@ struct TierRightsTests {
             let objects = try await Self.objects(of: databases[0])
             #expect(Set(objects.map(\.name)) == Set(TierRightsMatrix.rights.keys), "each needs its row, and no other")
             for (column, role) in TierRightsMatrix.roles.enumerated() {
-                try await Self.withLogin(memberOf: Self.tier(of: role), on: databases[0]) { login in
+                try await databases[0].withLogin(memberOf: Self.tier(of: role)) { login in
                     if role != Self.tier(of: role) { try await login.execute("SET ROLE \(role)") }
                     for object in objects {
                         let row = TierRightsMatrix.rights[object.name] ?? []
@@ -39,7 +39,7 @@ struct TierRightsTests {
     @Test("SEC10: a login that is of no tier does not get into the database") func strangers() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let refused = await refusal {
-                try await Self.withLogin(memberOf: nil, on: databases[0]) { try await $0.execute("SELECT 1") }
+                try await databases[0].withLogin(memberOf: nil) { try await $0.execute("SELECT 1") }
             }
             #expect(refused?.message.contains("permission denied for database") == true)
         }
@@ -50,8 +50,8 @@ struct TierRightsTests {
         try await TestDatabase.with(connections: 1) { databases in
             let refused = await refusal { try await databases[0].connectAsProcess() }
             #expect(refused?.message.contains("may do everything") == true && refused?.mayRetry == false)
-            try await Self.withLogin(memberOf: "mss_writer", on: databases[0]) { try await $0.connectAsProcess() }
-            try await Self.withLogin(memberOf: "mss_statistics", on: databases[0]) { try await $0.connectAsProcess() }
+            try await databases[0].withLogin(memberOf: "mss_writer") { try await $0.connectAsProcess() }
+            try await databases[0].withLogin(memberOf: "mss_statistics") { try await $0.connectAsProcess() }
         }
     }
 
@@ -102,20 +102,6 @@ struct TierRightsTests {
             defer { hasWeek = true }
             return hasWeek ? nil : Object(name: "oplog_WEEK", kind: object.kind, parts: object.parts)
         }
-    }
-
-    /// A login of a role, which is gone afterwards.
-    private static func withLogin(
-        memberOf role: String?, on database: TestDatabase, _ body: (TestDatabase) async throws -> Void
-    ) async throws {
-        let name = "probe_\(UUID().uuidString.replacing("-", with: "").lowercased())"
-        try await database.execute("CREATE ROLE \(name) LOGIN \(role.map { "IN ROLE \($0)" } ?? "")")
-        let login = TestDatabase(database.database, user: name)
-        var failure: (any Error)?
-        do { try await body(login) } catch { failure = error }
-        await login.close()
-        try await database.execute("DROP ROLE \(name)")
-        if let failure { throw failure }
     }
 
     private static func rights(on object: Object, as login: TestDatabase) async throws -> String {
