@@ -195,4 +195,32 @@ struct IngestFloodTests {
             }
         }
     }
+
+    @Test("R11: who keeps a connection has its calls answered while the process stops; the last answer says so")
+    func stopping() async throws {
+        var limits = ConnectionLimits()
+        limits.drain = .milliseconds(300)
+        let (stop, stopping) = AsyncStream.makeStream(of: Void.self)
+        try await IngestServerFixture.serve(limits: limits, stop: stop) { port in
+            try await OwnThread.run {
+                let (caller, idler) = (try IngestRawConnection(port: port), try IngestRawConnection(port: port))
+                var calls = 0
+                func call(_ connection: IngestRawConnection) {
+                    calls += 1
+                    connection.send(Case.push())
+                    while connection.answers.count < calls, connection.readSome() {}
+                }
+                call(idler)
+                calls = 0
+                call(caller)
+                stopping.yield()
+                while caller.answers.last?.fields["connection"] != "close", caller.answers.count == calls {
+                    call(caller)
+                }
+                #expect(caller.answers.map(\.status) == Array(repeating: 200, count: calls))
+                #expect(caller.readToEnd() && idler.readToEnd())
+                #expect(idler.answers.count == 1)
+            }
+        }
+    }
 }

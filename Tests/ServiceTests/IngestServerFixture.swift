@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ServerTLS
 import ServiceKit
+import ServiceLifecycle
 import TestSupport
 import Testing
 
@@ -10,12 +11,12 @@ import Testing
 
 /// A served API over stubs, for tests that send bytes.
 enum IngestServerFixture {
-    /// Serves on a free port while the body runs.
+    /// Serves on a free port while the body runs, or until `stop` has something.
     static func serve(
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
         certificates: ServerCertificates? = nil, quotas: PushQuotas = .stub(), admission: RequestAdmission? = nil,
-        bodies: BodyBudget = BodyBudget(),
+        bodies: BodyBudget = BodyBudget(), stop: AsyncStream<Void> = .init { $0.finish() },
         _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -29,7 +30,9 @@ enum IngestServerFixture {
             host: "127.0.0.1", port: 0, responder: responder, certificates: certificates, limits: limits,
             onListening: { listening.yield($0) })
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await server.run() }
+            let services = ServiceGroup(services: [server], logger: logger)
+            group.addTask { try await services.run() }
+            group.addTask { for await _ in stop { await services.triggerGracefulShutdown() } }
             var iterator = ports.makeAsyncIterator()
             let port = try #require(await iterator.next())
             try await body(port)

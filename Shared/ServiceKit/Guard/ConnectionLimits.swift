@@ -14,6 +14,8 @@ package struct ConnectionLimits: Hashable, Sendable {
     package var answer = TimeAmount.seconds(30)
     /// From an answer written to the caller having taken it (reliability SEC3).
     package var stall = TimeAmount.seconds(30)
+    /// Between requests once the process stops: for the call of a caller who keeps the connection (reliability R11).
+    package var drain = TimeAmount.seconds(3)
     /// After an answer that closes, for the caller to read it before the socket goes.
     package var linger = TimeAmount.seconds(1)
     /// Bytes of all header fields, URI included (reliability SEC4).

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Tells the guard of bytes before they are decoded.
+/// Tells the guard of bytes before they are decoded, and of the end of the process.
 final class FirstByteWatch: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -19,5 +19,11 @@ final class FirstByteWatch: ChannelInboundHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         if requestGuard.takeReadAhead(), context.channel.isWritable { context.read() }
+    }
+
+    /// NIO's pipeline handler would close at once between two requests, and so under a call that is on its way.
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is ChannelShouldQuiesceEvent else { return context.fireUserInboundEventTriggered(event) }
+        requestGuard.drain()
     }
 }

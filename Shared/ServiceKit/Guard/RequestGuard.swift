@@ -42,6 +42,8 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Whether a request has come to its end since the last reading ahead.
     private var mayReadAhead = false
     private var closesAfterAnswer = false
+    /// Whether the process stops: every answer is the connection's last.
+    private var isDraining = false
     private var isClosing = false
     private var deadline = NIODeadline.distantFuture
     private var alarm: Scheduled<Void>?
@@ -133,7 +135,7 @@ final class RequestGuard: ChannelDuplexHandler {
         switch Self.unwrapOutboundIn(data) {
         case .head(var head):
             isAnswerBegun = true
-            closesAfterAnswer = isLastRequest || head.headers["Connection"].contains("close")
+            closesAfterAnswer = isLastRequest || isDraining || head.headers["Connection"].contains("close")
             if closesAfterAnswer { head.headers.replaceOrAdd(name: "Connection", value: "close") }
             context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
         case .body:
@@ -144,7 +146,7 @@ final class RequestGuard: ChannelDuplexHandler {
             isAnswerBegun = false
             isRequestOpen = false
             // An answer that comes before the end of the body gives the rest of it no more time.
-            if reading != .body { deadline = .now() + limits.idle }
+            if reading != .body { deadline = .now() + (isDraining ? limits.drain : limits.idle) }
             // Before the write: with it comes the next request.
             isClosing = closesAfterAnswer
             context.write(data, promise: watched(promise, context))
@@ -172,6 +174,15 @@ final class RequestGuard: ChannelDuplexHandler {
         case .headerOverflow: refuse(context, .uriTooLong, "The URI is too long; send parameters in the body.")
         default: refuse(context, .badRequest, "The request is not valid HTTP/1.1; correct its form.")
         }
+    }
+
+    /// The process stops: a call that is under way is answered, and so is one that comes soon.
+    func drain() {
+        isDraining = true
+        guard let context, reading == .nothing, !isRequestOpen, !isClosing else { return }
+        deadline = min(deadline, .now() + limits.drain)
+        alarm?.cancel()
+        setAlarm(context)
     }
 
     /// Answers what was being read when nothing else is in work, and closes in any case.
