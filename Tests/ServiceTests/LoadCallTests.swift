@@ -84,4 +84,18 @@ import Testing
             #expect(found == codes, "seed \(seed)")
         }
     }
+
+    @Test("an answer that is not 200 names its status, and one that ends the connection says so")
+    func lastAnswer() {
+        var stream = AnswerStream()
+        func take(_ status: String, _ fields: String) -> [String]? {
+            let body = #"{"success":false,"msg":"SYSTEM_ERROR"}"#
+            var bytes = ByteBuffer(
+                string: "HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            return stream.take(&bytes)
+        }
+        #expect(take("200 OK", "") == ["SYSTEM_ERROR"] && !stream.isLast)
+        #expect(take("503 Service Unavailable", "Connection: close\r\n") == ["503 SYSTEM_ERROR"] && stream.isLast)
+        #expect(take("200 OK", "X-Connection: close\r\n") == ["SYSTEM_ERROR"] && !stream.isLast)
+    }
 }

@@ -5,19 +5,30 @@ struct AnswerStream {
     private var received = ByteBuffer()
     private static let member = Array(#""msg":""#.utf8)
     private static let lengthName = Array("content-length:".utf8)
+    private static let connectionName = Array("connection:".utf8)
+    private static let ok = Array("200".utf8)
+    /// Where the status stands, behind `HTTP/1.1 `.
+    private static let statusPlace = 9..<12
+
+    /// Whether the server ends the connection with the answer that was taken last.
+    private(set) var isLast = false
 
     /// Takes the next bytes.
     ///
     /// - Returns: the codes of the answer when it is whole, nil until then. A batch has the code of the call itself
-    ///   first.
+    ///   first. Another status than 200 stands before each.
     mutating func take(_ part: inout ByteBuffer) -> [String]? {
         received.writeBuffer(&part)
         let codes = received.withUnsafeReadableBytes { bytes -> [String]? in
             guard let bodyStart = Self.endOfHead(bytes) else { return nil }
-            guard bytes.count >= bodyStart + Self.length(UnsafeRawBufferPointer(rebasing: bytes[..<bodyStart])) else {
-                return nil
-            }
-            return Self.codes(UnsafeRawBufferPointer(rebasing: bytes[bodyStart...]))
+            let head = UnsafeRawBufferPointer(rebasing: bytes[..<bodyStart])
+            let length = Self.field(Self.lengthName, in: head).flatMap { Int($0) } ?? 0
+            guard bytes.count >= bodyStart + length else { return nil }
+            isLast = Self.field(Self.connectionName, in: head) == "close"
+            let codes = Self.codes(UnsafeRawBufferPointer(rebasing: bytes[bodyStart...]))
+            let status = head[Self.statusPlace]
+            guard !status.elementsEqual(Self.ok) else { return codes }
+            return codes.map { String(decoding: status, as: UTF8.self) + " " + $0 }
         }
         if codes != nil { received.clear() }
         return codes
@@ -38,23 +49,19 @@ struct AnswerStream {
         return nil
     }
 
-    private static func length(_ head: UnsafeRawBufferPointer) -> Int {
+    /// The value of a field; its name is given in small letters with the colon.
+    private static func field(_ name: [UInt8], in head: UnsafeRawBufferPointer) -> String? {
         var start = 0
-        while start + lengthName.count < head.count {
+        while start + name.count < head.count {
             var end = start
             while end < head.count, head[end] != 10 { end += 1 }
-            if end - start > lengthName.count,
-                (0..<lengthName.count).allSatisfy({ head[start + $0] | 0x20 == lengthName[$0] | 0x20 })
-            {
-                var length = 0
-                for byte in head[(start + lengthName.count)..<end] where byte >= 48 && byte <= 57 {
-                    length = length * 10 + Int(byte) - 48
-                }
-                return length
+            if end - start > name.count, (0..<name.count).allSatisfy({ head[start + $0] | 0x20 == name[$0] | 0x20 }) {
+                let value = head[(start + name.count)..<end].drop { $0 == 32 }.prefix { $0 > 32 }
+                return String(decoding: value, as: UTF8.self)
             }
             start = end + 1
         }
-        return 0
+        return nil
     }
 
     /// A quotation mark within a text has a backslash before it, so this member is nowhere else.

@@ -56,7 +56,8 @@ final class LoadCaller: ChannelInboundHandler {
         run.traffic.httpBytesIn += part.readableBytes
         guard let codes = answer.take(&part), let call = take() else { return }
         run.answered(call, codes)
-        run.idle(self)
+        // Another connection takes the place of one that the server ends.
+        if answer.isLast { context.close(promise: nil) } else { run.idle(self) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }

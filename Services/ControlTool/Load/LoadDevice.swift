@@ -33,6 +33,8 @@ final class LoadDevice: ChannelInboundHandler {
     private(set) var connectingSince: Int64 = 0
     /// The run has ended the connection, it did not fall.
     private(set) var isLeaving = false
+    /// How often no connection came about; each time it is another gateway's turn.
+    private(set) var failures = 0
     /// How long the gateway's `Close` wants it to stay away.
     private(set) var pauseMilliseconds: Int64 = 0
 
@@ -70,7 +72,10 @@ final class LoadDevice: ChannelInboundHandler {
     }
 
     /// No connection came about.
-    func failed() { phase = .away }
+    func failed() {
+        phase = .away
+        failures += 1
+    }
 
     // MARK: Events
 

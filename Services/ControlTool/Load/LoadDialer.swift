@@ -27,10 +27,10 @@ final class LoadDialer {
         }
     }
 
-    /// Connects a device; addresses take turns.
+    /// Connects a device; addresses take turns, also when one is not reached.
     func connect(_ device: LoadDevice) -> EventLoopFuture<Void> {
         let bound = NIOLoopBound((device, tls), eventLoop: loop)
-        return connect(to: gateways[device.number % gateways.count]) { channel in
+        return connect(to: gateways[(device.number + device.failures) % gateways.count]) { channel in
             let (device, tls) = bound.value
             try channel.pipeline.syncOperations.addHandlers([
                 try NIOSSLClientHandler(context: tls, serverHostname: nil), device,
