@@ -66,6 +66,7 @@ for user in $(seq 0 $((users - 1))); do
         --user "failover-$user" --session s --port $((MSS_STACK_DEVICE_PORT + user % 2)) --ca "$stack/tls/ca.pem" \
         --store "$devices/$user.sqlite" > "$devices/failover-$user.jsonl" 2> "$devices/$user.log" &
     listeners+=($!)
+    disown
 done
 are_caught_up() { [ "$(grep -l "caught up" "$devices"/*.log | wc -l)" = "$users" ]; }
 await "the devices' first connection" are_caught_up
