@@ -86,7 +86,7 @@ final class GatewayLease: Service, Sendable {
         let (asked, held, version) = (clock.now(), epoch, controlVersion())
         do throws(BusError) {
             let reply = try await bus.request(
-                .session, as: Mss_Bus_V1_SessionCommands.self, timeout: Limits.gatewayLeaseRenewal
+                .lease, as: Mss_Bus_V1_SessionCommands.self
             ) { [gatewayID] correlation in
                 .with {
                     $0.correlation = correlation

@@ -40,6 +40,7 @@ struct OplogWriterService: Service {
         }
         addLanes(AppendWork(bus: bus, factBook: factBook), appendLanes)
         addLanes(SessionWork(bus: bus))
+        addLanes(LeaseWork(sessions: SessionWork(bus: bus)))
         addLanes(FetchWork(bus: bus), fetchLanes)
         addLanes(AckWork(bus: bus))
         addLanes(SnapshotWork(bus: bus))

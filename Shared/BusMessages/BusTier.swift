@@ -6,7 +6,7 @@ package enum BusTier: String, Sendable, CaseIterable {
     private var sends: [CommandQueue] {
         switch self {
         case .ingest: [.append, .snapshot, .operation, .admission]
-        case .gateway: [.session, .fetch, .ack, .snapshot, .validate, .admission]
+        case .gateway: [.session, .lease, .fetch, .ack, .snapshot, .validate, .admission]
         case .validator: [.snapshot]
         case .console: [.append, .snapshot, .control, .people, .validate]
         case .tool: [.snapshot, .control, .people, .validate]
@@ -17,7 +17,8 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// The command queues that it declares and consumes.
     private var consumes: [CommandQueue] {
         switch self {
-        case .writer: [.append, .session, .fetch, .ack, .snapshot, .control, .operation, .people, .admission]
+        case .writer:
+            [.append, .session, .lease, .fetch, .ack, .snapshot, .control, .operation, .people, .admission]
         case .validator: [.validate]
         case .ingest, .gateway, .statistics, .console, .tool: []
         }

@@ -1,9 +1,14 @@
+import SyncModel
+
 /// A shared queue of commands with competing consumers; answers go to where the command says.
 package enum CommandQueue: String, Sendable, CaseIterable {
     /// Ingest and consoles to oplog writer: store and number.
     case append = "mss.append"
-    /// Gateway to oplog writer: leases, sessions, sweeps.
+    /// Gateway to oplog writer: sessions, sweeps.
     case session = "mss.session"
+    /// Gateway to oplog writer: leases. Apart from `session`: behind every session that comes back, and the sweep, a
+    /// renewal would come too late, and a lease that is lost then has every session announced once more.
+    case lease = "mss.lease"
     /// Gateway to oplog writer: read a page of a channel.
     case fetch = "mss.fetch"
     /// Gateway to oplog writer: stored acknowledgements.
@@ -28,6 +33,7 @@ package enum CommandQueue: String, Sendable, CaseIterable {
         switch self {
         case .append: .milliseconds(2_500)
         case .admission: .milliseconds(1_500)
+        case .lease: Limits.gatewayLeaseRenewal
         case .session, .fetch, .ack, .control, .snapshot, .operation, .people: .seconds(5)
         case .validate: .seconds(8)
         }

@@ -6,6 +6,7 @@ enum BrokerRightsMatrix {
         "": ["writer"],
         "mss.to.append": ["ingest", "console"],
         "mss.to.session": ["gateway"],
+        "mss.to.lease": ["gateway"],
         "mss.to.fetch": ["gateway"],
         "mss.to.ack": ["gateway"],
         "mss.to.control": ["console", "tool"],
@@ -28,6 +29,7 @@ enum BrokerRightsMatrix {
     static let consume: [String: Set<String>] = [
         "mss.append": ["writer"],
         "mss.session": ["writer"],
+        "mss.lease": ["writer"],
         "mss.fetch": ["writer"],
         "mss.ack": ["writer"],
         "mss.control": ["writer"],
@@ -52,6 +54,7 @@ enum BrokerRightsMatrix {
     static let bind: [String: Set<String>] = [
         "mss.to.append": ["writer"],
         "mss.to.session": ["writer"],
+        "mss.to.lease": ["writer"],
         "mss.to.fetch": ["writer"],
         "mss.to.ack": ["writer"],
         "mss.to.control": ["writer"],

@@ -21,6 +21,7 @@ final class SimulatedWriter {
     private let inbox = Inbox()
     private let append: AppendWork
     private let session: SessionWork
+    private let lease: LeaseWork
     private let fetch: FetchWork
     private let ack: AckWork
     private var busyLanes: [CommandQueue: Int] = [:]
@@ -31,7 +32,7 @@ final class SimulatedWriter {
         let process = SimulatedProcess(name, in: broker.simulation)
         self.process = process
         self.database = database
-        let queues: [CommandQueue] = [.append, .session, .fetch, .ack]
+        let queues: [CommandQueue] = [.append, .session, .lease, .fetch, .ack]
         let bus = MessageBus(
             consumptions: queues.map { [inbox] queue in
                 AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { deliveries in
@@ -43,6 +44,7 @@ final class SimulatedWriter {
         let factBook = FactBook(bus: bus)
         append = AppendWork(bus: bus, factBook: factBook)
         session = SessionWork(bus: bus)
+        lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)
         ack = AckWork(bus: bus)
         inbox.whenFilled = { [weak self] in self?.turn($0) }
@@ -70,6 +72,7 @@ final class SimulatedWriter {
         switch queue {
         case .append: work(append) { $0.perform($1, in: $2) }
         case .session: work(session) { $0.perform($1, in: $2) }
+        case .lease: work(lease) { $0.perform($1, in: $2) }
         case .ack: work(ack) { $0.perform($1, in: $2) }
         case .fetch:
             work(fetch) { work, tasks, store in
