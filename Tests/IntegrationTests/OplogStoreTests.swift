@@ -79,7 +79,7 @@ struct OplogStoreTests {
             let again = try await database.append([Self.push("u", "a"), Self.push("u", "b")])
             #expect(again[0].isDuplicate && again[0].oplogID == first.oplogID)
             let page = try await database.run(OplogStore.page(of: first.channelID, after: .zero, limit: 10))
-            #expect(page.entries.map(\.thirdMessageID.text) == ["a", "b"])
+            #expect(page.map(\.thirdMessageID.text) == ["a", "b"])
         }
     }
 

@@ -61,6 +61,8 @@ extension TortureStack {
             try await stack.deploy(
                 ["deploy/up", "--detach", "--plain"]
                     + ["ingest", "writer", "gateway"].flatMap { ["--scale", "\($0)=\(scale)"] })
+            // What was written to set the server up is on its disk before that can lose its power.
+            if hasDisk { try await stack.deploy(["sync", "--file-system", folder.appending(path: "postgres").path]) }
         } catch {
             await stack.stop()
             throw error
