@@ -142,7 +142,8 @@ package struct HistoryChecker: Sendable {
     private mutating func notOnline(_ name: String, _ time: Duration) {
         guard let push = pushes[name] else { return }
         pushes[name]?.isNotOnline = true
-        if let receiver = push.receiver {
+        // What was given before a database without it took over was stored anew, and that is what the answer is about.
+        if let receiver = push.receiver, !mayBeLost(push) {
             add(.honest, time, "\(name) is answered as taken by nobody, and \(receiver) was given it")
         }
     }
@@ -181,7 +182,9 @@ package struct HistoryChecker: Sendable {
         if push.reach == .one, let other = push.receiver, other != device {
             add(.addressed, time, "\(device) is given \(name), which is for one device and \(other) has")
         }
-        if push.isNotOnline { add(.honest, time, "\(device) is given \(name), answered as taken by nobody") }
+        if push.isNotOnline, !mayBeLost(push) {
+            add(.honest, time, "\(device) is given \(name), answered as taken by nobody")
+        }
         if let known = push.id, known != id, !mayBeLost(push) {
             add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
         }

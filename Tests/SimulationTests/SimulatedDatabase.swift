@@ -16,6 +16,8 @@ final class SimulatedDatabase {
     var refusals = 0.0
     /// How often a call's connection falls before its answer, done or not.
     var lostAnswers = 0.0
+    /// When tables that no crash survives were last emptied: leases and sessions are among them.
+    private var forgotAt: Duration?
     /// A sync point was recorded.
     var whenAdvanced: (Advanced, MemoryStore) -> Void = { _, _ in }
 
@@ -32,6 +34,7 @@ final class SimulatedDatabase {
     /// - Returns: false when there is none.
     func failOver() -> Bool {
         guard var standby else { return false }
+        forgotAt = simulation.elapsed
         standby.failedOver(from: store)
         store = standby
         return true
@@ -40,10 +43,14 @@ final class SimulatedDatabase {
     /// It dies, and with it what is in unlogged tables.
     func stop() {
         isUp = false
+        forgotAt = simulation.elapsed
         store.forgetSessions()
     }
 
     func start() { isUp = true }
+
+    /// Whether every gateway whose lease holds is on record again: each that had one has lost it, or has taken another.
+    var knowsLeases: Bool { forgotAt.map { simulation.elapsed > $0 + Limits.gatewayLease + .seconds(1) } ?? true }
 
     /// Sessions are ended: gives whom to tell, and nil while the database is away.
     func revoke(_ userID: UserID, digest: [UInt8]) -> [String]? {
