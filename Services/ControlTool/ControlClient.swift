@@ -99,17 +99,22 @@ struct ControlClient: Sendable {
         let made = ContinuousClock.now
         let deadline = made + Self.inForceLimit
         while true {
-            let behind = try await ask { $0.awaitVersion.version = version }.control.gatewaysBehind
-            if behind.isEmpty { break }
+            let reply = try await ask { $0.awaitVersion.version = version }.control
+            if reply.gatewaysBehind.isEmpty, !reply.gatewaysUnknown { break }
             guard .now < deadline else {
                 throw ValidationError(
-                    "\(what): made as version \(version), but these do not go by it yet: \(behind.joined(separator: ", "))"
-                )
+                    "\(what): made as version \(version), but not in force everywhere yet: \(Self.missing(reply))")
             }
             try await Task.sleep(for: .milliseconds(100))
         }
         if decidesCallers { try await Task.sleep(until: made + Limits.controlAge, clock: .continuous) }
         print("\(what): in force, version \(version)")
+    }
+
+    private static func missing(_ reply: Mss_Bus_V1_ControlReply) -> String {
+        reply.gatewaysUnknown
+            ? "the database has just come back, and who is connected is not known again"
+            : "these gateways do not go by it: \(reply.gatewaysBehind.joined(separator: ", "))"
     }
 
     /// Asks about pushes and devices.

@@ -140,7 +140,7 @@ struct AppendWork: LaneWork {
     /// it when they connect.
     private func everyGateway(for pushes: [NoticePlan.Stored], in store: some DeliveryStore) -> [String] {
         guard pushes.contains(where: \.appended.isImmediate) else { return [] }
-        return (try? store.liveGateways()) ?? []
+        return (try? store.leaseBook())?.gatewayIDs ?? []
     }
 
     /// Tells the gateways; what only they can say is answered once they have.

@@ -55,10 +55,11 @@ struct ControlWork: LaneWork {
                 InstanceID(name.instanceID), BizType(name.bizType), by: command.by)
             return try make(query, on: connection, unless: "only a configuration that is offline can be deleted")
         case .awaitVersion(let wanted):
-            let behind = try connection.run(DeviceSessionStore.gateways(behind: wanted.version), within: .seconds(5))
+            let book = try connection.run(LeaseBook.read, within: .seconds(5))
             return .with {
                 $0.control.version = wanted.version
-                $0.control.gatewaysBehind = behind
+                $0.control.gatewaysBehind = book.leases.filter { $0.controlVersion < wanted.version }.map(\.gatewayID)
+                $0.control.gatewaysUnknown = !book.isComplete
             }
         case .createKey(let request): return try create(request, by: command.by, on: connection)
         case .revokeKey(let name):

@@ -84,17 +84,17 @@ extension OperationWork {
         let stopped = try connection.run(RolloutStore.stop(name, by: command.by), within: Self.limit)
         var reply = try answer(stopped.outcome, name, by: command.by, on: connection)
         reply.correlation = command.correlation
-        let (kind, gateways) = try Self.afterCommit { () throws(PostgresError) in
+        let (kind, book) = try Self.afterCommit { () throws(PostgresError) in
             let configuration = ControlStore.configuration(name.instanceID, name.bizType)
             return (
                 try connection.run(configuration, within: Self.limit)?.kind,
-                try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
+                try connection.run(LeaseBook.read, within: Self.limit)
             )
         }
         guard let kind, !stopped.recalls.isEmpty else { return bus.reply(reply, to: replyTo) }
         let target = TargetAddress(instanceID: name.instanceID, kind: kind, target: "")
         let address = ChannelAddress(target: target, bizType: name.bizType)
-        tell(gateways) { correlation in
+        tell(book) { correlation in
             .with { $0.oplogs = .init(stopped.recalls, of: address, correlation: correlation) }
         } whenAnswered: { [bus, reply] isCertain in
             var reply = reply

@@ -202,15 +202,12 @@ struct OperationWork: LaneWork {
             return reply(nil, isCertain: true, command, replyTo)
         }
         logger.info("oplog recalled", metadata: ["oplog_id": "\(recalled.oplogID)", "actor": "\(command.actor)"])
-        // A gateway may have the original in hand: the recall is answered once each says that it knows better.
-        let gateways = try Self.afterCommit { () throws(PostgresError) in
-            guard !target.kind.isGlobal else {
-                return try connection.run(DeviceSessionStore.liveGateways, within: Self.limit)
-            }
-            let present = try connection.run(DeviceSessionStore.presence(of: [address]), within: Self.limit)
-            return Set(present.map(\.gatewayID)).sorted()
+        // Any gateway may have the original in hand, one with an older connection of a device too: the recall is
+        // answered once each says that it knows better.
+        let book = try Self.afterCommit { () throws(PostgresError) in
+            try connection.run(LeaseBook.read, within: Self.limit)
         }
-        tell(gateways) { correlation in
+        tell(book) { correlation in
             .with { $0.oplogs = .init([recalled], of: address, correlation: correlation) }
         } whenAnswered: { [self] isCertain in
             reply(recalled.oplogID, isCertain: isCertain, command, replyTo)
@@ -229,19 +226,20 @@ struct OperationWork: LaneWork {
         }
     }
 
-    /// Tells gateways something that each has to answer.
+    /// Tells every gateway something that each has to answer.
     ///
     /// - Parameters:
+    ///   - book: as it was read after the change had been committed.
     ///   - build: makes the notice that carries the given correlation.
-    ///   - whenAnswered: called once, with whether all have answered.
+    ///   - whenAnswered: called once, with whether all that may hold a lease have answered.
     func tell(
-        _ gateways: [String], _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
+        _ book: LeaseBook, _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
         whenAnswered: @escaping @Sendable (_ isCertain: Bool) -> Void
     ) {
-        let replies = ReplyCollection(count: gateways.count) { results in
-            whenAnswered(results.allSatisfy { if case .success = $0 { true } else { false } })
+        let replies = ReplyCollection(count: book.leases.count) { results in
+            whenAnswered(book.isComplete && results.allSatisfy { if case .success = $0 { true } else { false } })
         }
-        for (index, gateway) in gateways.enumerated() {
+        for (index, gateway) in book.gatewayIDs.enumerated() {
             bus.notify(gateway: gateway, timeout: Self.noticeLimit, build) { replies.add($0, at: index) }
         }
     }

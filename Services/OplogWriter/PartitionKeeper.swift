@@ -5,8 +5,8 @@ import ServiceKit
 import ServiceLifecycle
 import SyncStore
 
-/// Makes the partitions of the coming weeks, drops what has ended, moves roll-outs on in time, and shows whether the
-/// database is ready for this process.
+/// Makes the partitions of the coming weeks, drops what has ended, keeps the record of leases, moves roll-outs on in
+/// time, and shows whether the database is ready for this process.
 actor PartitionKeeper: Service {
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
@@ -14,6 +14,7 @@ actor PartitionKeeper: Service {
     private let health: HealthState
     private let logger: Logger
     private var lastMade: ContinuousClock.Instant?
+    private var leases = LeaseWatch()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -47,6 +48,11 @@ actor PartitionKeeper: Service {
             health.set("postgres", isReady: false)
             logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
             return
+        }
+        do throws(PostgresError) {
+            try leases.tick(in: connection, clock: .system)
+        } catch {
+            logger.warning("the record of leases was not kept", metadata: ["error": "\(error.message)"])
         }
         do throws(PostgresError) {
             try rollouts.tick(on: connection)

@@ -43,12 +43,12 @@ final class RolloutClock: Sendable {
         let stages = try connection.run(RolloutStore.untold(limit: Self.turnMax), within: Self.limit)
         let gateways =
             stages.contains(where: \.isImmediate)
-            ? try connection.run(DeviceSessionStore.liveGateways, within: Self.limit) : []
+            ? try connection.run(LeaseBook.read, within: Self.limit).gatewayIDs : []
         for stage in stages { tell(stage, gateways) }
         if let failure { throw failure }
     }
 
-    /// Tells live gateways where the push goes out at once, and statistics; what is lost here, the sweep and the next
+    /// Tells gateways where the push goes out at once, and statistics; what is lost here, the sweep and the next
     /// turn make good.
     private func tell(_ stage: RolloutStore.Untold, _ gateways: [String]) {
         if stage.isImmediate, !stage.isRecalled {

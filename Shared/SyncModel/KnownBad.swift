@@ -18,6 +18,7 @@
         case pageSkips
         case resendNotRecorded
         case advancesTooFar
+        case leaseBookCompleteAtOnce
         // Gateway.
         case noticeTrusted
         case noSweep
@@ -87,6 +88,7 @@
             case .pageSkips: "a page has all from its start on"
             case .resendNotRecorded: "a repeat's count is answered once it is stored"
             case .advancesTooFar: "what is recorded is what was acknowledged"
+            case .leaseBookCompleteAtOnce: "after a crash leases may be held that are not on record"
             case .noticeTrusted: "a notice that leaves a gap is only a reason to read"
             case .noSweep: "what a lost notice left behind is found"
             case .noAnnouncement: "under a new lease every session announces itself"

@@ -18,8 +18,11 @@ package protocol DeliveryStore {
         answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
     )
 
-    /// Gateways whose lease holds.
-    func liveGateways() throws(PostgresError) -> [String]
+    /// The leases on record.
+    func leaseBook() throws(PostgresError) -> LeaseBook
+
+    /// Brings the record up to date.
+    func change(_ book: [LeaseBook.Change]) throws(PostgresError)
 
     /// Does what gateways ask about leases and sessions.
     func perform(_ commands: [SessionStoreCommand]) throws(PostgresError) -> [Result<

@@ -25,14 +25,6 @@ package enum DeviceSessionStore {
         }
     }
 
-    /// Gateways whose lease holds and that still go by older control data than this.
-    package static func gateways(behind controlVersion: Int64) -> Query<[String]> {
-        let sql = """
-            SELECT gateway_id FROM gateway WHERE lease_until > clock_timestamp() AND control_version < $1 ORDER BY 1
-            """
-        return Query(PostgresStatement(sql, [.int64(controlVersion)])) { rows in rows.map { $0.text(0) } }
-    }
-
     /// A connection to register or to announce again.
     package struct Registration: Sendable {
         package var gatewayID: String
@@ -207,11 +199,6 @@ package enum DeviceSessionStore {
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
-
-    /// Every gateway whose lease holds: who is told of what concerns everybody.
-    package static let liveGateways = Query(
-        PostgresStatement("SELECT gateway_id FROM gateway WHERE lease_until > clock_timestamp() ORDER BY 1")
-    ) { rows in rows.map { $0.text(0) } }
 
     /// A live session that a push may be for.
     package struct Presence: Sendable {

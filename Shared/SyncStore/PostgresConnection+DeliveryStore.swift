@@ -15,8 +15,10 @@ extension PostgresConnection: DeliveryStore {
         return (append.decode(try results[0].get()), results[1].map(presence.decode))
     }
 
-    package func liveGateways() throws(PostgresError) -> [String] {
-        try run(DeviceSessionStore.liveGateways, within: .seconds(2))
+    package func leaseBook() throws(PostgresError) -> LeaseBook { try run(LeaseBook.read, within: .seconds(2)) }
+
+    package func change(_ book: [LeaseBook.Change]) throws(PostgresError) {
+        for result in try run(book.map(\.statement), within: .seconds(2)) { _ = try result.get() }
     }
 
     package func perform(

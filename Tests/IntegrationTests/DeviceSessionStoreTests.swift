@@ -241,8 +241,8 @@ struct DeviceSessionStoreTests {
         }
     }
 
-    @Test("a gateway counts as behind a version until it renews its lease with it, or the lease runs out")
-    func controlVersions() async throws {
+    @Test("a lease stays on record with the control version it was renewed by, until somebody has seen it run out")
+    func leaseBook() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             func renew(_ epoch: Int64, _ version: Int64) async throws -> Int64 {
@@ -250,14 +250,48 @@ struct DeviceSessionStoreTests {
                     DeviceSessionStore.renewLease(gatewayID: "g", epoch: epoch, controlVersion: version)
                 ).epoch
             }
-            func behind() async throws -> [String] { try await database.run(DeviceSessionStore.gateways(behind: 7)) }
+            func change(_ change: LeaseBook.Change) async throws {
+                try await database.run(Query(change.statement) { _ in })
+            }
+            let new = try await database.run(LeaseBook.read)
+            #expect(new.isComplete && new.leases.isEmpty && new.id != nil, "a new database has given no lease")
             let epoch = try await renew(0, 6)
-            #expect(try await behind() == ["g"])
+            let first = try await database.run(LeaseBook.read)
+            #expect(
+                first.leases == [.init(gatewayID: "g", epoch: epoch, renewals: 0, controlVersion: 6)])
             _ = try await renew(epoch, 7)
-            #expect(try await behind() == [])
-            _ = try await renew(epoch, 6)
-            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
-            #expect(try await behind() == [])
+            let second = try await database.run(LeaseBook.read)
+            #expect(second.leases == [.init(gatewayID: "g", epoch: epoch, renewals: 1, controlVersion: 7)])
+            // The database's clock has jumped: nobody has seen that it was not renewed.
+            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp() - interval '1 day'")
+            #expect(try await database.run(LeaseBook.read) == second)
+            try await change(.end(first.leases[0]))
+            #expect(try await database.run(LeaseBook.read) == second, "it was renewed meanwhile")
+            try await change(.end(second.leases[0]))
+            #expect(try await database.run(LeaseBook.read) == new)
+        }
+    }
+
+    @Test(
+        "after a crash the leases on record are not all that may be held, until a writer has seen a lease's time pass")
+    func leaseBookLost() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            func change(_ change: LeaseBook.Change) async throws {
+                try await database.run(Query(change.statement) { _ in })
+            }
+            let before = try await database.run(LeaseBook.read)
+            try await database.execute("TRUNCATE gateway, lease_book")
+            #expect(try await database.run(LeaseBook.read) == LeaseBook(id: nil, isComplete: false, leases: []))
+            try await change(.open)
+            let opened = try await database.run(LeaseBook.read)
+            #expect(opened.id != nil && opened.id != before.id && !opened.isComplete)
+            // Another writer opens it too, and one that has not noticed the crash calls the old one complete.
+            try await change(.open)
+            try await change(.complete(try #require(before.id)))
+            #expect(try await database.run(LeaseBook.read) == opened)
+            try await change(.complete(try #require(opened.id)))
+            #expect(try await database.run(LeaseBook.read).isComplete)
         }
     }
 

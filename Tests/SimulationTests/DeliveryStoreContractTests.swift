@@ -23,6 +23,15 @@ struct DeliveryStoreContractTests {
         var channels: [Int64: ChannelAddress] = [:]
 
         func channelID(_ address: ChannelAddress) -> Int64 { channels.first { $0.value == address }?.key ?? 0 }
+
+        /// The book with epochs as the places of their leases, which both stores number alike.
+        func told(_ book: LeaseBook) -> [LeaseBook.Lease] {
+            book.leases.map { lease in
+                var lease = lease
+                lease.epoch = Int64(leases[lease.gatewayID]?.firstIndex(of: lease.epoch) ?? -1)
+                return lease
+            }
+        }
     }
 
     private static func configurations() -> [SyncConfiguration] {
@@ -138,7 +147,17 @@ struct DeliveryStoreContractTests {
         #expect(isNew.0 == isNew.1, "\(what)")
         if isNew.0 { theirs.leases[gateway, default: []].append(left.epoch) }
         if isNew.1 { ours.leases[gateway, default: []].append(right.epoch) }
-        #expect(try postgres.liveGateways() == memory.liveGateways(at: .now), "\(what)")
+        let (book, own) = (try postgres.leaseBook(), memory.leaseBook)
+        #expect(theirs.told(book) == ours.told(own), "\(what)")
+        #expect(book.isComplete == own.isComplete, "\(what)")
+        // Somebody has seen one run out, or has seen it before it was renewed.
+        guard Bool.random(using: &random), let place = book.leases.indices.randomElement(using: &random) else { return }
+        let late: Int64 = Bool.random(using: &random) ? 0 : 1
+        var (ended, ownEnded) = (book.leases[place], own.leases[place])
+        (ended.renewals, ownEnded.renewals) = (ended.renewals - late, ownEnded.renewals - late)
+        try postgres.change([.end(ended)])
+        memory.change(.end(ownEnded))
+        #expect(theirs.told(try postgres.leaseBook()) == ours.told(memory.leaseBook), "\(what)")
     }
 
     private static func open(

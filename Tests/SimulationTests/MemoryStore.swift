@@ -32,6 +32,7 @@ struct MemoryStore {
     private struct Lease {
         var epoch: Int64
         var until: WallTime
+        var renewals: Int64 = 0
         var controlVersion: Int64
     }
 
@@ -63,6 +64,10 @@ struct MemoryStore {
     private var sessions: [DeviceKey: Session] = [:]
     private var owners: [UserKey: DeviceID] = [:]
     private var leases: [String: Lease] = [:]
+    /// How often leases were lost, and with them the book of leases.
+    private var lostBooks = 0
+    private var hasBook = true
+    private var isBookComplete = true
     private var syncPoints: [Receiver: SyncPoint] = [:]
     private var controlVersion: Int64 = 1
     private var revocations: [(userID: UserID, digest: [UInt8], at: WallTime)] = []
@@ -88,6 +93,9 @@ struct MemoryStore {
     mutating func forgetSessions() {
         sessions = [:]
         leases = [:]
+        lostBooks += 1
+        hasBook = false
+        isBookComplete = false
     }
 
     /// The oplogs of a channel, for who checks.
@@ -249,7 +257,23 @@ struct MemoryStore {
 
     // MARK: Sessions
 
-    func liveGateways(at now: WallTime) -> [String] { leases.filter { $0.value.until > now }.keys.sorted() }
+    var leaseBook: LeaseBook {
+        LeaseBook(
+            id: hasBook ? "book-\(lostBooks)" : nil, isComplete: isBookComplete,
+            leases: leases.sorted { $0.key < $1.key }.map { gatewayID, lease in
+                LeaseBook.Lease(
+                    gatewayID: gatewayID, epoch: lease.epoch, renewals: lease.renewals,
+                    controlVersion: lease.controlVersion)
+            })
+    }
+
+    mutating func change(_ book: LeaseBook.Change) {
+        switch book {
+        case .open: hasBook = true
+        case .complete(let id): if id == leaseBook.id { isBookComplete = true }
+        case .end(let lease): if leaseBook.leases.contains(lease) { leases[lease.gatewayID] = nil }
+        }
+    }
 
     mutating func perform(_ command: SessionStoreCommand, at now: WallTime) -> SessionStoreAnswer {
         switch command {
@@ -283,7 +307,8 @@ struct MemoryStore {
         _ gatewayID: String, _ epoch: Int64, _ version: Int64, at now: WallTime
     ) -> DeviceSessionStore.Lease {
         if let lease = leases[gatewayID], lease.epoch == epoch, lease.until > now {
-            leases[gatewayID] = Lease(epoch: epoch, until: now + Limits.gatewayLease, controlVersion: version)
+            leases[gatewayID] = Lease(
+                epoch: epoch, until: now + Limits.gatewayLease, renewals: lease.renewals + 1, controlVersion: version)
             return DeviceSessionStore.Lease(epoch: epoch, controlVersion: 0)
         }
         presenceEpoch += 1

@@ -16,8 +16,6 @@ final class SimulatedDatabase {
     var refusals = 0.0
     /// How often a call's connection falls before its answer, done or not.
     var lostAnswers = 0.0
-    /// When tables that no crash survives were last emptied: leases and sessions are among them.
-    private var forgotAt: Duration?
     /// A sync point was recorded.
     var whenAdvanced: (Advanced, MemoryStore) -> Void = { _, _ in }
 
@@ -34,7 +32,6 @@ final class SimulatedDatabase {
     /// - Returns: false when there is none.
     func failOver() -> Bool {
         guard var standby else { return false }
-        forgotAt = simulation.elapsed
         standby.failedOver(from: store)
         store = standby
         return true
@@ -43,20 +40,16 @@ final class SimulatedDatabase {
     /// It dies, and with it what is in unlogged tables.
     func stop() {
         isUp = false
-        forgotAt = simulation.elapsed
         store.forgetSessions()
     }
 
     func start() { isUp = true }
 
-    /// Whether every gateway whose lease holds is on record again: each that had one has lost it, or has taken another.
-    var knowsLeases: Bool { forgotAt.map { simulation.elapsed > $0 + Limits.gatewayLease + .seconds(1) } ?? true }
-
     /// Sessions are ended: gives whom to tell, and nil while the database is away.
-    func revoke(_ userID: UserID, digest: [UInt8]) -> [String]? {
+    func revoke(_ userID: UserID, digest: [UInt8]) -> LeaseBook? {
         guard isUp else { return nil }
         store.revoke(userID, digest: digest, at: simulation.wallTime)
-        return store.liveGateways(at: simulation.wallTime)
+        return store.leaseBook
     }
 
     fileprivate func record(
@@ -111,8 +104,14 @@ struct SimulatedDatabaseConnection: DeliveryStore {
         return (answers, presence)
     }
 
-    func liveGateways() throws(PostgresError) -> [String] {
-        try database.call(for: process) { $0.liveGateways(at: $1) }
+    func leaseBook() throws(PostgresError) -> LeaseBook {
+        try database.call(for: process) { store, _ in store.leaseBook }
+    }
+
+    func change(_ book: [LeaseBook.Change]) throws(PostgresError) {
+        try database.call(for: process) { store, _ in
+            for change in book { store.change(change) }
+        }
     }
 
     func perform(

@@ -5,6 +5,7 @@ import Foundation
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
+import SyncStore
 
 @testable import MobileSync
 
@@ -40,11 +41,11 @@ final class SimulatedOperator: @unchecked Sendable {
     /// - Parameter whenCertain: the tenant has been told that the session is over everywhere.
     func revoke(_ user: BoundUser, of instanceID: InstanceID, whenCertain: @escaping () -> Void) {
         let digest = SessionDigest.of(user.sessionID)
-        guard let gateways = database.revoke(UserID(user.userID), digest: digest) else { return }
-        let open = Open(gateways.count)
+        guard let book = database.revoke(UserID(user.userID), digest: digest), book.isComplete else { return }
+        let open = Open(book.leases.count)
         let answered = Answered(open: open, whenCertain: whenCertain)
-        if gateways.isEmpty { return whenCertain() }
-        for gateway in gateways {
+        if book.leases.isEmpty { return whenCertain() }
+        for gateway in book.gatewayIDs {
             bus.notify(gateway: gateway, timeout: Self.patience) { correlation in
                 .with {
                     $0.sessionsRevoked.instanceID = instanceID.text

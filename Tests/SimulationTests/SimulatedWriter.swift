@@ -25,6 +25,7 @@ final class SimulatedWriter {
     private let fetch: FetchWork
     private let ack: AckWork
     private var busyLanes: [CommandQueue: Int] = [:]
+    private var leases = LeaseWatch()
     /// Dies right after the next commit of an append, before anybody hears of it.
     var diesAfterCommit = false
 
@@ -52,7 +53,15 @@ final class SimulatedWriter {
             bus.expireRequests()
             factBook.flush()
         }
-        process.every(.seconds(1)) { factBook.flushKept() }
+        process.every(.seconds(1)) { [weak self] in
+            factBook.flushKept()
+            self?.keepLeases()
+        }
+    }
+
+    private func keepLeases() {
+        let store = SimulatedDatabaseConnection(database: database, process: process)
+        try? leases.tick(in: store, clock: process.simulation.clock)
     }
 
     private func turn(_ queue: CommandQueue) {

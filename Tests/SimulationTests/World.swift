@@ -356,12 +356,7 @@ final class World: @unchecked Sendable {
 
     private func revoke(_ user: BoundUser) {
         history.becameInvalid(user.sessionID)
-        // Not promised yet, and it should be: right after a crash of the database nobody knows who holds a lease, and
-        // a revocation is answered as certain all the same.
-        let isPromised = database.knowsLeases
-        operation.revoke(user, of: Self.instance.id) { [history] in
-            if isPromised { history.revoked(user.sessionID) }
-        }
+        operation.revoke(user, of: Self.instance.id) { [history] in history.revoked(user.sessionID) }
     }
 
     private var processes: [SimulatedProcess] {

@@ -1712,6 +1712,9 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
   /// Refused because somebody changed it meanwhile.
   package var stale: Bool = false
 
+  /// The database has just come back: there may be gateways behind of which it does not know.
+  package var gatewaysUnknown: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -6554,7 +6557,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0\u{3}key_id\0\u{1}secret\0\u{1}resealed\0\u{1}stale\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}version\0\u{1}refusal\0\u{3}gateways_behind\0\u{3}key_id\0\u{1}secret\0\u{1}resealed\0\u{1}stale\0\u{3}gateways_unknown\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6569,6 +6572,7 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
       case 5: try { try decoder.decodeSingularBytesField(value: &self.secret) }()
       case 6: try { try decoder.decodeSingularUInt32Field(value: &self.resealed) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.stale) }()
+      case 8: try { try decoder.decodeSingularBoolField(value: &self.gatewaysUnknown) }()
       default: break
       }
     }
@@ -6596,6 +6600,9 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if self.stale != false {
       try visitor.visitSingularBoolField(value: self.stale, fieldNumber: 7)
     }
+    if self.gatewaysUnknown != false {
+      try visitor.visitSingularBoolField(value: self.gatewaysUnknown, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6607,6 +6614,7 @@ nonisolated extension Mss_Bus_V1_ControlReply: SwiftProtobuf.Message, SwiftProto
     if lhs.secret != rhs.secret {return false}
     if lhs.resealed != rhs.resealed {return false}
     if lhs.stale != rhs.stale {return false}
+    if lhs.gatewaysUnknown != rhs.gatewaysUnknown {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

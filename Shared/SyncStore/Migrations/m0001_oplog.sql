@@ -1101,8 +1101,20 @@ CREATE UNLOGGED TABLE gateway (
     gateway_id text COLLATE "C" PRIMARY KEY,
     epoch bigint NOT NULL,
     lease_until timestamptz NOT NULL,
+    -- Rises with each renewal, so that whoever sees one twice knows by his own clock how long it has lasted.
+    renewals bigint NOT NULL DEFAULT 0,
     control_version bigint NOT NULL -- of the control data that its sessions go by
 ) WITH (fillfactor = 50);
+
+-- Whether every lease that may be held is in `gateway`. Gone with it after a crash or failover: a writer then opens the
+-- book anew, and calls it complete once it has stood for a lease's length by the writer's clock. A new database has
+-- given no lease.
+CREATE UNLOGGED TABLE lease_book (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    book_id uuid NOT NULL DEFAULT gen_random_uuid(),
+    is_complete boolean NOT NULL
+);
+INSERT INTO lease_book (is_complete) VALUES (true);
 
 CREATE UNLOGGED TABLE device_session (
     instance_id text COLLATE "C" NOT NULL,
@@ -1154,7 +1166,8 @@ DECLARE
     new_epoch bigint;
     found_version bigint;
 BEGIN
-    UPDATE gateway SET lease_until = clock_timestamp() + in_lease, control_version = in_control_version
+    UPDATE gateway SET lease_until = clock_timestamp() + in_lease, renewals = renewals + 1,
+        control_version = in_control_version
     WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
     IF FOUND THEN
         RETURN QUERY SELECT in_epoch, 0::bigint;
@@ -1165,7 +1178,7 @@ BEGIN
     new_epoch := nextval('presence_epoch');
     INSERT INTO gateway (gateway_id, epoch, lease_until, control_version)
     VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version)
-    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until,
+    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until, renewals = 0,
         control_version = excluded.control_version;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
     RETURN QUERY SELECT new_epoch, found_version;
@@ -1298,6 +1311,8 @@ GRANT EXECUTE ON FUNCTION record_operation TO mss_writer, mss_operator, mss_cons
 GRANT EXECUTE ON FUNCTION list_records, one_line TO mss_writer, mss_console;
 GRANT SELECT ON operation_record, record_head TO mss_writer, mss_console;
 GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
+GRANT DELETE ON gateway TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (is_complete) ON lease_book TO mss_writer;
 GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
 GRANT UPDATE (done_at) ON reread TO mss_writer;
 GRANT SELECT ON app_key TO mss_writer;
@@ -1309,8 +1324,8 @@ GRANT EXECUTE ON FUNCTION widen_due_rollout, forget_ended_rollouts TO mss_writer
 GRANT SELECT, UPDATE (told_stages) ON rollout TO mss_writer;
 
 GRANT EXECUTE ON FUNCTION recall_oplog, start_rollout, change_rollout, stop_rollout TO mss_operator;
-GRANT SELECT ON rollout, oplog, channel, gateway, owner, instance, sync_configuration, device_session, sync_point,
-    reread TO mss_operator;
+GRANT SELECT ON rollout, oplog, channel, gateway, lease_book, owner, instance, sync_configuration, device_session,
+    sync_point, reread TO mss_operator;
 GRANT INSERT ON reread TO mss_operator;
 GRANT SELECT, INSERT, UPDATE (revoked_at, revocation_number) ON session_revocation TO mss_operator;
 
