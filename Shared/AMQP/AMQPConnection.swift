@@ -93,22 +93,9 @@ final class AMQPConnection {
     }
 
     private func logIn(_ configuration: AMQPConfiguration) throws(AMQPError) {
-        let name = configuration.connectionName
-        let reply = name.withCString { name in
-            "connection_name".withCString { key -> amqp_rpc_reply_t in
-                var entry = amqp_table_entry_t()
-                entry.key = amqp_cstring_bytes(key)
-                entry.value.kind = UInt8(AMQP_FIELD_KIND_UTF8.rawValue)
-                entry.value.value.bytes = amqp_cstring_bytes(name)
-                return withUnsafeMutablePointer(to: &entry) { entry in
-                    var table = amqp_table_t(num_entries: 1, entries: entry)
-                    return mss_amqp_login_plain(
-                        state, configuration.virtualHost, 0, 131_072,
-                        Int32(configuration.heartbeat.components.seconds), &table, configuration.user,
-                        configuration.password)
-                }
-            }
-        }
+        let reply = mss_amqp_login_plain(
+            state, configuration.virtualHost, 0, 131_072, Int32(configuration.heartbeat.components.seconds),
+            configuration.connectionName, configuration.user, configuration.password)
         try check(reply, "log in")
         for channel in [Self.mainChannel, Self.confirmChannel] {
             amqp_channel_open(state, channel)

@@ -40,6 +40,8 @@ package struct HistoryChecker: Sendable {
         var user: String?
         /// A crash may have come between a hand-out's being counted and the app's seeing it.
         var hasCrashed = false
+        /// When its app began last, or died, or changed its user.
+        var startedAt: Duration
         /// Answered pushes that are for it and that its app was not given.
         var owed: Set<String> = []
     }
@@ -86,8 +88,10 @@ package struct HistoryChecker: Sendable {
         case .notOnline(let push, let id):
             answer(push, id, time)
             notOnline(push, time)
-        case .bound(let device, let instance, let user): bind(device, instance, user)
-        case .crashed(let device): devices[device]?.hasCrashed = true
+        case .bound(let device, let instance, let user): bind(device, instance, user, time)
+        case .crashed(let device):
+            devices[device]?.hasCrashed = true
+            devices[device]?.startedAt = time
         case .given(let handOut): give(handOut, time)
         case .confirmed(let device, let channel, let id):
             given[receiver(device, channel)]?.confirmed.insert(id)
@@ -148,13 +152,17 @@ package struct HistoryChecker: Sendable {
         }
     }
 
-    private mutating func bind(_ name: String, _ instance: String, _ user: String?) {
+    private mutating func bind(_ name: String, _ instance: String, _ user: String?, _ time: Duration) {
         let before = devices[name]
-        if let before, before.user == user { return }
+        if let before, before.user == user {
+            devices[name]?.startedAt = time
+            return
+        }
         owed -= before?.owed.count ?? 0
         for audience in before?.audiences ?? [] { devicesByAudience[audience]?.remove(name) }
         var device = Device(
-            audiences: Self.audiences(of: name, instance, user), user: user, hasCrashed: before?.hasCrashed ?? false)
+            audiences: Self.audiences(of: name, instance, user), user: user, hasCrashed: before?.hasCrashed ?? false,
+            startedAt: time)
         devices[name] = device
         let channels = device.audiences.flatMap { channelsByAudience[$0] ?? [] }
         for channel in channels {
@@ -258,23 +266,27 @@ package struct HistoryChecker: Sendable {
     /// What an app should have been given and was not.
     package func lacks(_ device: String) -> [String] { (devices[device]?.owed ?? []).sorted() }
 
-    /// What is open of pushes that were first tried before a time: calls without an answer, hand-outs owed.
-    package func open(invokedBefore time: Duration) -> Int {
+    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed to
+    /// apps that have run all the while. One that began later has its own time to catch up.
+    package func open(since time: Duration) -> Int {
         func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        return devices.values.reduce(unanswered.count(where: isOld)) { $0 + $1.owed.count(where: isOld) }
+        return devices.values.reduce(unanswered.count(where: isOld)) {
+            $1.startedAt < time ? $0 + $1.owed.count(where: isOld) : $0
+        }
     }
 
-    /// The first of what is open of pushes that were first tried before a time, in words.
+    /// The first of what is open since a time, in words.
     ///
     /// - Parameters:
     ///   - limit: no more than so many of each sort.
     ///   - about: what else is known of a device.
     package func describeOpen(
-        invokedBefore time: Duration, upTo limit: Int, about: (_ device: String) -> String
+        since time: Duration, upTo limit: Int, about: (_ device: String) -> String
     ) -> [String] {
         func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
         let calls = unanswered.filter(isOld).sorted()
-        let late = devices.filter { $0.value.owed.contains(where: isOld) }.sorted { $0.key < $1.key }
+        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOld) }
+            .sorted { $0.key < $1.key }
         return calls.prefix(limit).map { "\($0) is not answered" }
             + late.prefix(limit).map { name, device in
                 let types = Set(device.owed.filter(isOld).compactMap { pushes[$0]?.target.bizType }).sorted()

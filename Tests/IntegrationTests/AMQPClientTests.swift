@@ -88,6 +88,53 @@ struct AMQPClientTests {
         }
     }
 
+    @Test("a queue that is deleted under its consumer is made anew, and what is sent afterwards arrives")
+    func deletedQueue() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("before".utf8), on: broker.route)
+            try await eventually("the first delivery", within: .seconds(5)) { broker.received == ["before"] }
+            try OwnBroker.delete(
+                queue,
+                at: AMQPConfiguration(
+                    host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"))
+            try await eventually("a second connection", within: .seconds(10)) { broker.connections == 2 }
+            try client.send(Array("after".utf8), on: broker.route)
+            try await eventually("the second delivery", within: .seconds(5)) {
+                broker.received == ["before", "after"]
+            }
+        }
+    }
+
+    @Test("while the broker takes nothing send refuses at once, and goes on afterwards on the same connection")
+    func alarm() async throws {
+        try await OwnBroker.with { server in
+            let connections = TestBroker(queue)
+            let client = AMQPClient(
+                configuration: AMQPConfiguration(
+                    host: "127.0.0.1", port: server.port, user: "writer", password: "test"),
+                topology: AMQPTopology(), consumptions: [], events: connections.events, logger: Logger(label: "test"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await client.run() }
+                try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+                try await server.control("set_vm_memory_high_watermark", "absolute", "1MB")
+                // A connection hears of the alarm once it has sent something.
+                let route = TestBroker.route(to: "nobody")
+                try client.send([1], on: route)
+                try await eventually("the refusal", within: .seconds(10)) { !client.isConnected }
+                #expect(throws: AMQPError.self) { try client.send([2], on: route) }
+                try await server.control("set_vm_memory_high_watermark", "0.6")
+                try await eventually("the end of the alarm", within: .seconds(10)) { client.isConnected }
+                try client.send([3], on: route)
+                try await eventually("both returns", within: .seconds(10)) {
+                    connections.returned == ["\u{1}", "\u{3}"]
+                }
+                group.cancelAll()
+            }
+            #expect(connections.connections == 1)
+        }
+    }
+
     @Test("without a broker send refuses at once, and shutting down does not wait for one") func away() async throws {
         let client = AMQPClient(
             configuration: AMQPConfiguration(host: "127.0.0.1", port: 1, user: "guest", password: "guest"),

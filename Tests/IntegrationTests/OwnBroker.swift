@@ -9,6 +9,8 @@ import TestSupport
 /// A broker of its own that has loaded our definitions; every user's password is `test`.
 struct OwnBroker {
     let port: Int
+    private let folder: URL
+    private let script: URL
 
     /// Salt "salt" and password "test".
     private static let passwordHash = "c2FsdBvBo2HxcJK8evSy+Cv5GU6p7iyknrLlPjn1Vbwe6u10"
@@ -52,7 +54,7 @@ struct OwnBroker {
             try await eventually("a broker with definitions", within: .seconds(60)) {
                 (try? await Command.run(script, ["ready", folder.path], environment: environment).status) == 0
             }
-            try await body(OwnBroker(port: port))
+            try await body(OwnBroker(port: port, folder: folder, script: script))
         } catch {
             failure = error
         }
@@ -62,6 +64,26 @@ struct OwnBroker {
         _ = try? await Command.run(
             URL(fileURLWithPath: "/usr/bin/env"), ["epmd", "-port", "\(port + 2)", "-kill"], environment: environment)
         if let failure { throw failure }
+    }
+
+    /// Has `rabbitmqctl` do something.
+    func control(_ arguments: String...) async throws {
+        let done = try await Command.run(
+            script, ["ctl", folder.path] + arguments,
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path])
+        guard done.status == 0 else { throw Failure("\(arguments): \(done.output)") }
+    }
+
+    /// Deletes a queue, on a connection of its own.
+    static func delete(_ queue: String, at server: AMQPConfiguration) throws {
+        let watchdog = Watchdog()
+        defer { watchdog.stop() }
+        let connection = try AMQPConnection(server, generation: 1, watchdog: watchdog)
+        defer { connection.close() }
+        queue.withCString { name in
+            _ = amqp_queue_delete(connection.state, 1, amqp_cstring_bytes(name), 0, 0)
+        }
+        try connection.check("delete \(queue)")
     }
 
     /// Whether the broker lets a user do something, on a connection of its own: a refusal closes the channel. What else

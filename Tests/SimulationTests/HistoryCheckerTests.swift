@@ -45,6 +45,31 @@ struct HistoryCheckerTests {
         #expect(checker.faultCount == 2)
     }
 
+    @Test("an app that began after a heal has its own time to catch up; one that ran all the while, or a call, has not")
+    func open() {
+        func channel(_ device: String) -> HistoryTarget {
+            HistoryTarget(instance: "app", kind: .user, target: device, bizType: "CHAT")
+        }
+        var checker = HistoryChecker()
+        for user in ["one", "two"] {
+            checker.observe(.bound(device: "device-\(user)", instance: "app", user: user), at: .zero)
+            checker.observe(.invoked(push: "push-\(user)", to: channel(user)), at: .seconds(1))
+        }
+        #expect(checker.open(since: .seconds(2)) == 2, "no answer")
+        for (id, user) in ["one", "two"].enumerated() {
+            checker.observe(.answered(push: "push-\(user)", id: Int64(id + 1)), at: .seconds(3))
+        }
+        #expect(checker.open(since: .seconds(2)) == 2, "not given")
+        checker.observe(.crashed(device: "device-one"), at: .seconds(3))
+        #expect(checker.open(since: .seconds(2)) == 1)
+        #expect(checker.open(since: .seconds(4)) == 2)
+        checker.observe(.bound(device: "device-one", instance: "app", user: "one"), at: .seconds(5))
+        #expect(checker.open(since: .seconds(4)) == 1)
+        checker.observe(.bound(device: "device-two", instance: "app", user: "one"), at: .seconds(5))
+        #expect(checker.open(since: .seconds(4)) == 0)
+        #expect(checker.open(since: .seconds(6)) == 2)
+    }
+
     @Test("a push that was forgotten and is answered anew is owed anew") func answeredAnew() {
         let channel = HistoryTarget(instance: "app", kind: .device, target: "device", bizType: "DEVICE")
         var checker = HistoryChecker()

@@ -129,14 +129,16 @@ struct TortureRun: Sendable {
             await perform(round) { text in complaints.withLock { $0.append(text) } }
             let healedAt = history.elapsed
             let what = round.isEmpty ? "nothing" : round.map(\.kind.name).joined(separator: ", ")
-            var isWhole = await waited(Self.longestLag) { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
+            var isWhole = await waited(Self.longestLag) { history.ask { $0.open(since: healedAt) } == 0 }
             if !isWhole {
-                history.ask { checker in
-                    let open = checker.describeOpen(invokedBefore: healedAt, upTo: 3) { world.lastNews(of: $0) }
+                let text = history.ask { checker in
+                    let open = checker.describeOpen(since: healedAt, upTo: 3) { world.lastNews(of: $0) }
                     let text = "\(Self.longestLag) after \(what) had healed: " + open.joined(separator: "; ")
                     checker.add(.delivered, history.elapsed, text)
+                    return text
                 }
-                isWhole = await waited(Self.patience) { history.ask { $0.open(invokedBefore: healedAt) } == 0 }
+                say(text)
+                isWhole = await waited(Self.patience) { history.ask { $0.open(since: healedAt) } == 0 }
             }
             let lag = history.elapsed - healedAt
             report.add(round, lag: lag)
