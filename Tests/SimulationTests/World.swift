@@ -340,7 +340,8 @@ final class World: @unchecked Sendable {
         case .brokerConnectionFalls: simulation.pick(processes).connection?.fall()
         case .brokerRestarts: restartBroker(losesDisk: false)
         case .brokerLosesDisk: restartBroker(losesDisk: true)
-        case .queueDeleted: broker.delete(simulation.pick([CommandQueue.append, .session, .lease, .fetch, .ack]).rawValue)
+        case .queueDeleted:
+            broker.delete(simulation.pick([CommandQueue.append, .session, .lease, .fetch, .ack]).rawValue)
         case .databaseRestarts: restartDatabase()
         case .databaseFailsOver: if database.failOver() { history.failedOver(to: database.store) }
         case .deviceResets: simulation.pick(devices).reset()
