@@ -60,42 +60,50 @@ final class DeviceHandler: ChannelInboundHandler {
         if let identity = machine.identity, machine.connectionEpoch > 0 {
             gateway.close(identity, connectionEpoch: machine.connectionEpoch)
         }
-        machine.disconnected()
+        _ = machine.handle(.disconnected, in: gateway.surroundings())
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let packet = unwrapInboundIn(data)
-        handle { $0.received(packet, in: $1) }
+        handle(.frame(unwrapInboundIn(data)))
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let refusal = event as? RateRefusal { handle { machine, _ in machine.refused(refusal) } }
+        if let refusal = event as? RateRefusal { handle(.overRate(refusal)) }
         context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? FrameError {
-            handle { machine, _ in machine.close(.protocolViolation, "\(error)") }
+            handle(.brokenFrame(reason: "\(error)"))
         } else {
             context.close(promise: nil)
         }
     }
 
     /// Gives the machine an event and performs what it answers; on the event loop only.
-    func handle(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) {
-        take(in: gateway.surroundings(), event)
+    func handle(_ event: SessionEvent) {
+        take(event, in: gateway.surroundings())
         if !batches.isEmpty { scheduleFlush() }
         writeOut()
     }
 
     /// One of the events of a turn: `endTurn` follows in the same turn.
-    func take(
-        in world: SessionSurroundings, _ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
-    ) {
+    private func take(_ event: SessionEvent, in world: SessionSurroundings) {
         reconsider(in: world)
-        perform(event(&machine, world))
+        perform(machine.handle(event, in: world))
         noteConnect()
+        if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
+    }
+
+    /// A notice of a turn.
+    ///
+    /// - Parameter count: told what this session takes of a notice whose sender waits for that.
+    func take(_ notice: ChannelNotice, in world: SessionSurroundings, count: TakenCount?) {
+        reconsider(in: world)
+        let actions = machine.handle(.noticed(notice), in: world)
+        count?.add(machine.holds(notice, after: actions))
+        perform(actions)
         if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
     }
 
@@ -111,11 +119,11 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// The registration was answered; of a connection that has ended meanwhile nothing stays on record.
     func registered(_ identity: SessionIdentity, _ reply: Mss_Bus_V1_SessionReply) {
-        guard context != nil else {
+        guard context != nil, machine.phase != .closed else {
             if reply.connectionEpoch > 0 { gateway.close(identity, connectionEpoch: reply.connectionEpoch) }
             return
         }
-        handle { machine, world in machine.registered(reply, bindNumber: identity.bindNumber, in: world) }
+        handle(.registered(reply, bindNumber: identity.bindNumber))
     }
 
     /// A report of the device is durable. The device hears of it in one write with what it gets next, or by

@@ -60,7 +60,7 @@ struct DeviceListener: Service {
         health.set("listener", isReady: true)
         try? await gracefulShutdown()
         try? await channel.close()
-        core.tell(core.registry.all) { machine, _ in machine.drained() }
+        core.tell(core.registry.all, .drained)
         let deadline = ContinuousClock.now + Self.drainLimit
         while core.registry.count > 0, .now < deadline { try await Task.sleep(for: .milliseconds(20)) }
     }

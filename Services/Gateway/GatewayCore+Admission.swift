@@ -6,8 +6,7 @@ extension GatewayCore {
     /// Claims the nonce of a Connect over all gateways.
     func claim(_ claim: NonceClaim, for session: SessionHandle) {
         bus.claimNonce(claim.nonce, of: claim.keyID, expiresAt: claim.expiresAt) { [self] result in
-            let isFresh = try? result.get()
-            tell([session]) { $0.claimed(isFresh, in: $1) }
+            tell([session], .claimed(try? result.get()))
         }
     }
 }

@@ -54,14 +54,13 @@ extension GatewayCore {
     private func received(_ notice: Mss_Bus_V1_GatewayNotice, replyTo: String?) {
         switch notice.body {
         case .superseded(let message):
-            let epoch = message.connectionEpoch
-            tell(sessions(of: message.deviceID, message.instanceID)) { machine, _ in machine.superseded(by: epoch) }
+            tell(sessions(of: message.deviceID, message.instanceID), .superseded(by: message.connectionEpoch))
         case .rereadWaiting(let message):
-            tell(sessions(of: message.deviceID, message.instanceID)) { $0.announce(in: $1) }
+            tell(sessions(of: message.deviceID, message.instanceID), .rereadWaiting)
         case .sessionsRevoked(let message): received(message, replyTo: replyTo)
         case .sessionInvalid(let message): received(message)
         case .disconnect(let message):
-            tell(sessions(of: message.deviceID, message.instanceID)) { machine, _ in machine.disconnectedByOperator() }
+            tell(sessions(of: message.deviceID, message.instanceID), .disconnectedByOperator)
         case .oplogs, nil: break
         }
     }
@@ -102,11 +101,7 @@ extension GatewayCore {
     private func take(_ steps: [Step]) {
         SessionTurn.take(steps, on: \.session.eventLoop) { [self] steps in
             for step in steps {
-                step.session.handler.value.take(in: surroundings()) { machine, world in
-                    let actions = machine.noticed(step.notice, in: world)
-                    step.count?.add(machine.holds(step.notice, after: actions))
-                    return actions
-                }
+                step.session.handler.value.take(step.notice, in: surroundings(), count: step.count)
             }
             // What several notices gave a session leaves in one write, by what holds then.
             for step in steps { step.session.handler.value.endTurn(in: surroundings()) }

@@ -1,4 +1,5 @@
 import BusMessages
+import NIOCore
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
@@ -20,9 +21,7 @@ extension GatewayCore {
         } completion: { [self] result in
             var answer: Mss_Bus_V1_ValidateReply?
             if case .success(let reply) = result, case .validate(let verdict)? = reply.body { answer = verdict }
-            tell([session]) { [answer] machine, world in
-                machine.validated(answer, bindNumber: bindNumber, askedAt: askedAt, in: world)
-            }
+            tell([session], .validated(answer, bindNumber: bindNumber, askedAt: askedAt))
         }
     }
 
@@ -40,18 +39,20 @@ extension GatewayCore {
                     $0.taken = .init()
                 }, to: replyTo, through: .taken)
         }
-        tell(sessions) { machine, world in
-            defer { count.add([]) }
-            return machine.revoked(userID, digest: digest, in: world)
+        SessionTurn.take(sessions, on: \.eventLoop) { sessions in
+            for session in sessions {
+                session.handler.value.handle(.revoked(userID, digest: digest))
+                count.add([])
+            }
         }
     }
 
     /// A tenant has called a session invalid when some gateway asked.
     func received(_ message: Mss_Bus_V1_SessionInvalid) {
         let (userID, digest) = (UserID(message.userID), [UInt8](message.sessionDigest))
-        tell(sessions(of: userID, InstanceID(message.instanceID))) { machine, world in
-            machine.invalidated(userID, digest: digest, reason: message.reason, in: world)
-        }
+        tell(
+            sessions(of: userID, InstanceID(message.instanceID)),
+            .invalidated(userID, digest: digest, reason: message.reason))
     }
 
     private func sessions(of userID: UserID, _ instanceID: InstanceID) -> [SessionHandle] {

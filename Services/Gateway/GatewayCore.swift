@@ -141,10 +141,7 @@ final class GatewayCore: Sendable {
     // MARK: Events for many sessions
 
     /// Gives an event to sessions, one turn of each event loop for all of its sessions.
-    func tell(
-        _ sessions: [SessionHandle],
-        _ event: @escaping @Sendable (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]
-    ) {
+    func tell(_ sessions: [SessionHandle], _ event: SessionEvent) {
         SessionTurn.take(sessions, on: \.eventLoop) { sessions in
             // Each by what holds at its own moment: a verdict or the lease may end among them.
             for session in sessions { session.handler.value.handle(event) }
@@ -157,14 +154,14 @@ final class GatewayCore: Sendable {
         #if KNOWN_BAD
             if KnownBad.noAnnouncement.isOn { return }
         #endif
-        tell(registry.all) { $0.announce(in: $1) }
+        tell(registry.all, .announcementDue)
     }
 
     /// Configurations have changed: what was withheld may go out.
     func surroundingsChanged() {
         tails.forgetAll()
         keys.forgetAll()
-        tell(registry.all) { $0.surroundingsChanged(in: $1) }
+        tell(registry.all, .surroundingsChanged)
         currentLease?.controlDataChanged()
     }
 
@@ -234,7 +231,7 @@ final class GatewayCore: Sendable {
         } completion: { result in
             session.eventLoop.execute {
                 guard case .success(let reply) = result, case .session(let registered)? = reply.body else {
-                    return session.handler.value.handle { machine, world in machine.registrationFailed(in: world) }
+                    return session.handler.value.handle(.registered(nil, bindNumber: identity.bindNumber))
                 }
                 session.handler.value.registered(identity, registered)
             }
@@ -273,7 +270,7 @@ final class GatewayCore: Sendable {
         guard request.isGlobal else { return read(request, for: session) }
         tails.page(for: request) { [self] page in
             guard let page else { return read(request, for: session) }
-            tell([session]) { machine, world in machine.fetched(page, channelID: request.channelID, in: world) }
+            tell([session], .fetched(page, channelID: request.channelID))
         }
     }
 
@@ -291,12 +288,9 @@ final class GatewayCore: Sendable {
                 $0.page.ownerDeviceID = request.onlyOwner?.text ?? ""
             }
         } completion: { [self] result in
-            tell([session]) { machine, world in
-                guard case .success(let reply) = result, case .fetch(let page)? = reply.body else {
-                    return machine.fetchFailed(channelID: request.channelID, in: world)
-                }
-                return machine.fetched(page, channelID: request.channelID, in: world)
-            }
+            var page: Mss_Bus_V1_FetchReply?
+            if case .success(let reply) = result, case .fetch(let fetched)? = reply.body { page = fetched }
+            tell([session], .fetched(page, channelID: request.channelID))
         }
     }
 
@@ -318,7 +312,7 @@ final class GatewayCore: Sendable {
         } completion: { [self] result in
             var page: Mss_Bus_V1_HistoryReply?
             if case .success(let reply) = result, case .history(let history)? = reply.body { page = history }
-            tell([session]) { [page] machine, world in machine.historyRead(page, of: read.id, in: world) }
+            tell([session], .historyRead(page, of: read.id))
         }
     }
 
@@ -343,7 +337,7 @@ final class GatewayCore: Sendable {
         } completion: { [self] result in
             var page: Mss_Bus_V1_SummaryReply?
             if case .success(let reply) = result, case .summary(let summary)? = reply.body { page = summary }
-            tell([session]) { [page] machine, world in machine.summaryRead(page, of: read.id, in: world) }
+            tell([session], .summaryRead(page, of: read.id))
         }
     }
 
@@ -366,10 +360,7 @@ final class GatewayCore: Sendable {
             }
         } completion: { [self] result in
             guard case .success = result else { return }
-            tell([session]) {
-                $0.resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats, in: $1)
-            }
+            tell([session], .resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats))
         }
     }
-
 }

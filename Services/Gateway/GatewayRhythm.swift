@@ -19,7 +19,7 @@ struct GatewayRhythm: Service {
         var second = Int.random(in: 0..<Self.sweepEvery)
         while !Task.isCancelled, !Task.isShuttingDownGracefully {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
-            core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) }
+            core.tell(core.registry.all, .ticked)
             connected.record(core.registry.count)
             devices?.note(core.sessionsByInstance().filter { $0.value > 0 })
             core.reporter.note(minutes.facts(at: .now) { core.sessionsByInstance() })

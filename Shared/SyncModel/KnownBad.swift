@@ -64,7 +64,10 @@
         case keysForgotten
         case pointFalls
         case headNotRaised
-        case staleLeaseRegisters
+
+        /// These show in one session that anything happens to (`SessionWalk`): in a whole service it takes minutes of
+        /// bad luck until they hurt somebody.
+        package static let ofOneSession: [KnownBad] = [.leaseNotAsked, .resendWithoutEnd]
 
         /// The one that is broken; set while nothing runs.
         nonisolated(unsafe) package static var broken: KnownBad?
@@ -131,7 +134,6 @@
             case .keysForgotten: "a thirdMsgId is stored once in its channel"
             case .pointFalls: "a sync point only rises"
             case .headNotRaised: "an id is drawn once"
-            case .staleLeaseRegisters: "only under a lease that holds a session is registered"
             }
         }
     }

@@ -78,7 +78,7 @@ struct GatewayFloodTests {
             for device in [silent, half] { #expect(try await device.closeCode() == nil) }
             // What has a session is ended by the second's tick.
             try await eventually("closed", within: .seconds(5)) {
-                gateway.core.tell(gateway.core.registry.all) { $0.ticked(in: $1) }
+                gateway.core.tell(gateway.core.registry.all, .ticked)
                 return !cut.isOpen
             }
             #expect(try await cut.closeCode() == CloseCode.idle.rawValue)

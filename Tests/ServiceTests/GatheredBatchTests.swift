@@ -21,7 +21,7 @@ private typealias Bench = SessionBench
     private static func waiting() throws -> HandlerBench {
         let bench = try HandlerBench([Bench.configuration("B"), Bench.configuration("C")])
         try bench.open([("B", 3, 1, 0), ("C", 4, 1, 0)])
-        bench.happen { $0.fetched(page([1]), channelID: 3, in: $1) }
+        bench.happen(.fetched(page([1]), channelID: 3))
         #expect(try bench.pushed().isEmpty)
         return bench
     }
@@ -52,8 +52,8 @@ private typealias Bench = SessionBench
         bench.turn()
         #expect(try bench.pushed().isEmpty)
         bench.rule([Bench.configuration("B")])
-        bench.happen { $0.surroundingsChanged(in: $1) }
-        bench.happen { $0.fetched(Self.page([1]), channelID: 3, in: $1) }
+        bench.happen(.surroundingsChanged)
+        bench.happen(.fetched(Self.page([1]), channelID: 3))
         bench.turn()
         #expect(try bench.pushed() == [1])
     }
@@ -65,10 +65,8 @@ private typealias Bench = SessionBench
         bench.receive { $0.ping.number = 1 }
         bench.turn()
         #expect(try bench.pushed().isEmpty)
-        bench.happen {
-            $0.validated(.with { $0.verdict = .valid }, bindNumber: 1, askedAt: $1.now, in: $1)
-        }
-        bench.happen { $0.fetched(Self.page([1]), channelID: 3, in: $1) }
+        bench.happen(.validated(.with { $0.verdict = .valid }, bindNumber: 1, askedAt: .now))
+        bench.happen(.fetched(Self.page([1]), channelID: 3))
         #expect(try bench.pushed() == [1])
     }
 

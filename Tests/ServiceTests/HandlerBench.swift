@@ -43,10 +43,10 @@ final class HandlerBench {
     }
 
     /// Something happens to the session, in the gateway's own surroundings.
-    func happen(_ event: (inout SessionStateMachine, SessionSurroundings) -> [SessionAction]) { handler.handle(event) }
+    func happen(_ event: SessionEvent) { handler.handle(event) }
 
     /// A frame comes in.
-    func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) { happen { $0.received(.with(fill), in: $1) } }
+    func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) { happen(.frame(.with(fill))) }
 
     /// The event loop does what waits for it.
     func turn() { channel.embeddedEventLoop.run() }
@@ -96,7 +96,7 @@ final class HandlerBench {
             $0.connect.bind.sessionID = "session"
         }
         turn()
-        happen { $0.registered(SessionBench.reply(channels), bindNumber: bind, in: $1) }
+        happen(.registered(SessionBench.reply(channels), bindNumber: bind))
         _ = try written()
     }
 }

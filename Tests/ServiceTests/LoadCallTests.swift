@@ -95,7 +95,10 @@ import Testing
             return stream.take(&bytes)
         }
         #expect(take("200 OK", "") == ["SYSTEM_ERROR"] && !stream.isLast)
-        #expect(take("503 Service Unavailable", "Connection: close\r\n") == ["503 SYSTEM_ERROR"] && stream.isLast)
+        let unavailable = take("503 Service Unavailable", "Connection: close\r\nRetry-After: 1\r\n")
+        #expect(unavailable == ["503 SYSTEM_ERROR"] && stream.isLast)
+        #expect(take("503 Service Unavailable", "") == ["503 SYSTEM_ERROR without Retry-After"])
+        #expect(take("404 Not Found", "") == ["404 SYSTEM_ERROR"])
         #expect(take("200 OK", "X-Connection: close\r\n") == ["SYSTEM_ERROR"] && !stream.isLast)
     }
 }

@@ -54,7 +54,7 @@ final class PlayedDevice {
     }
 
     /// The store says that the nonce is new.
-    func isProven() { handler.handle { $0.claimed(true, in: $1) } }
+    func isProven() { handler.handle(.claimed(true)) }
 
     /// Whether its connection stands.
     var isConnected: Bool { channel.isActive }

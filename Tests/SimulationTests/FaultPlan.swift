@@ -3,7 +3,8 @@
 struct FaultPlan {
     /// Times in a second that one of these happens to somebody.
     enum Kind: CaseIterable {
-        case writerDies, writerDiesAfterCommit, writerPauses, gatewayDies, gatewayPauses, ingestDies, ingestPauses
+        case writerDies, writerDiesAfterCommit, writerPauses, gatewayDies, gatewayPauses, gatewayOutlivesLease
+        case ingestDies, ingestPauses
         case validatorDies
         case brokerConnectionFalls, brokerRestarts, brokerLosesDisk, queueDeleted
         case databaseRestarts, databaseFailsOver

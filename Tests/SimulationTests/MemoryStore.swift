@@ -322,14 +322,7 @@ struct MemoryStore {
     private mutating func register(
         _ registration: DeviceSessionStore.Registration, at now: WallTime
     ) -> DeviceSessionStore.Registered {
-        #if KNOWN_BAD
-            let isOfThisLease =
-                KnownBad.staleLeaseRegisters.isOn
-                || leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
-        #else
-            let isOfThisLease = leases[registration.gatewayID]?.epoch == registration.gatewayEpoch
-        #endif
-        guard isOfThisLease else {
+        guard leases[registration.gatewayID]?.epoch == registration.gatewayEpoch else {
             return DeviceSessionStore.Registered(connectionEpoch: 0, hasLease: false, ownsUser: false)
         }
         let key = DeviceKey(instanceID: registration.instanceID, deviceID: registration.deviceID)

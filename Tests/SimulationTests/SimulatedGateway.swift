@@ -12,15 +12,27 @@ import SyncModel
 /// A connection gateway: its real core and handlers, on an event loop that the simulation turns.
 // Unchecked: see Simulation.
 final class SimulatedGateway: @unchecked Sendable {
-    private final class Connection {
+    private struct Connection {
         let link: SimulatedLink
         let channel: EmbeddedChannel
-        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
+    }
 
-        init(link: SimulatedLink, channel: EmbeddedChannel) {
-            self.link = link
-            self.channel = channel
+    /// The channel's end in the network: what is written is on its way at once.
+    private final class Wire: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        private weak var link: SimulatedLink?
+        private var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
+
+        init(_ link: SimulatedLink) { self.link = link }
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            var buffer = unwrapOutboundIn(data)
+            while let packet = try? decoder.decode(buffer: &buffer) { link?.toDevice(packet) }
+            promise?.succeed()
         }
+
+        func flush(context: ChannelHandlerContext) {}
     }
 
     /// Gives the bus's handlers the core, which is built on the bus, and keeps neither alive.
@@ -80,13 +92,13 @@ final class SimulatedGateway: @unchecked Sendable {
         bus.onConnectionChange { isConnected in if isConnected { link.core?.announceAll() } }
         self.core = core
         lease = core.makeLease()
-        process.afterwards = { [weak self] in self?.turn() }
+        process.afterwards = { [loop] in loop.run() }
         var turns = 0
         process.every(.nanoseconds(Self.turn.nanoseconds)) { [weak self] in
             turns += 1
             bus.expireRequests()
             core.reporter.flush(withKept: turns % 10 == 0)
-            if turns % 10 == 0 { core.tell(core.registry.all) { $0.ticked(in: $1) + $0.resendDue(in: $1) } }
+            if turns % 10 == 0 { core.tell(core.registry.all, .ticked) }
             self?.loop.advanceTime(by: Self.turn)
         }
         let pacer = core.makePacer(sessionsPerSecond: 1_000) { until in
@@ -126,7 +138,11 @@ final class SimulatedGateway: @unchecked Sendable {
         channel.connect(to: Self.anyAddress, promise: nil)
         connections[number] = Connection(link: link, channel: channel)
         let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
-        try? channel.pipeline.syncOperations.addHandler(handler)
+        try? channel.pipeline.syncOperations.addHandlers([Wire(link), handler])
+        channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
+            guard let connection = self?.connections.removeValue(forKey: number) else { return }
+            connection.link.closedByGateway()
+        }
         link.whenAtGateway = { [weak self, unowned link] packet in
             self?.process.perform {
                 guard channel.isActive else { return }
@@ -135,7 +151,7 @@ final class SimulatedGateway: @unchecked Sendable {
             }
         }
         link.whenClosedAtGateway = { [weak self] in self?.process.perform { channel.close(promise: nil) } }
-        turn()
+        loop.run()
     }
 
     // A literal that is an address: nothing to fail on.
@@ -143,27 +159,15 @@ final class SimulatedGateway: @unchecked Sendable {
         do { return try SocketAddress(ipAddress: "127.0.0.1", port: 1) } catch { fatalError("\(error)") }
     }()
 
-    /// Does what waits on the event loop, and puts on the wire what it has written.
-    private func turn() {
-        loop.run()
-        for (number, connection) in connections.sorted(by: { $0.key < $1.key }) {
-            while var buffer = try? connection.channel.readOutbound(as: ByteBuffer.self) {
-                while let packet = try? connection.decoder.decode(buffer: &buffer) { connection.link.toDevice(packet) }
-            }
-            guard !connection.channel.isActive else { continue }
-            connections[number] = nil
-            connection.link.closedByGateway()
-        }
-    }
-
     /// The process is gone, and with it its sockets.
     func kill() {
         process.kill()
-        for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+        let open = connections.sorted { $0.key < $1.key }
+        connections = [:]
+        for (_, connection) in open {
             connection.channel.close(promise: nil)
             connection.link.closedByGateway()
         }
         loop.run()
-        connections = [:]
     }
 }

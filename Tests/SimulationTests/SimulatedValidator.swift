@@ -27,7 +27,7 @@ final class SimulatedValidator {
                         let isValid = history.isValid(command.sessionID)
                         let isSilent = simulation.happens(0.05)
                         let isSlow = simulation.happens(0.1)
-                        let took = simulation.pick(.milliseconds(1), isSlow ? .milliseconds(1_500) : .milliseconds(400))
+                        let took = simulation.pick(.milliseconds(1), isSlow ? .seconds(3) : .milliseconds(400))
                         simulation.after(took) {
                             process.perform {
                                 guard !isSilent else { return }

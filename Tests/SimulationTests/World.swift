@@ -334,6 +334,7 @@ final class World: @unchecked Sendable {
         case .writerPauses: simulation.pick(writers).process.pause(for: pause())
         case .gatewayDies: replace(\.gateways, makeGateway) { $0.kill() }
         case .gatewayPauses: simulation.pick(gateways).process.pause(for: pause())
+        case .gatewayOutlivesLease: outliveLease()
         case .ingestDies: replace(\.ingests, makeIngest) { $0.kill() }
         case .ingestPauses: simulation.pick(ingests).process.pause(for: pause())
         case .validatorDies: replace(\.validators, makeValidator) { $0.process.kill() }
@@ -352,6 +353,15 @@ final class World: @unchecked Sendable {
         case .sessionEnds: simulation.pick(devices).user.map { history.becameInvalid($0.sessionID) }
         case .sessionRevoked: simulation.pick(devices).user.map(revoke)
         case .manyPushes: pushMany()
+        }
+    }
+
+    /// A gateway stands still until its lease is over, and before it goes on a session is ended without it.
+    private func outliveLease() {
+        let length = simulation.pick(.seconds(9), .seconds(12))
+        simulation.pick(gateways).process.pause(for: length)
+        simulation.after(simulation.pick(.milliseconds(8_500), length)) { [unowned self] in
+            simulation.pick(devices).user.map(revoke)
         }
     }
 

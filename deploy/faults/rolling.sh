@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every process is replaced by SIGTERM, one after the other and again and again, while pushes go to devices: two each of
 # ingest, writer and gateway, the validator, the statistics and the console. No push may be lost or doubled, and every
-# call must get an answer: stored (NOT_ONLINE: while no device was there), or 503, which attempted nothing. Release
-# build, root, a stack of its own.
+# call must get an answer: stored (NOT_ONLINE: while no device was there), or 503, which attempted nothing and says when
+# to come again. Release build, root, a stack of its own.
 #   rolling.sh [RATE [SECONDS]]     500 pushes a second for 180 s
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -6,7 +6,10 @@ struct AnswerStream {
     private static let member = Array(#""msg":""#.utf8)
     private static let lengthName = Array("content-length:".utf8)
     private static let connectionName = Array("connection:".utf8)
+    private static let retryName = Array("retry-after:".utf8)
     private static let ok = Array("200".utf8)
+    /// Statuses that say when to come again.
+    private static let later = [Array("429".utf8), Array("503".utf8)]
     /// Where the status stands, behind `HTTP/1.1 `.
     private static let statusPlace = 9..<12
 
@@ -16,7 +19,8 @@ struct AnswerStream {
     /// Takes the next bytes.
     ///
     /// - Returns: the codes of the answer when it is whole, nil until then. A batch has the code of the call itself
-    ///   first. Another status than 200 stands before each.
+    ///   first. Another status than 200 stands before each; behind it, that it should say when to come again and does
+    ///   not.
     mutating func take(_ part: inout ByteBuffer) -> [String]? {
         received.writeBuffer(&part)
         let codes = received.withUnsafeReadableBytes { bytes -> [String]? in
@@ -28,7 +32,10 @@ struct AnswerStream {
             let codes = Self.codes(UnsafeRawBufferPointer(rebasing: bytes[bodyStart...]))
             let status = head[Self.statusPlace]
             guard !status.elementsEqual(Self.ok) else { return codes }
-            return codes.map { String(decoding: status, as: UTF8.self) + " " + $0 }
+            let lacksTime =
+                Self.later.contains { status.elementsEqual($0) } && Self.field(Self.retryName, in: head) == nil
+            let end = lacksTime ? " without Retry-After" : ""
+            return codes.map { String(decoding: status, as: UTF8.self) + " " + $0 + end }
         }
         if codes != nil { received.clear() }
         return codes

@@ -26,7 +26,7 @@ struct TortureCommand: AsyncParsableCommand {
     var rate = 80
     @Option(help: "Only kinds of faults whose name contains one of these texts, comma separated.")
     var only: String?
-    @Option(help: "Where the report, the history, logs and stores go; a new temporary folder when absent.")
+    @Option(help: "Where the report, the history and logs go; a new temporary folder when absent.")
     var output: String?
     @Option(help: "Which build of the services: release or debug; the tool's own when absent.")
     var build: String?
@@ -87,8 +87,12 @@ struct TortureCommand: AsyncParsableCommand {
     }
 
     private func perform(_ plan: TortureRun.Plan, on stack: TortureStack, _ folder: URL) async throws -> TortureReport {
-        let devices = folder.appending(path: "devices")
+        // In memory where that can be: phones do not share one disk, least of all PostgreSQL's.
+        let memory = "/dev/shm"
+        let parent = FileManager.default.isWritableFile(atPath: memory) ? URL(filePath: memory) : folder
+        let devices = parent.appending(path: "mss-torture-devices-\(getpid())")
         try FileManager.default.createDirectory(at: devices, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: devices) }
         let history = try TortureHistory(path: folder.appending(path: "history.jsonl").path)
         let world = TortureWorld(stack: stack, history: history, devices: plan.devices)
         let controlFile = folder.appending(path: "torture.json")

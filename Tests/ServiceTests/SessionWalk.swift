@@ -1,0 +1,374 @@
+import BusMessages
+import Credentials
+import Crypto
+import DeliveryHistory
+import DeviceProtocol
+import Foundation
+import SwiftProtobuf
+import SyncModel
+
+@testable import Gateway
+
+/// One session that anything happens to at any time, drawn from a seed: answers that nobody asked for, frames out of
+/// turn, rules and lease that change. Says which events it met in which states, and what it did that no session may do.
+struct SessionWalk {
+    /// Where a session is, and whether it waits for a registration.
+    enum State: String, CaseIterable {
+        case awaitingConnect, proving, opening, open, registering, closed
+    }
+
+    /// An event without what it carries; a frame by its body.
+    enum Name: Hashable {
+        case frame(String)
+        case other(Other)
+
+        static let all = SessionWalk.bodies.map { Name.frame($0.name) } + Other.allCases.map { Name.other($0) }
+    }
+
+    enum Other: String, CaseIterable {
+        case brokenFrame, overRate, disconnected, claimed, notClaimed, registered, notRegistered, validated,
+            notValidated, fetched, notFetched, historyRead, historyNotRead, summaryRead, summaryNotRead, resendRecorded,
+            noticed, superseded, rereadWaiting, invalidated, revoked, disconnectedByOperator, announcementDue,
+            surroundingsChanged, ticked, drained
+    }
+
+    struct Pair: Hashable {
+        let state: State
+        let event: Name
+    }
+
+    private static let key = SymmetricKey(size: .bits256)
+    /// Business types with their channels.
+    private static let channels: [(bizType: String, kind: SyncModel.ChannelKind, id: Int64)] = [
+        ("B", .user, 3), ("C", .user, 4), ("O", .user, 5), ("D", .device, 6), ("N", .globalUser, 7),
+        ("G", .globalDevice, 8),
+    ]
+    /// Every body that a packet can have, and none.
+    static let bodies: [(name: String, fill: @Sendable (inout Mss_Device_V1_Packet) -> Void)] = [
+        ("connect", { $0.connect.protocolVersion = 1 }), ("connected", { $0.connected.heartbeatSeconds = 1 }),
+        ("bind", { $0.bind.userID = "u" }), ("bindResult", { $0.bindResult.accepted = true }),
+        ("push", { $0.push.batches = [] }), ("storedAck", { $0.storedAck.channels = [] }),
+        ("confirmReport", { $0.confirmReport.reportID = 1 }), ("confirmRecorded", { $0.confirmRecorded.reportID = 1 }),
+        ("caughtUp", { $0.caughtUp.bindNumber = 1 }), ("sessionState", { $0.sessionState.bindNumber = 1 }),
+        ("foreground", { $0.foreground.foreground = true }), ("ping", { $0.ping.number = 1 }),
+        ("pong", { $0.pong.number = 1 }), ("close", { $0.close.code = 1_000 }),
+        ("subscriptions", { $0.subscriptions.suspended = [] }), ("historyRequest", { $0.historyRequest.count = 1 }),
+        ("historyPage", { $0.historyPage.requestNumber = 1 }),
+        ("summaryRequest", { $0.summaryRequest.requestNumber = 1 }),
+        ("summaryPage", { $0.summaryPage.requestNumber = 1 }), ("none", { $0.body = nil }),
+    ]
+    /// These mostly end a session: they are drawn less often.
+    private static let ending: Set<Name> = Set(
+        [Other.brokenFrame, .overRate, .disconnected, .drained, .disconnectedByOperator, .superseded].map(Name.other)
+            + [.frame("connect"), .frame("close")])
+
+    private var random: SeededGenerator
+    private var bench: SessionBench
+    private(set) var met: Set<Pair> = []
+    private(set) var faults: [String] = []
+    private var isSimple = false
+    private var bindNumber: UInt32 = 0
+    private var heads: [Int64: Int64] = [:]
+    /// The last id that went out on a channel since the last bind.
+    private var pushed: [Int64: Int64] = [:]
+    private var lastBatch: Mss_Device_V1_ChannelBatch?
+    private var lastRequest: UInt64 = 0
+    private var lastResend: (channelID: Int64, oplogID: OplogID, repeats: Int)?
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+        bench = SessionBench(
+            Self.channels.map { bizType, kind, _ in
+                SessionBench.configuration(
+                    bizType, kind: kind, multiDevice: bizType != "O", checks: bizType == "C",
+                    repush: bizType == "B" ? .threshold(10) : .all)
+            })
+        var limits = SessionLimits()
+        limits.windowBytes = 40
+        limits.firstResend = .milliseconds(50)
+        bench.machine = SessionStateMachine(limits: limits, now: bench.now)
+        if Bool.random(using: &random) {
+            bench.instance.requiresSignature = true
+            bench.instance.keys = [
+                AppKey(
+                    id: "k", purpose: .device, sealedSecret: [], limits: KeyLimits(),
+                    createdAt: WallTime(milliseconds: 0))
+            ]
+            bench.secrets = ["k": Self.key]
+        }
+    }
+
+    private var state: State {
+        switch bench.machine.phase {
+        case .awaitingConnect: .awaitingConnect
+        case .proving: .proving
+        case .opening: .opening
+        case .open: bench.machine.isRegistering ? .registering : .open
+        case .closed: .closed
+        }
+    }
+
+    private mutating func happens(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+
+    /// Walks so many steps, and a few beyond the session's end.
+    mutating func walk(steps: Int) {
+        var afterEnd = 0
+        for _ in 0..<steps where afterEnd < 10 {
+            changeWorld()
+            let name = draw()
+            met.insert(Pair(state: state, event: name))
+            let before = state
+            let event = event(name)
+            let actions = bench.machine.handle(event, in: bench.world)
+            check(actions, of: name, before: before)
+            follow(actions)
+            if state == .closed { afterEnd += 1 }
+        }
+    }
+
+    private mutating func changeWorld() {
+        bench.now += .milliseconds(Int.random(in: 0...2_000, using: &random))
+        if happens(5) { bench.holdsLease.toggle() }
+        if happens(3) { bench.leaseEpoch += 1 }
+        if happens(3), let bizType = Self.channels.randomElement(using: &random)?.bizType {
+            bench.configurations[BizType(bizType)]?.isOnline.toggle()
+        }
+    }
+
+    private mutating func draw() -> Name {
+        // What a session waits for comes most of the time.
+        if happens(50) {
+            switch state {
+            case .awaitingConnect: return .frame("connect")
+            case .proving: return .other(.claimed)
+            case .opening, .registering: return .other(.registered)
+            case .open, .closed: break
+            }
+        }
+        while true {
+            let name = Name.all[Int.random(in: Name.all.indices, using: &random)]
+            if !Self.ending.contains(name) || happens(10) { return name }
+        }
+    }
+
+    // MARK: Events
+
+    private mutating func event(_ name: Name) -> SessionEvent {
+        switch name {
+        case .frame(let body): .frame(packet(body))
+        case .other(let other): event(other)
+        }
+    }
+
+    private mutating func event(_ name: Other) -> SessionEvent {
+        let channel = Self.channels[Int.random(in: Self.channels.indices, using: &random)]
+        switch name {
+        case .brokenFrame: return .brokenFrame(reason: "broken")
+        case .overRate: return .overRate(RateRefusal(code: .tooManyFrames, reason: "too many"))
+        case .disconnected: return .disconnected
+        case .claimed: return .claimed(happens(90))
+        case .notClaimed: return .claimed(nil)
+        case .registered: return .registered(registration(), bindNumber: happens(90) ? bindNumber : 0)
+        case .notRegistered: return .registered(nil, bindNumber: bindNumber)
+        case .validated, .notValidated:
+            let verdict: Mss_Bus_V1_Verdict = happens(70) ? .valid : .invalid
+            return .validated(
+                name == .validated ? .with { $0.verdict = verdict } : nil, bindNumber: bindNumber,
+                askedAt: bench.now - .milliseconds(100))
+        case .fetched: return .fetched(page(of: channel.id), channelID: channel.id)
+        case .notFetched: return .fetched(nil, channelID: channel.id)
+        case .historyRead:
+            return .historyRead(.with { $0.entries = [SessionBench.oplog(1).bus] }, of: lastRequest)
+        case .historyNotRead: return .historyRead(nil, of: lastRequest)
+        case .summaryRead: return .summaryRead(.with { $0.channels = [] }, of: lastRequest)
+        case .summaryNotRead: return .summaryRead(nil, of: lastRequest)
+        case .resendRecorded:
+            let resend = lastResend ?? (channel.id, OplogID(1), 1)
+            return .resendRecorded(channelID: resend.channelID, oplogID: resend.oplogID, repeats: resend.repeats)
+        case .noticed: return .noticed(notice(of: channel))
+        case .superseded: return .superseded(by: happens(50) ? 1 : .max)
+        case .rereadWaiting: return .rereadWaiting
+        case .invalidated:
+            return .invalidated(UserID("u"), digest: bench.machine.identity?.sessionDigest ?? [], reason: "ended")
+        case .revoked: return .revoked(UserID("u"), digest: [])
+        case .disconnectedByOperator: return .disconnectedByOperator
+        case .announcementDue: return .announcementDue
+        case .surroundingsChanged: return .surroundingsChanged
+        case .ticked: return .ticked
+        case .drained: return .drained
+        }
+    }
+
+    private mutating func packet(_ body: String) -> Mss_Device_V1_Packet {
+        switch body {
+        case "connect": return connect()
+        case "bind":
+            bindNumber += 1
+            return .with {
+                $0.bind.bindNumber = bindNumber
+                $0.bind.userID = "u"
+                $0.bind.sessionID = "session-\(bindNumber)"
+            }
+        case "storedAck":
+            guard let batch = lastBatch else { break }
+            return .with {
+                $0.storedAck.rereads = batch.reread > 0 ? [batch.reread] : []
+                $0.storedAck.channels = [
+                    .with {
+                        $0.kind = batch.kind
+                        $0.bizType = batch.bizType
+                        $0.bindNumber = batch.bindNumber
+                        $0.upto = batch.upto
+                    }
+                ]
+            }
+        case "foreground":
+            let isForeground = Bool.random(using: &random)
+            return .with { $0.foreground.foreground = isForeground }
+        case "subscriptions":
+            let suspended = happens(50) ? ["B"] : []
+            return .with { $0.subscriptions.suspended = suspended }
+        case "historyRequest":
+            return .with {
+                $0.historyRequest.requestNumber = 1
+                $0.historyRequest.bizType = "B"
+                $0.historyRequest.bindNumber = bindNumber
+                $0.historyRequest.count = 5
+            }
+        case "summaryRequest":
+            return .with {
+                $0.summaryRequest.requestNumber = 2
+                $0.summaryRequest.bindNumber = bindNumber
+            }
+        default: break
+        }
+        return Self.bodies.first { $0.name == body }.map { Mss_Device_V1_Packet.with($0.fill) } ?? .init()
+    }
+
+    private mutating func connect() -> Mss_Device_V1_Packet {
+        if state == .awaitingConnect { (bindNumber, isSimple) = (1, happens(30)) }
+        var connect = Mss_Device_V1_Connect()
+        connect.protocolVersion = 1
+        connect.instanceID = "i"
+        connect.deviceID = "d"
+        connect.storeID = "s"
+        connect.simple = isSimple
+        connect.bind.bindNumber = 1
+        connect.bind.userID = "u"
+        connect.bind.sessionID = "session-1"
+        if bench.instance.requiresSignature {
+            connect.signature.keyID = "k"
+            connect.signature.timestampMs = bench.wallTime.milliseconds
+            connect.signature.nonce = Data(repeating: 1, count: 16)
+            connect.signature.mac = Data(ConnectSignature.mac(of: connect.signedParts, by: Self.key))
+        }
+        return .with { $0.connect = connect }
+    }
+
+    private static func target(_ kind: SyncModel.ChannelKind) -> TargetAddress {
+        let target = kind == .user ? "u" : kind == .device ? "d" : ""
+        return TargetAddress(instanceID: SessionBench.instance.id, kind: kind, target: target)
+    }
+
+    private mutating func registration() -> Mss_Bus_V1_SessionReply {
+        let (isLost, isStrange) = (happens(5), happens(1))
+        let hasReread = happens(20)
+        let owner = happens(80)
+        let states = Self.channels.map { channel in
+            Mss_Bus_V1_ChannelState.with {
+                $0.channelID = channel.id
+                $0.target = Self.target(channel.kind).bus
+                $0.bizType = channel.bizType
+                $0.head = heads[channel.id, default: 3]
+            }
+        }
+        return .with {
+            $0.connectionEpoch = 7
+            $0.leaseLost = isLost
+            $0.wrongDeviceSecret = isStrange
+            $0.owner = owner
+            $0.channels = states
+            if hasReread {
+                $0.rereads = [
+                    .with {
+                        $0.rereadID = 1
+                        $0.channelID = 3
+                        $0.oplog = SessionBench.oplog(1).bus
+                    }
+                ]
+            }
+        }
+    }
+
+    private mutating func page(of channelID: Int64) -> Mss_Bus_V1_FetchReply {
+        let after = pushed[channelID, default: 0]
+        let upto = heads[channelID, default: 3]
+        return SessionBench.page(after: after, ids: after < upto ? Array(after + 1...upto) : [])
+    }
+
+    private mutating func notice(of channel: (bizType: String, kind: SyncModel.ChannelKind, id: Int64)) -> ChannelNotice
+    {
+        let after = heads[channel.id, default: 3]
+        let upto = after + Int64.random(in: 1...3, using: &random)
+        heads[channel.id] = upto
+        return ChannelNotice(
+            channelID: channel.id,
+            address: ChannelAddress(target: Self.target(channel.kind), bizType: BizType(channel.bizType)),
+            after: OplogID(after), upto: OplogID(upto), entries: (after + 1...upto).map { SessionBench.oplog($0) })
+    }
+
+    // MARK: What it did
+
+    private mutating func follow(_ actions: [SessionAction]) {
+        for action in actions {
+            switch action {
+            case .push(let batch, _, let channelID):
+                lastBatch = batch
+                if batch.reread == 0 { pushed[channelID] = max(pushed[channelID, default: 0], batch.upto) }
+            case .readHistory(let read): lastRequest = read.id
+            case .readSummary(let read): lastRequest = read.id
+            case .recordResend(let channelID, _, _, let oplogID, let repeats):
+                lastResend = (channelID, oplogID, repeats)
+            default: break
+            }
+        }
+    }
+
+    private mutating func check(_ actions: [SessionAction], of name: Name, before: State) {
+        func fault(_ text: String) { faults.append("\(name) in \(before): \(text)") }
+        if case .frame("bind") = name { pushed = pushed.filter { [6, 8].contains($0.key) } }
+        let closes = actions.count { if case .close = $0 { true } else { false } }
+        if before == .closed, !actions.isEmpty { fault("a closed session did something") }
+        if before == .closed, state != .closed { fault("a closed session came back") }
+        if closes > 1 { fault("it closed twice") }
+        if closes == 1 {
+            if case .close? = actions.last {} else { fault("it did something after it closed") }
+            if state != .closed { fault("it goes on after it closed") }
+        }
+        let opens = actions.opens
+        if opens > 1 || opens == 1 && before == .registering && !isAnswer(name) { fault("it registers twice at once") }
+        if bench.machine.windowUsed < 0 { fault("more is acknowledged than was sent") }
+        for action in actions {
+            if case .recordResend(_, _, _, _, let repeats) = action, repeats > Limits.resendRepeats {
+                fault("it repeats a batch for the \(repeats)th time")
+            }
+            guard case .push(let batch, let handedOut, let channelID) = action else { continue }
+            let ids = batch.entries.map(\.oplogID)
+            if bench.machine.phase != .open && closes == 0 { fault("it hands out in \(state)") }
+            if !bench.holdsLease || bench.machine.leaseEpoch != bench.leaseEpoch {
+                fault("it hands out without a lease")
+            }
+            if bench.configurations[BizType(batch.bizType)]?.isOnline != true { fault("\(batch.bizType) is offline") }
+            if batch.bindNumber != 0, batch.bindNumber != bindNumber { fault("it hands out for an older bind") }
+            if ids != ids.sorted() || Set(ids).count != ids.count { fault("a batch is out of order: \(ids)") }
+            let isRepeat = batch.reread > 0 || isSimple
+            if !isRepeat, let first = handedOut.first, first.value <= pushed[channelID, default: 0] {
+                fault("\(first) of \(channelID) goes out after \(pushed[channelID, default: 0])")
+            }
+        }
+    }
+
+    private func isAnswer(_ name: Name) -> Bool {
+        [.other(.registered), .other(.notRegistered), .other(.ticked), .frame("bind")].contains(name)
+    }
+}
