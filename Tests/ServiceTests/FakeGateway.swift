@@ -23,8 +23,10 @@ final class FakeGateway: Sendable {
         ///
         /// - Throws: `Failure` when none comes in time, or the client has hung up.
         func next() async throws -> Mss_Device_V1_Packet {
-            guard let packet = try await frames.next() else { throw Failure("the client hung up") }
-            return packet
+            let packet = try await inTime(.seconds(30), "the client's next frame") { [frames] in
+                try await frames.next()
+            }
+            return try requireValue(packet, "the client hung up")
         }
 
         /// The next frame that carries a stored position; others are skipped.
@@ -201,8 +203,10 @@ final class FakeGateway: Sendable {
 
     /// The next client that connects.
     func accept() async throws -> Session {
-        for await session in sessions { return session }
-        throw Failure("nobody connected")
+        try await inTime(.seconds(30), "a client that connects") { [sessions] in
+            for await session in sessions { return session }
+            throw Failure("nobody connected")
+        }
     }
 }
 

@@ -102,7 +102,8 @@ final class SimulatedGateway: @unchecked Sendable {
             self?.loop.advanceTime(by: Self.turn)
         }
         let pacer = core.makePacer(sessionsPerSecond: 1_000) { until in
-            await withCheckedContinuation { continuation in
+            // Unchecked: a process that dies in it never goes on.
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 simulation.after(until - simulation.now) { process.perform { continuation.resume() } }
             }
         }
