@@ -89,9 +89,15 @@ final class DeviceHandler: ChannelInboundHandler {
     }
 
     /// One of the events of a turn: `endTurn` follows in the same turn.
-    private func take(_ event: SessionEvent, in world: SessionSurroundings) {
+    ///
+    /// - Parameter look: at what the machine answers, before it is performed.
+    private func take(
+        _ event: SessionEvent, in world: SessionSurroundings, look: ([SessionAction]) -> Void = { _ in }
+    ) {
         reconsider(in: world)
-        perform(machine.handle(event, in: world))
+        let actions = machine.handle(event, in: world)
+        look(actions)
+        perform(actions)
         noteConnect()
         if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
     }
@@ -100,11 +106,7 @@ final class DeviceHandler: ChannelInboundHandler {
     ///
     /// - Parameter count: told what this session takes of a notice whose sender waits for that.
     func take(_ notice: ChannelNotice, in world: SessionSurroundings, count: TakenCount?) {
-        reconsider(in: world)
-        let actions = machine.handle(.noticed(notice), in: world)
-        count?.add(machine.holds(notice, after: actions))
-        perform(actions)
-        if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
+        take(.noticed(notice), in: world) { count?.add(machine.holds(notice, after: $0)) }
     }
 
     /// Writes what the turn's events gave; the pages of a backlog wait for one another.
