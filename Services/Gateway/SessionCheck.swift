@@ -10,6 +10,12 @@ import SyncModel
 /// second, so none from before the revocation counts. The bounds may cost a question more; they never let one through.
 /// Whether a revocation is news goes by its number: the database's clock may step back.
 struct SessionCheck {
+    /// The longest pause between questions to a tenant that gives no verdict.
+    private static let longestForTenant = Duration.seconds(60)
+    /// The longest when nobody asked it: that ends with the outage of a broker or of the validators, and what was
+    /// stored meanwhile is to reach its device within seconds of that (reliability §5).
+    private static let longestForUs = Duration.seconds(5)
+
     /// The tenant's last word.
     enum Word: Hashable {
         /// None that counts.
@@ -129,7 +135,8 @@ struct SessionCheck {
             return .word
         default:
             failures += 1
-            let delay = min(Duration.seconds(60), .seconds(1 << min(failures - 1, 6)))
+            let longest = reply == nil ? Self.longestForUs : Self.longestForTenant
+            let delay = min(longest, .seconds(1 << min(failures - 1, 6)))
             retryAt = now + delay * (0.5 + random)
             return .nothing
         }

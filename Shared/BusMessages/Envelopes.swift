@@ -25,6 +25,13 @@ extension Envelope {
     }
 }
 
+extension Mss_Bus_V1_CommandHeads: Envelope {
+    package var elements: [Mss_Bus_V1_CommandHead] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
 extension Mss_Bus_V1_AppendCommands: Envelope {
     package var elements: [Mss_Bus_V1_AppendCommand] {
         get { commands }

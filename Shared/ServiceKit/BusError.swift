@@ -1,7 +1,7 @@
 /// Why a request over the bus has no answer.
 package struct BusError: Error, Sendable, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
-        /// It never left this process: the broker is away or too much waits.
+        /// Nobody has it: the broker is away, too much waits, or no queue took it.
         case unavailable
         /// It left and no answer came in time, or the connection fell: its outcome is unknown.
         case unanswered

@@ -53,6 +53,7 @@ package final class MessageBus: Service, Sendable {
     ) {
         let ledger = ledger
         let misplaced = Counter(label: "mss_bus_answers_refused")
+        let returned = Counter(label: "mss_bus_bodies_returned")
         let (sent, received) = (Counter(label: "mss_bus_bodies_sent"), Counter(label: "mss_bus_bodies_received"))
         let complete: @Sendable ([[UInt8]], AnswerExchange?) -> Void = { bodies, exchange in
             for body in bodies {
@@ -92,8 +93,15 @@ package final class MessageBus: Service, Sendable {
                     listeners.tell(isConnected: false)
                 },
                 onReplies: { complete($0, nil) },
-                onReturned: { route, _ in
-                    logger.warning("no queue took a message", metadata: ["exchange": "\(route.exchange)"])
+                onReturned: { route, body in
+                    returned.increment()
+                    logger.debug("no queue took a message", metadata: ["exchange": "\(route.exchange)"])
+                    guard CommandQueue.allCases.contains(where: { $0.exchange == route.exchange }) else { return }
+                    // Whoever asked need not wait for the deadline to know that nobody has it.
+                    for command in Mss_Bus_V1_CommandHeads.elements(of: body) ?? [] {
+                        ledger.close(
+                            command.correlation, with: .failure(BusError(.unavailable, "nobody is there to take it")))
+                    }
                 },
                 onTraffic: { written, read in
                     if written > 0 { sent.increment(by: written) }

@@ -122,4 +122,23 @@ struct BusAnswerTests {
             }
         }
     }
+
+    @Test("R4: who asks where no queue is hears at once that nobody has it")
+    func nobody() async throws {
+        try await OwnBroker.with { broker in
+            let console = bus(.console, at: broker, answers: .verdicts)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await console.run() }
+                try await eventually("a connection", within: .seconds(30)) { console.isConnected }
+                let error = await #expect(throws: BusError.self) {
+                    // By its deadline it would end as unanswered.
+                    try await console.request(
+                        .validate, as: Mss_Bus_V1_ValidateCommands.self, timeout: .seconds(60)
+                    ) { number in .with { $0.correlation = number } }
+                }
+                #expect(error?.code == .unavailable)
+                group.cancelAll()
+            }
+        }
+    }
 }

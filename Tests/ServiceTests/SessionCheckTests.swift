@@ -24,4 +24,22 @@ struct SessionCheckTests {
         #expect(!isDue(after: 79, random: 0.5) && isDue(after: 81, random: 0.5))
         #expect(!isDue(after: 89, random: 0.999) && isDue(after: 90, random: 0.999))
     }
+
+    /// The pauses after answers of one kind, at the middle of what chance makes of them.
+    private func pauses(_ reply: Mss_Bus_V1_ValidateReply?, count: Int) -> [Duration] {
+        var check = SessionCheck()
+        return (0..<count).map { _ in
+            _ = check.ask()
+            _ = check.answered(reply, sentAt: start, now: start, random: 0.5)
+            var pause = Duration.zero
+            while !check.isDue(for: nil, at: start + pause) { pause += .seconds(1) }
+            return pause
+        }
+    }
+
+    @Test("V4: a tenant without a word is left alone for up to a minute, validators that were not there for 5 s")
+    func longestPause() {
+        #expect(pauses(.init(), count: 8) == [1, 2, 4, 8, 16, 32, 60, 60].map(Duration.seconds))
+        #expect(pauses(nil, count: 5) == [1, 2, 4, 5, 5].map(Duration.seconds))
+    }
 }

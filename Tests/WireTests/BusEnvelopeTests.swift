@@ -103,6 +103,20 @@ struct BusEnvelopeTests {
         #expect(bytes == [0x08, 0x01, 0x12, 0x03, 0x08, 0xAC, 0x02])
     }
 
+    @Test("a body of commands that came back tells their numbers, whatever they are") func heads() {
+        func check<E: Envelope>(_: E.Type, _ commands: [E.Element], _ number: (E.Element) -> UInt64) {
+            #expect(Mss_Bus_V1_CommandHeads.elements(of: E.body(commands))?.map(\.correlation) == commands.map(number))
+        }
+        check(Mss_Bus_V1_AppendCommands.self, BusSamples.appends, \.correlation)
+        check(Mss_Bus_V1_SessionCommands.self, BusSamples.sessions, \.correlation)
+        check(Mss_Bus_V1_FetchCommands.self, BusSamples.fetches, \.correlation)
+        check(Mss_Bus_V1_AckCommands.self, BusSamples.acks, \.correlation)
+        check(Mss_Bus_V1_ControlCommands.self, BusSamples.controls, \.correlation)
+        check(Mss_Bus_V1_OperationCommands.self, BusSamples.personCommands, \.correlation)
+        check(Mss_Bus_V1_AdmissionCommands.self, BusSamples.admissions, \.correlation)
+        check(Mss_Bus_V1_ValidateCommands.self, BusSamples.validations, \.correlation)
+    }
+
     @Test("what was written is read back the same", arguments: kinds)
     func roundTrip(_ kind: Kind) { #expect(kind.rewrite(kind.body) == kind.body) }
 
