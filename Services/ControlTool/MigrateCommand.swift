@@ -11,7 +11,7 @@ struct MigrateCommand: AsyncParsableCommand {
         abstract: "Brings the database to this build's schema.",
         discussion: "Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT.")
 
-    @Flag(help: "Only name what would be applied.")
+    @Flag(help: "Only name what would be applied, and whether processes of the old build go on with it.")
     var dryRun = false
 
     func run() async throws {
@@ -20,7 +20,8 @@ struct MigrateCommand: AsyncParsableCommand {
             configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
         if dryRun {
             let pending = try MigrationRunner.pending(connection)
-            print(pending.isEmpty ? "nothing to apply" : pending.map(\.name).joined(separator: "\n"))
+            let lines = pending.map { $0.isAdditive ? "\($0.name) (only adds)" : $0.name }
+            print(lines.isEmpty ? "nothing to apply" : lines.joined(separator: "\n"))
         } else {
             let applied = try MigrationRunner.migrate(connection)
             print(

@@ -2,13 +2,21 @@
 package struct Migration: Sendable, Hashable {
     package let name: String
     package let script: String
+    /// Builds that do not know it go on working: it adds what they neither read nor write, or what has a default. While
+    /// processes are replaced one by one only such a migration may come before them.
+    package let isAdditive: Bool
 
     /// What the history keeps, so that an edited migration is noticed.
     package var checksum: Int64 { OplogStore.stableHash(script) }
 
-    private init(_ name: String, _ bytes: [UInt8]) {
+    package init(_ name: String, script: String, isAdditive: Bool) {
         self.name = name
-        script = String(decoding: bytes, as: UTF8.self)
+        self.script = script
+        self.isAdditive = isAdditive
+    }
+
+    private init(_ name: String, _ bytes: [UInt8]) {
+        self.init(name, script: String(decoding: bytes, as: UTF8.self), isAdditive: false)
     }
 
     /// Every migration of this build, in order.

@@ -1,5 +1,6 @@
 import Foundation
 import MobileSync
+import SyncStore
 import TestSupport
 import Testing
 
@@ -128,24 +129,45 @@ extension RunningSystem {
         @Test(
             "H5, D3: the same while each process, RabbitMQ and PostgreSQL are killed in turn; whole again within 30 s")
         func kills() async throws {
-            let stack = stack
             let campaign = Campaign(stack, name: "kills", users: 100, callers: 32)
             try await campaign.run(pushes: 10_000) {
                 for name in [
                     "ingest-0", "writer-0", "gateway-0", "validator", "statistics", "ingest-1", "writer-1", "gateway-1",
                     "console", "rabbitmq", "postgres",
                 ] {
-                    let before = campaign.count
-                    let process = try stack.process(name)
-                    let starts = process.starts
-                    process.kill()
-                    try await eventually("\(name) is whole again", within: .seconds(30)) {
-                        guard process.starts > starts, campaign.count > before + 50 else { return false }
-                        return await stack.isReady()
-                    }
+                    try await killed(name, under: campaign)
                 }
             }
             #expect(campaign.faults() == [])
+        }
+
+        @Test("under load the schema grows by what this build does not know: nothing is lost, also by who starts anew")
+        func schemaGrows() async throws {
+            let campaign = Campaign(stack, name: "grows", users: 100, callers: 8)
+            let grown = Migration(
+                "m9999_grown", script: "ALTER TABLE oplog ADD COLUMN grown bigint; CREATE TABLE grown (id bigint)",
+                isAdditive: true)
+            try await campaign.run(pushes: 2_000) {
+                let database = stack.database()
+                #expect(try await database.migrate(to: Migration.all + [grown]) == [grown.name])
+                await database.close()
+                for name in ["writer-0", "writer-1", "statistics", "console"] {
+                    try await killed(name, under: campaign)
+                }
+            }
+            #expect(campaign.faults() == [])
+        }
+
+        /// Kills a process under a campaign's load; it starts again, and everything is as before.
+        private func killed(_ name: String, under campaign: Campaign) async throws {
+            let before = campaign.count
+            let process = try stack.process(name)
+            let starts = process.starts
+            process.kill()
+            try await eventually("\(name) is whole again", within: .seconds(30)) {
+                guard process.starts > starts, campaign.count > before + 50 else { return false }
+                return await stack.isReady()
+            }
         }
     }
 }

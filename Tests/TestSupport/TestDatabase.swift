@@ -89,7 +89,9 @@ package actor TestDatabase {
     }
 
     /// Returns the names of the migrations applied.
-    package func migrate() throws -> [String] { try MigrationRunner.migrate(owner) }
+    package func migrate(to all: [Migration] = Migration.all) throws -> [String] {
+        try MigrationRunner.migrate(owner, to: all)
+    }
 
     /// As the statistics aggregator.
     package func fold(_ batch: StatisticsBatch) throws(PostgresError) {
