@@ -51,6 +51,9 @@ final class Reporter: Service, Sendable {
     private let bus: MessageBus
     private let clock: ProcessClock
     private let dropped = Counter(label: "mss_gateway_facts_dropped")
+    private let handedOutCount = Counter(label: "mss_gateway_oplogs_handed_out")
+    private let storedCount = Counter(label: "mss_gateway_acknowledgements", dimensions: [("of", "stored")])
+    private let confirmedCount = Counter(label: "mss_gateway_acknowledgements", dimensions: [("of", "confirmed")])
 
     init(bus: MessageBus, clock: ProcessClock = .system) {
         self.bus = bus
@@ -59,6 +62,7 @@ final class Reporter: Service, Sendable {
 
     /// Notes how far a receiver has stored a channel.
     func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
+        storedCount.increment()
         let receiver = Receiver(channelID: channelID, deviceID: deviceID, storeID: storeID)
         // Another device may take over where the receiver is not a store: what is stored must be known at once.
         let isUrgent = storeID == nil && bus.isConnected
@@ -71,6 +75,7 @@ final class Reporter: Service, Sendable {
 
     /// Notes that batches went out.
     func handedOut(_ batches: [GatheredBatch], to identity: SessionIdentity) {
+        handedOutCount.increment(by: batches.reduce(0) { $0 + $1.oplogs.count })
         let now = clock.wallTime()
         note(batches.compactMap { Mss_Bus_V1_Fact(handedOut: $0, to: identity, at: now) })
     }
@@ -119,6 +124,7 @@ final class Reporter: Service, Sendable {
         let deviceID = report.deviceID.text
         var facts: [Mss_Bus_V1_Fact] = []
         for (channelID, ids) in report.confirmed {
+            confirmedCount.increment(by: ids.count)
             var fact = Mss_Bus_V1_Fact()
             (fact.atMs, fact.channelID) = (now, channelID)
             var confirmed = Mss_Bus_V1_Confirmed()

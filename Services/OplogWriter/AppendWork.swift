@@ -22,6 +22,7 @@ struct AppendWork: LaneWork {
     private let stored = Counter(label: "mss_writer_oplogs_stored")
     private let duplicates = Counter(label: "mss_writer_duplicates")
     private let batchRows = Recorder(label: "mss_writer_append_batch_rows")
+    private let time = Timer(label: "mss_writer_append")
 
     init(bus: MessageBus, factBook: FactBook) {
         self.bus = bus
@@ -106,7 +107,9 @@ struct AppendWork: LaneWork {
     ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
         // Presence is read after the append has committed. A session that it does not see registers later and then
         // reads a backlog that has the append (design §1).
+        let start = ContinuousClock.now
         let (answers, presence) = try store.append(rows.map(\.append))
+        time.record(duration: .now - start)
         batchRows.record(Int64(rows.count))
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
         do throws(PostgresError) {

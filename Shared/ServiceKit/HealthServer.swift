@@ -14,7 +14,7 @@ struct HealthServer: Service {
     func run() async throws {
         let router = Router()
         router.get("/livez") { _, _ in "ok\n" }
-        let (health, metrics) = (health, metrics)
+        let (health, metrics, process) = (health, metrics, ProcessFigures())
         router.get("/readyz") { _, _ in
             let (isReady, conditions) = health.readiness
             let members = conditions.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }
@@ -23,9 +23,10 @@ struct HealthServer: Service {
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "{\(members.joined(separator: ","))}\n")))
         }
         router.get("/metrics") { _, _ in
-            Response(
+            let families = metrics.families + health.families + process.families
+            return Response(
                 status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
-                body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.exposition)))
+                body: ResponseBody(byteBuffer: ByteBuffer(string: families.map(\.text).joined())))
         }
         var quiet = logger
         quiet.logLevel = .warning

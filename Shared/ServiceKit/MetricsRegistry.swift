@@ -11,14 +11,12 @@ final class MetricsRegistry: MetricsFactory {
     }
 
     private let series = Mutex<[Key: any Series]>([:])
-    private let buildInfo: String
+    private let buildInfo: MetricFamily
 
     init(service: String, version: String) {
-        buildInfo = """
-            # TYPE mss_build_info gauge
-            mss_build_info{service="\(service)",version="\(version)"} 1
-
-            """
+        buildInfo = MetricFamily(
+            name: "mss_build_info", type: "gauge",
+            lines: "mss_build_info{service=\"\(service)\",version=\"\(version)\"} 1\n")
     }
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -40,16 +38,16 @@ final class MetricsRegistry: MetricsFactory {
     func destroyTimer(_: any TimerHandler) {}
 
     /// Everything, sorted by name.
-    var exposition: String {
+    var families: [MetricFamily] {
         let all = series.withLock { $0 }.sorted { ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels) }
-        var text = buildInfo
-        var lastName = ""
+        var families = [buildInfo]
         for (key, one) in all {
-            if key.name != lastName { text += "# TYPE \(key.name) \(one.type)\n" }
-            lastName = key.name
-            text += one.lines(name: key.name, labels: key.labels)
+            if key.name != families.last?.name {
+                families.append(MetricFamily(name: key.name, type: one.type, lines: ""))
+            }
+            families[families.count - 1].lines += one.lines(name: key.name, labels: key.labels)
         }
-        return text
+        return families
     }
 
     /// Counters and gauges that have no labels, the first by name where there are more than a report carries.

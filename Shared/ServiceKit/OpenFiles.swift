@@ -14,6 +14,16 @@ package enum OpenFiles {
     /// The limit in force; `Int.max` when there is none.
     package static var limit: Int { Int(clamping: limits.rlim_cur) }
 
+    /// How many are open; nil when the system does not tell.
+    static var count: Int? {
+        guard let folder = opendir("/proc/self/fd") else { return nil }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        // The folder itself, its parent, and the descriptor that it was read by.
+        return count - 3
+    }
+
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
 
     private static var limits: rlimit {
