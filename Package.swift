@@ -44,9 +44,9 @@ let ground: [Target] = [
     .systemLibrary(
         name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
     .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-    .systemLibrary(name: "CEventFD", path: "Shared/CEventFD"),
+    .systemLibrary(name: "CLinux", path: "Shared/CLinux"),
     .target(
-        name: "ConnectionThread", dependencies: ["CEventFD"], path: "Shared/ConnectionThread", swiftSettings: strict),
+        name: "ConnectionThread", dependencies: ["CLinux"], path: "Shared/ConnectionThread", swiftSettings: strict),
 ]
 
 // Floor 1, words: the domain rules, pure.
@@ -85,7 +85,7 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CEventFD", protobuf, configuration,
+            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CLinux", protobuf, configuration,
             coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore, nioHTTP1, nioSSL,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
@@ -158,10 +158,9 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", protobuf, "SyncModel", "SyncStore",
-            "MobileSync", "DeviceProtocol", "DeliveryHistory", "ConnectionThread", argumentParser, asyncHTTPClient,
-            crypto, logging,
-            lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
+            "CLinux", "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", "SyncModel", "SyncStore",
+            "MobileSync", "DeviceProtocol", "DeliveryHistory", "ConnectionThread", protobuf, argumentParser,
+            asyncHTTPClient, crypto, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
         ],
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
 ]

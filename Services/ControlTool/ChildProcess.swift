@@ -1,52 +1,63 @@
+import ArgumentParser
+import CLinux
 import Foundation
 import Glibc
 import Synchronization
 
 /// A program that the tool has started.
+///
+/// Not Foundation's `Process`: of a parent with more than some 1,300 open files it reads beyond the list of them at the
+/// start, and ends the parent (Swift 6.3.1, swift-corelibs-foundation #5472).
 final class ChildProcess: Sendable {
-    /// The exit status, once there is one.
-    private final class Ending: Sendable {
-        let status = Mutex<Int32?>(nil)
-    }
-
     private let identifier: pid_t
-    private let ending = Ending()
+    /// The exit status, once somebody has seen it.
+    private let seen = Mutex<Int32?>(nil)
 
-    /// Starts a program, found by PATH, with its output in files.
+    /// Starts a program, found by PATH and with what `env` takes before it, with its output in files and no other file or connection of the tool.
     init(_ command: [String], output: URL, errors: URL) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try Self.file(output)
-        process.standardError = try Self.file(errors)
-        process.terminationHandler = { [ending] process in
-            ending.status.withLock { $0 = process.terminationStatus }
+        var (files, attributes) = (posix_spawn_file_actions_t(), posix_spawnattr_t())
+        posix_spawn_file_actions_init(&files)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&files)
+            posix_spawnattr_destroy(&attributes)
         }
-        try Self.runWithOpenSignals(process)
-        identifier = process.processIdentifier
-    }
-
-    private static func file(_ url: URL) throws -> FileHandle {
-        _ = FileManager.default.createFile(atPath: url.path, contents: nil)
-        return try FileHandle(forWritingTo: url)
-    }
-
-    /// Threads of the pool block most signals, and a child inherits that: it could not be told to end.
-    private static func runWithOpenSignals(_ process: Process) throws {
-        var (none, before) = (sigset_t(), sigset_t())
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        let mode: mode_t = 0o644
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.path, O_WRONLY | O_CREAT | O_TRUNC, mode)
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors.path, O_WRONLY | O_CREAT | O_TRUNC, mode)
+        posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1)
+        // Threads of the pool block most signals, and a child inherits that: it could not be told to end.
+        var (none, all) = (sigset_t(), sigset_t())
         sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try process.run()
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var arguments = (["/usr/bin/env"] + command).map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var identifier: pid_t = 0
+        let failure = posix_spawn(&identifier, "/usr/bin/env", &files, &attributes, &arguments, environ)
+        guard failure == 0 else { throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .EIO) }
+        self.identifier = identifier
     }
 
-    /// The exit status; nil while it runs.
-    var status: Int32? { ending.status.withLock { $0 } }
+    deinit { _ = status }
 
-    /// Sends a signal, unless the program has ended.
+    /// The exit status, 128 and more for an end by a signal; nil while it runs.
+    var status: Int32? {
+        seen.withLock { seen in
+            var ending: Int32 = 0
+            guard seen == nil, waitpid(identifier, &ending, WNOHANG) == identifier else { return seen }
+            let signal = ending & 0x7f
+            seen = signal == 0 ? ending >> 8 & 0xff : 128 + signal
+            return seen
+        }
+    }
+
+    /// Sends a signal, unless the program is known to have ended.
     func signal(_ number: Int32) {
-        ending.status.withLock { if $0 == nil { kill(identifier, number) } }
+        seen.withLock { if $0 == nil { kill(identifier, number) } }
     }
 
     /// Waits for the end; false when it does not come in time.
@@ -57,5 +68,28 @@ final class ChildProcess: Sendable {
             guard .now < deadline, (try? await Task.sleep(for: .milliseconds(5))) != nil else { return status != nil }
         }
         return true
+    }
+
+    /// Runs a program to its end and gives what it printed.
+    ///
+    /// - Parameters:
+    ///   - environment: all that it gets; nil: the tool's own.
+    ///   - folder: for its output while it runs.
+    /// - Throws: with what it printed, unless it ends well within 300 s.
+    static func output(
+        of command: [String], environment: [String: String]? = nil, in folder: URL
+    ) async throws -> String {
+        let mark = UUID().uuidString
+        let (output, errors) = (folder.appending(path: "\(mark).out"), folder.appending(path: "\(mark).err"))
+        defer { for file in [output, errors] { try? FileManager.default.removeItem(at: file) } }
+        let settings = environment.map { ["-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
+        let child = try ChildProcess(settings + command, output: output, errors: errors)
+        guard await child.ends(within: .seconds(300)) else {
+            child.signal(SIGKILL)
+            throw ValidationError("\(command.joined(separator: " ")) does not end")
+        }
+        let texts = try [output, errors].map { try String(contentsOf: $0, encoding: .utf8) }
+        guard child.status == 0 else { throw ValidationError(texts.joined()) }
+        return texts[0]
     }
 }

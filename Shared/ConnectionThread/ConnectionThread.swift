@@ -1,4 +1,4 @@
-import CEventFD
+import CLinux
 import Glibc
 import Synchronization
 

@@ -1,4 +1,4 @@
-import CEventFD
+import CLinux
 import Glibc
 
 /// What the system writes to disk when this process crashes.

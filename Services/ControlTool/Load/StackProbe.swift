@@ -57,7 +57,7 @@ struct StackProbe: Sendable {
             processes[name]?.bodiesSent = Self.counter("mss_bus_bodies_sent_total", in: text)
             processes[name]?.bodiesReceived = Self.counter("mss_bus_bodies_received_total", in: text)
         }
-        return Sample(processes: processes, wires: WireSample.take(ports))
+        return Sample(processes: processes, wires: await WireSample.take(ports))
     }
 
     // MARK: Parts

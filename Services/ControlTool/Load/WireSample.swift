@@ -36,18 +36,10 @@ struct WireSample: Hashable, Sendable {
     }
 
     /// What now; nil where `ss` is not installed.
-    static func take(_ wires: [Int: String]) -> WireSample? {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["ss", "-tinHO"]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return nil }
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { return nil }
-        return WireSample(String(decoding: data, as: UTF8.self), wires: wires)
+    static func take(_ wires: [Int: String]) async -> WireSample? {
+        let folder = FileManager.default.temporaryDirectory
+        let text = try? await ChildProcess.output(of: ["ss", "-tinHO"], in: folder)
+        return text.map { WireSample($0, wires: wires) }
     }
 
     /// What each wire carried since, over the connections that are there now.

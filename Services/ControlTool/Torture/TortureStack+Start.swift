@@ -20,7 +20,7 @@ extension TortureStack {
 
         /// Ports that nothing uses now.
         static func take(in folder: URL) async throws -> Ports {
-            let text = try await TortureStack.output(of: ["deploy/scripts/free-ports.sh", "\(count)"], in: folder)
+            let text = try await ChildProcess.output(of: ["deploy/scripts/free-ports.sh", "\(count)"], in: folder)
             guard let first = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
                 throw ValidationError("no free ports: \(text)")
             }
@@ -103,15 +103,16 @@ extension TortureStack {
 
     private static func makeDisk(in folder: URL) async throws -> URL {
         let file = folder.appending(path: "database.disk")
-        _ = try await output(of: [diskTool, "make", file.path, "\(diskMegabytes)"], in: folder)
-        _ = try await output(of: [diskTool, "mount", file.path, folder.appending(path: "postgres").path], in: folder)
+        _ = try await ChildProcess.output(of: [diskTool, "make", file.path, "\(diskMegabytes)"], in: folder)
+        _ = try await ChildProcess.output(
+            of: [diskTool, "mount", file.path, folder.appending(path: "postgres").path], in: folder)
         return file
     }
 
     /// Where each process finds its servers, the proxies, and what makes its machine wrong.
     private func writeSettings() async throws {
         let library = folder.appending(path: "machine_faults.so").path
-        _ = try await Self.output(of: [Self.machineFaults, "build", library], in: folder)
+        _ = try await ChildProcess.output(of: [Self.machineFaults, "build", library], in: folder)
         for name in ["machines", "settings"] {
             try FileManager.default.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
         }
@@ -128,7 +129,7 @@ extension TortureStack {
         }
         for process in Tier.allCases.filter({ $0 != .broker }).flatMap({ $0.processes(Self.scale) }) {
             let file = Self.machineFile(of: process, in: folder)
-            _ = try await Self.output(of: [Self.machineFaults, "set", file, "0"], in: folder)
+            _ = try await ChildProcess.output(of: [Self.machineFaults, "set", file, "0"], in: folder)
             settings[process, default: []] += ["LD_PRELOAD=\(library)", "MACHINE_FAULTS=\(file)"]
         }
         for (process, lines) in settings {

@@ -141,26 +141,6 @@ struct TortureStack: Sendable {
     // MARK: Programs
 
     func deploy(_ command: [String]) async throws {
-        _ = try await Self.output(of: command, environment: environment, in: folder)
-    }
-
-    /// Runs a program to its end.
-    ///
-    /// - Throws: with what it printed, unless it ends well.
-    static func output(
-        of command: [String], environment: [String: String]? = nil, in folder: URL
-    ) async throws -> String {
-        let mark = UUID().uuidString
-        let (output, errors) = (folder.appending(path: "\(mark).out"), folder.appending(path: "\(mark).err"))
-        defer { for file in [output, errors] { try? FileManager.default.removeItem(at: file) } }
-        let settings = environment.map { ["-i"] + $0.map { "\($0.key)=\($0.value)" } } ?? []
-        let child = try ChildProcess(settings + command, output: output, errors: errors)
-        guard await child.ends(within: .seconds(300)) else {
-            child.signal(SIGKILL)
-            throw ValidationError("\(command.joined(separator: " ")) does not end")
-        }
-        let texts = try [output, errors].map { try String(contentsOf: $0, encoding: .utf8) }
-        guard child.status == 0 else { throw ValidationError(texts.joined()) }
-        return texts[0]
+        _ = try await ChildProcess.output(of: command, environment: environment, in: folder)
     }
 }

@@ -1,5 +1,7 @@
-// What the Glibc overlay does not show: eventfd with its constants, and prctl, which takes any number of arguments.
+// What the Glibc overlay does not show: eventfd with its constants, prctl, which takes any number of arguments, and
+// what glibc has beyond POSIX.
 #pragma once
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
@@ -11,3 +13,6 @@ static inline void mss_name_this_thread(const char *name) { prctl(PR_SET_NAME, n
 // Whether the system may write this process's memory to disk, and others of its user look into it.
 static inline int mss_set_dumpable(int is_dumpable) { return prctl(PR_SET_DUMPABLE, is_dumpable, 0, 0, 0); }
 static inline int mss_get_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
+
+// Closes every file from this number on in the program that is started.
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
