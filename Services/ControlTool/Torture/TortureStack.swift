@@ -64,6 +64,9 @@ struct TortureStack: Sendable {
     /// Sends a signal to a supervised process; the database's and its children's together.
     func signal(_ number: Int32, _ process: String) {
         guard let pid = pid(of: process) else { return }
+        // Its SIGTERM waits for everybody to leave and lets nobody in meanwhile; who restarts a server means SIGINT, as
+        // pg_ctl does.
+        let number = process == "postgres" && number == SIGTERM ? SIGINT : number
         // A stopped server's children would go on working.
         if process == "postgres", number == SIGSTOP || number == SIGCONT {
             for child in ProcessTree().children(of: Int(pid)) { kill(pid_t(child), number) }
