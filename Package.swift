@@ -64,6 +64,7 @@ let formatsAndDrivers: [Target] = [
     .target(
         name: "DeviceProtocol", dependencies: ["SyncModel", protobuf, nioCore], path: "Shared/DeviceProtocol",
         exclude: ["DeviceProtocol.md", "device_packet.proto"], swiftSettings: strict),
+    .target(name: "MQTT", dependencies: [nioCore], path: "Shared/MQTT", swiftSettings: strict),
     .target(
         name: "Credentials", dependencies: ["SyncModel", crypto], path: "Shared/Credentials", swiftSettings: strict),
     .target(
@@ -85,8 +86,9 @@ let kits: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CLinux", protobuf, configuration,
-            coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore, nioHTTP1, nioSSL,
+            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CLinux", protobuf, asyncHTTPClient,
+            configuration, crypto, coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
+            nioHTTP1, nioSSL,
         ],
         path: "Shared/ServiceKit", swiftSettings: strict),
     .target(
@@ -127,8 +129,8 @@ let services: [Target] = [
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", "ServerTLS", protobuf,
-            crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", "MQTT", "ServerTLS",
+            protobuf, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
         ],
         path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
     .executableTarget(
@@ -189,9 +191,9 @@ let tests: [Target] = [
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
             "BackendCalls", "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages",
-            "DeviceProtocol", "SyncModel", "AMQP", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS", protobuf,
-            coreMetrics, crypto,
-            hummingbird, logging, nioCore, nioEmbedded, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket,
+            "DeviceProtocol", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS",
+            argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
+            nioPosix, nioSSL, nioTLS, nioWebSocket,
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(

@@ -20,7 +20,7 @@ struct Main {
                 logger: context.logger)
             let certificates = try ConsoleSettings.files(settings).map { files in
                 try ServerCertificates(
-                    files, applicationProtocols: ["http/1.1"], port: "console", logger: context.logger)
+                    files, applicationProtocols: ["http/1.1"], logger: context.logger)
             }
             let responder = ConsoleResponder(
                 routes: Routes.all(context, control, database, board), sessions: Sessions(database: database),

@@ -17,20 +17,36 @@ struct ControlClient: Sendable {
 
     /// Runs the body with a connection to the broker that the environment names.
     ///
-    /// - Parameter answers: those that do not come straight back and that the body asks for.
-    static func with(
-        answers: AnswerExchange? = nil, _ body: @Sendable (ControlClient) async throws -> Void
-    ) async throws {
+    /// - Parameters:
+    ///   - answers: those that do not come straight back and that the body asks for.
+    ///   - board: hears how the processes stand; nil: nobody does.
+    static func with<Outcome: Sendable>(
+        answers: AnswerExchange? = nil, board: ProcessReportBoard? = nil,
+        _ body: @Sendable (ControlClient) async throws -> Outcome
+    ) async throws -> Outcome {
         let settings = try ToolSettings.read(ProcessSettings.amqpKeys)
         let bus = MessageBus(
-            configuration: AMQPConfiguration(settings, connectionName: "mssctl"), consumptions: [],
+            configuration: AMQPConfiguration(settings, connectionName: "mssctl"),
+            extra: board?.topology ?? AMQPTopology(), consumptions: board.map { [$0.consumption] } ?? [],
             answers: answers, logger: ToolSettings.logger())
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await bus.run() }
-            try await body(ControlClient(bus: bus))
-            group.cancelAll()
+            defer { group.cancelAll() }
+            return try await body(ControlClient(bus: bus))
         }
     }
+
+    /// Whether the broker lets the tool in, in time.
+    func isConnected(within limit: Duration) async -> Bool {
+        let deadline = ContinuousClock.now + limit
+        while !bus.isConnected {
+            guard .now < deadline, (try? await Task.sleep(for: .milliseconds(50))) != nil else { return false }
+        }
+        return true
+    }
+
+    /// How the queues stand that processes share.
+    func queueDepths() async throws -> [String: AMQPQueueDepth] { try await bus.queueDepths() }
 
     /// Every instance and configuration, by name.
     func snapshot() async throws -> (instances: [Instance], configurations: [SyncConfiguration]) {

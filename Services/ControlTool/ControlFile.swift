@@ -2,13 +2,13 @@ import ArgumentParser
 import BusMessages
 import SyncModel
 
-/// A JSON file of instances and configurations, as `mssctl apply` reads it.
-struct ControlFile: Decodable {
-    struct InstanceEntry: Decodable {
+/// A JSON file of instances and configurations, as `mssctl apply` reads and `mssctl export` writes it.
+struct ControlFile: Codable {
+    struct InstanceEntry: Codable {
         let instanceId: String
         let name: String?
         /// How the tenant is asked: as JSON over HTTP, or through an mPaaS mobile gateway.
-        enum ValidatorMode: String, Decodable, ExpressibleByArgument { case http, mgs }
+        enum ValidatorMode: String, Codable, ExpressibleByArgument { case http, mgs }
 
         let validatorUrl: String?
         let validatorMode: ValidatorMode?
@@ -22,11 +22,13 @@ struct ControlFile: Decodable {
         let bindDevices: Bool?
         /// UTF-16 units of a session id at the most; 100 by default.
         let sessionLength: Int?
+        /// True by default, and of one that exists as it is.
+        let enabled: Bool?
     }
 
-    struct ConfigurationEntry: Decodable {
-        enum Scope: String, Decodable, ExpressibleByArgument { case appointed, global }
-        enum Target: String, Decodable, ExpressibleByArgument { case user, device }
+    struct ConfigurationEntry: Codable {
+        enum Scope: String, Codable, ExpressibleByArgument { case appointed, global }
+        enum Target: String, Codable, ExpressibleByArgument { case user, device }
 
         let instanceId: String
         let bizType: String
@@ -44,7 +46,7 @@ struct ControlFile: Decodable {
     }
 
     /// `"all"`, or the threshold.
-    enum Repush: Decodable {
+    enum Repush: Codable {
         case all
         case threshold(Int)
 
@@ -59,6 +61,14 @@ struct ControlFile: Decodable {
                     in: container, debugDescription: "repush is \"all\" or a number from 1 to 1000")
             }
         }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .all: try container.encode("all")
+            case .threshold(let threshold): try container.encode(threshold)
+            }
+        }
     }
 
     let instances: [InstanceEntry]?
@@ -71,7 +81,7 @@ extension Instance {
     init(_ entry: ControlFile.InstanceEntry, over existing: Instance? = nil) {
         self.init(
             id: InstanceID(entry.instanceId), name: entry.name ?? entry.instanceId,
-            isEnabled: existing?.isEnabled ?? true,
+            isEnabled: entry.enabled ?? existing?.isEnabled ?? true,
             validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
             retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
             validatorForm: entry.validatorForm,
@@ -82,6 +92,40 @@ extension Instance {
                 requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
                     ?? existing?.limits.requestsPerSecond,
                 pushesPerDay: entry.pushesPerDay.map { $0 == 0 ? nil : $0 } ?? existing?.limits.pushesPerDay))
+    }
+}
+
+extension ControlFile.InstanceEntry {
+    /// All of an instance, but its keys.
+    init(_ instance: Instance) {
+        var (mode, wrapsBody): (ValidatorMode, Bool?) = (.http, nil)
+        if case .mobileGateway(let gateway) = instance.validatorForm { (mode, wrapsBody) = (.mgs, gateway.wrapsBody) }
+        self.init(
+            instanceId: instance.id.text, name: instance.name, validatorUrl: instance.validatorURL, validatorMode: mode,
+            validatorWrapsBody: wrapsBody, verdictLifetimeSeconds: Int(instance.verdictLifetime.components.seconds),
+            retentionDays: Int(instance.retention.components.seconds / 86_400),
+            requireSignature: instance.requiresSignature,
+            // 0: no limit.
+            requestsPerSecond: instance.limits.requestsPerSecond ?? 0, pushesPerDay: instance.limits.pushesPerDay ?? 0,
+            bindDevices: instance.bindsDevices, sessionLength: instance.sessionUnits, enabled: instance.isEnabled)
+    }
+}
+
+extension ControlFile.ConfigurationEntry {
+    /// All of a configuration.
+    init(_ configuration: SyncConfiguration) {
+        let repush: ControlFile.Repush =
+            switch configuration.repush {
+            case .all: .all
+            case .threshold(let newest): .threshold(newest)
+            }
+        self.init(
+            instanceId: configuration.instanceID.text, bizType: configuration.bizType.text,
+            description: configuration.description, scope: configuration.kind.isGlobal ? .global : .appointed,
+            target: configuration.kind.needsUser ? .user : .device, multiDevice: configuration.isMultiDevice,
+            persistent: configuration.isPersistent, repush: repush, checkSession: configuration.checksSession,
+            verdictLifetimeSeconds: configuration.verdictLifetime.map { Int($0.components.seconds) },
+            immediate: configuration.isImmediate, online: configuration.isOnline)
     }
 }
 

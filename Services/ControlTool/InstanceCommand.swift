@@ -65,8 +65,7 @@ struct InstanceCommand: AsyncParsableCommand {
                 validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
                 requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay,
-                bindDevices: bindDevices,
-                sessionLength: sessionLength)
+                bindDevices: bindDevices, sessionLength: sessionLength, enabled: true)
             let instance = Instance(entry)
             let message = try instance.soundBus
             try await ControlClient.with { client in

@@ -7,11 +7,12 @@ struct ControlTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
         subcommands: [
-            MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self, ApplyCommand.self,
-            PushCommand.self, PushGlobalCommand.self, RolloutCommand.self, RecallCommand.self, RevokeCommand.self,
-            ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
-            DeadLettersCommand.self, ConsoleCommand.self, ListenCommand.self, LoadCommand.self,
-            ConformanceCommand.self, TortureCommand.self, BrokerDefinitionsCommand.self,
+            SecretsCommand.self, MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self,
+            ApplyCommand.self, ExportCommand.self, PushCommand.self, PushGlobalCommand.self, RolloutCommand.self,
+            RecallCommand.self,
+            RevokeCommand.self, ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
+            DeadLettersCommand.self, ConsoleCommand.self, DoctorCommand.self, SupportBundleCommand.self,
+            RestoredCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self, TortureCommand.self,
         ])
 
     /// It has passwords and secrets in memory too (reliability SEC16).

@@ -14,7 +14,15 @@ struct MigrateCommand: AsyncParsableCommand {
     @Flag(help: "Only name what would be applied, and whether processes of the old build go on with it.")
     var dryRun = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Also make the logins writer, statistics and console, or give them new passwords: those in the files "
+                + "postgres_writer, postgres_statistics and postgres_console of this folder (mssctl secrets).",
+            valueName: "folder"))
+    var logins: String?
+
     func run() async throws {
+        let passwords = try logins.map(Self.passwords)
         let settings = try ToolSettings.read(PostgresSettings.keys)
         let connection = PostgresConnection(
             configuration: PostgresConfiguration(tool: settings), logger: ToolSettings.logger())
@@ -26,8 +34,21 @@ struct MigrateCommand: AsyncParsableCommand {
             let applied = try MigrationRunner.migrate(connection)
             print(
                 applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
+            if let passwords {
+                try TierLogins.make(connection, passwords: passwords)
+                print("the logins \(TierLogins.tiers.joined(separator: ", ")) have the passwords of their files")
+            }
         }
         connection.close()
+    }
+
+    private static func passwords(in folder: String) throws -> [String: String] {
+        try TierLogins.tiers.reduce(into: [:]) { passwords, tier in
+            let file = "\(folder)/postgres_\(tier)"
+            let password = try SecretFile.text(of: file)
+            guard !password.isEmpty else { throw ValidationError("\(file) is empty: it must have a password") }
+            passwords[tier] = password
+        }
     }
 }
 

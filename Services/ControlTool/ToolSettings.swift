@@ -43,6 +43,12 @@ enum ToolSettings {
     /// it can only call the API, as any backend.
     static func nameBroker() throws -> Bool { try texts().keys.contains { $0.hasPrefix("MSS_AMQP_") } }
 
+    /// Whether they say where the database is.
+    static func nameDatabase() throws -> Bool {
+        let names = try texts().keys
+        return names.contains("MSS_POSTGRES_HOST") || names.contains("MSS_POSTGRES_PORT")
+    }
+
     private static func texts() throws -> [String: String] {
         var environment = ProcessInfo.processInfo.environment
         let named = environment["MSS_CONFIG_FILE"]

@@ -31,18 +31,26 @@ final class AdmissionDesk: Sendable {
             })
     }
 
-    /// Takes a connection that was just accepted and numbers it, uniquely in this process; nil: it is to be closed at
-    /// once.
-    func admit(_ channel: any Channel) -> UInt64? {
-        let source = SourceAddress(channel.remoteAddress)
-        let (number, decision) = arrivals.withLock { arrivals in
+    /// Whether the other side is a balancer, which tells where a connection comes from.
+    func isTrustedProxy(_ address: SocketAddress?) -> Bool {
+        guard !limits.trustedProxies.isEmpty, let address = IPAddress(address) else { return false }
+        return limits.trustedProxies.contains { $0.contains(address) }
+    }
+
+    /// A number for a connection that was just accepted, unique in this process.
+    func number() -> UInt64 {
+        arrivals.withLock { arrivals in
             arrivals.last += 1
-            return (arrivals.last, arrivals.admission.arrived(arrivals.last, from: source, at: clock.now()))
+            return arrivals.last
         }
-        switch decision {
+    }
+
+    /// Takes a connection whose source is known now; false: it is to be closed at once.
+    func admit(_ number: UInt64, _ channel: any Channel, from source: SourceAddress) -> Bool {
+        switch arrivals.withLock({ $0.admission.arrived(number, from: source, at: clock.now()) }) {
         case .refuse(let reason):
             count(reason)
-            return nil
+            return false
         case .admit(let displaced):
             channels.withLock { $0[number] = channel }
             if let displaced, let other = channels.withLock({ $0.removeValue(forKey: displaced) }) {
@@ -53,7 +61,7 @@ final class AdmissionDesk: Sendable {
                 arrivals.withLock { $0.admission.ended(number, at: clock.now()) }
                 channels.withLock { $0[number] = nil }
             }
-            return number
+            return true
         }
     }
 

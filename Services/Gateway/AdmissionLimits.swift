@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// How much the gateway takes from one source, device, user and app (reliability SEC2, SEC11); defaults are the
 /// settings' defaults. Of everything that is counted per second four seconds' worth may come at once.
 struct AdmissionLimits: Sendable {
@@ -21,6 +23,8 @@ struct AdmissionLimits: Sendable {
     var deviceRequests = 200
     /// Binds, subscriptions and changes of the foreground of one device in a second: each is written to the store.
     var deviceChanges = 20
+    /// Balancers that tell the source of each of their connections before anything else.
+    var trustedProxies: [IPRange] = []
 
     /// Sources, or users, that are remembered at one time.
     static let remembered = 65_536

@@ -20,10 +20,18 @@ enum AdmissionSettings {
     static let deviceRequests = rate("DEVICE_REQUESTS", standard.deviceRequests)
     static let deviceChanges = rate("DEVICE_CHANGES", standard.deviceChanges)
 
-    static let keys = [
-        sourceConnections, handshakes, unconnected, appConnects, appRequests, appChanges, userBinds, deviceFrames,
-        deviceRequests, deviceChanges,
-    ].map(\.erased)
+    /// Balancers that say by PROXY protocol, version 1 or 2, where each connection comes from.
+    static let trustedProxies = SettingKey<[String]>.list(
+        "MSS_GATEWAY_TRUSTED_PROXIES",
+        "addresses or networks of balancers whose connections all begin with a PROXY protocol header, comma-separated",
+        example: "10.0.0.2,10.1.0.0/24"
+    ) { IPRange($0) != nil }
+
+    static let keys =
+        [
+            sourceConnections, handshakes, unconnected, appConnects, appRequests, appChanges, userBinds, deviceFrames,
+            deviceRequests, deviceChanges,
+        ].map(\.erased) + [trustedProxies.erased]
 
     /// The limits that the settings say.
     static func limits(_ settings: Settings) -> AdmissionLimits {
@@ -32,6 +40,6 @@ enum AdmissionSettings {
             unconnected: settings[unconnected], appConnects: settings[appConnects],
             appRequests: settings[appRequests], appChanges: settings[appChanges], userBinds: settings[userBinds],
             deviceFrames: settings[deviceFrames], deviceRequests: settings[deviceRequests],
-            deviceChanges: settings[deviceChanges])
+            deviceChanges: settings[deviceChanges], trustedProxies: settings[trustedProxies].compactMap { IPRange($0) })
     }
 }

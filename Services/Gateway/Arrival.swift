@@ -1,9 +1,11 @@
 import DeviceProtocol
+import MQTT
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import NIOWebSocket
 import ServerTLS
+import ServiceKit
 
 /// A connection that was just accepted, and what it is made into.
 struct Arrival: Sendable {
@@ -13,6 +15,8 @@ struct Arrival: Sendable {
     let acceptedAt: ContinuousClock.Instant
     /// Whether browsers get files.
     let servesFiles: Bool
+    /// Whether MQTT clients are devices.
+    let takesMQTT: Bool
 
     /// Bytes of a WebSocket frame from a device: the largest frame of the protocol in one piece.
     static let webSocketFrameBytes = DeviceProtocolLimits.toGatewayBytes + 4
@@ -27,12 +31,22 @@ struct Arrival: Sendable {
     }
 
     /// Begins with a connection, unless its source or all together have used up what they may: it is closed then, by
-    /// the error, before anything is spent on TLS (reliability SEC2).
+    /// the error, before anything is spent on TLS (reliability SEC2). Of one that a balancer passes on the balancer
+    /// tells the source first.
     static func accept(
-        _ channel: any Channel, core: GatewayCore, servesFiles: Bool, tls: NIOSSLContext
+        _ channel: any Channel, core: GatewayCore, servesFiles: Bool, takesMQTT: Bool, tls: NIOSSLContext
     ) throws {
-        guard let number = core.admission.admit(channel) else { throw ChannelError.inputClosed }
-        try Arrival(core: core, number: number, acceptedAt: .now, servesFiles: servesFiles).begin(channel, tls: tls)
+        let arrival = Arrival(
+            core: core, number: core.admission.number(), acceptedAt: .now, servesFiles: servesFiles,
+            takesMQTT: takesMQTT)
+        let peer = SourceAddress(channel.remoteAddress)
+        if core.admission.isTrustedProxy(channel.remoteAddress) {
+            let header = ProxyHeaderHandler { core.admission.admit(arrival.number, channel, from: $0 ?? peer) }
+            try channel.pipeline.syncOperations.addHandler(header)
+        } else if !core.admission.admit(arrival.number, channel, from: peer) {
+            throw ChannelError.inputClosed
+        }
+        try arrival.begin(channel, tls: tls)
     }
 
     /// Begins with TLS; the rest follows once the transport is known.
@@ -40,10 +54,11 @@ struct Arrival: Sendable {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(NIOSSLServerHandler(context: tls))
         try pipeline.addHandler(
-            TransportChoice { [self] transport, pipeline in
+            TransportChoice(takesMQTT: takesMQTT) { [self] transport, pipeline in
                 switch transport {
                 case .plain: try addDevice(pipeline)
                 case .http: try addHTTP(pipeline)
+                case .mqtt: try addMQTT(pipeline)
                 }
             })
         closeUnlessDevice(channel)
@@ -60,6 +75,16 @@ struct Arrival: Sendable {
 
     private func addDevice(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
+        try addSession(pipeline)
+    }
+
+    private func addMQTT(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
+        try pipeline.addHandler(ByteToMessageHandler(MQTTDecoder(maxBytes: MQTTSession.packetBytesMax)))
+        try pipeline.addHandler(MQTTBridge(now: core.clock.wallTime))
+        try addSession(pipeline)
+    }
+
+    private func addSession(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         let device = DeviceHandler(gateway: core, number: number, acceptedAt: acceptedAt)
         try pipeline.addHandler(ReadPace(admission: core.admission, app: { device.instanceID }))
         try pipeline.addHandler(device)

@@ -13,6 +13,8 @@ struct DeviceListener: Service {
     let certificates: ServerCertificates
     /// Whether browsers get files.
     let servesFiles: Bool
+    /// Whether MQTT clients are devices.
+    let takesMQTT: Bool
     let core: GatewayCore
     let health: HealthState
 
@@ -26,10 +28,12 @@ struct DeviceListener: Service {
         let settings = context.settings
         host = settings[GatewaySettings.host]
         port = settings[GatewaySettings.port]
+        takesMQTT = settings[GatewaySettings.mqtt] == "on"
+        let protocols =
+            [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName]
+            + (takesMQTT ? [MQTTBridge.applicationProtocol] : [])
         certificates = try ServerCertificates(
-            GatewaySettings.files(settings),
-            applicationProtocols: [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName],
-            port: "devices", logger: context.logger)
+            GatewaySettings.files(settings), applicationProtocols: protocols, logger: context.logger)
         servesFiles = settings[GatewaySettings.web] == "on"
         self.core = core
         health = context.health
@@ -42,7 +46,7 @@ struct DeviceListener: Service {
             if Task.isShuttingDownGracefully { return }
         }
         let group = MultiThreadedEventLoopGroup.singleton
-        let (core, servesFiles, certificates) = (core, servesFiles, certificates)
+        let (core, servesFiles, takesMQTT, certificates) = (core, servesFiles, takesMQTT, certificates)
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -53,7 +57,8 @@ struct DeviceListener: Service {
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try Arrival.accept(channel, core: core, servesFiles: servesFiles, tls: certificates.context)
+                    try Arrival.accept(
+                        channel, core: core, servesFiles: servesFiles, takesMQTT: takesMQTT, tls: certificates.context)
                 }
             }
             .bind(host: host, port: port).get()

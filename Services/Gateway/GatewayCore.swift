@@ -38,7 +38,8 @@ final class GatewayCore: Sendable {
     ) {
         self.init(
             gatewayID: context.settings[GatewaySettings.id], limits: limits, admission: admission,
-            ring: context.settings[KeyRingSetting.sealing(for: .device)], control: control, logger: context.logger)
+            ring: context.settings[KeyRingSetting.sealing(for: .device)], control: control, tracer: context.tracer,
+            logger: context.logger)
     }
 
     /// - Parameters:
@@ -46,7 +47,7 @@ final class GatewayCore: Sendable {
     ///   - random: draws a number from 0 to below 1, for jitter.
     init(
         gatewayID: String, limits: SessionLimits, admission: AdmissionLimits, ring: SealingRing,
-        control: ControlConnection,
+        control: ControlConnection, tracer: PushTracer? = nil,
         clock: ProcessClock = .system, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         logger: Logger
     ) {
@@ -59,7 +60,7 @@ final class GatewayCore: Sendable {
         bus = control.bus
         directory = control.directory
         keys = OpenedKeys(ring: ring)
-        reporter = Reporter(bus: control.bus, clock: clock)
+        reporter = Reporter(bus: control.bus, clock: clock, tracer: tracer)
         unchanging = SessionSurroundings(
             now: clock.now(), wallTime: clock.wallTime(), holdsLease: false,
             configuration: { [directory] in directory.configuration($0, $1) },

@@ -20,6 +20,8 @@ enum GatewaySettings {
         example: "devices-ca.pem", default: "")
     /// Whether the port gives browsers the demo page and the client library; the WebSocket is there in any case.
     static let web = SettingKey<String>.choice("MSS_GATEWAY_WEB", of: ["on", "off"], default: "on")
+    /// Whether MQTT clients are devices.
+    static let mqtt = SettingKey<String>.choice("MSS_GATEWAY_MQTT", of: ["on", "off"], default: "off")
     /// How often devices are to ping, until they name another interval; a device silent for two and a half times the
     /// interval is closed.
     static let heartbeat = SettingKey<Duration>.seconds("MSS_GATEWAY_HEARTBEAT_SECONDS", in: 1...3_600, default: 60)
@@ -34,7 +36,7 @@ enum GatewaySettings {
 
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,
-        clientAuthorityFile.erased, web.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
+        clientAuthorityFile.erased, web.erased, mqtt.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
         globalPace.erased, KeyRingSetting.sealing(for: .device).erased,
     ]
 

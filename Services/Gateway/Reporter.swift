@@ -55,14 +55,18 @@ final class Reporter: Service, Sendable {
     private let storedCount = Counter(label: "mss_gateway_acknowledgements", dimensions: [("of", "stored")])
     private let confirmedCount = Counter(label: "mss_gateway_acknowledgements", dimensions: [("of", "confirmed")])
 
-    init(bus: MessageBus, clock: ProcessClock = .system) {
+    private let traces: TraceBook
+
+    init(bus: MessageBus, clock: ProcessClock = .system, tracer: PushTracer? = nil) {
         self.bus = bus
+        traces = TraceBook(tracer: tracer)
         self.clock = clock
     }
 
     /// Notes how far a receiver has stored a channel.
     func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
         storedCount.increment()
+        traces.acknowledged(channelID: channelID, deviceID: deviceID, upto: upto)
         let receiver = Receiver(channelID: channelID, deviceID: deviceID, storeID: storeID)
         // Another device may take over where the receiver is not a store: what is stored must be known at once.
         let isUrgent = storeID == nil && bus.isConnected
@@ -76,6 +80,7 @@ final class Reporter: Service, Sendable {
     /// Notes that batches went out.
     func handedOut(_ batches: [GatheredBatch], to identity: SessionIdentity) {
         handedOutCount.increment(by: batches.reduce(0) { $0 + $1.oplogs.count })
+        traces.handedOut(batches, to: identity)
         let now = clock.wallTime()
         note(batches.compactMap { Mss_Bus_V1_Fact(handedOut: $0, to: identity, at: now) })
     }
@@ -125,6 +130,7 @@ final class Reporter: Service, Sendable {
         var facts: [Mss_Bus_V1_Fact] = []
         for (channelID, ids) in report.confirmed {
             confirmedCount.increment(by: ids.count)
+            traces.confirmed(channelID: channelID, deviceID: report.deviceID, ids)
             var fact = Mss_Bus_V1_Fact()
             (fact.atMs, fact.channelID) = (now, channelID)
             var confirmed = Mss_Bus_V1_Confirmed()

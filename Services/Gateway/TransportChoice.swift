@@ -13,22 +13,31 @@ final class TransportChoice: ChannelInboundHandler, RemovableChannelHandler {
         case plain
         /// HTTP/1.1, which may become a WebSocket.
         case http
+        /// MQTT, of which the first packet is always `CONNECT`.
+        case mqtt
     }
 
     /// The protocol's name of HTTP in the TLS handshake.
     static let httpName = "http/1.1"
 
     private let setUp: (Transport, ChannelPipeline.SynchronousOperations) throws -> Void
+    private let takesMQTT: Bool
     private var isChosen = false
 
-    /// - Parameter setUp: adds the handlers of a transport.
-    init(setUp: @escaping (Transport, ChannelPipeline.SynchronousOperations) throws -> Void) { self.setUp = setUp }
+    /// - Parameters:
+    ///   - takesMQTT: whether there is MQTT here.
+    ///   - setUp: adds the handlers of a transport.
+    init(takesMQTT: Bool, setUp: @escaping (Transport, ChannelPipeline.SynchronousOperations) throws -> Void) {
+        self.takesMQTT = takesMQTT
+        self.setUp = setUp
+    }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted(let name)? = event as? TLSUserEvent {
             switch name {
             case DeviceProtocolLimits.applicationProtocol?: choose(.plain, context)
             case Self.httpName?: choose(.http, context)
+            case MQTTBridge.applicationProtocol? where takesMQTT: choose(.mqtt, context)
             default: break
             }
         }
@@ -39,7 +48,15 @@ final class TransportChoice: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = Self.unwrapInboundIn(data)
         if !isChosen, let first = bytes.readableBytesView.first {
-            choose(first == 0 ? .plain : .http, context, first: data)
+            choose(transport(of: first), context, first: data)
+        }
+    }
+
+    private func transport(of first: UInt8) -> Transport {
+        switch first {
+        case 0: .plain
+        case 0x10 where takesMQTT: .mqtt
+        default: .http
         }
     }
 

@@ -16,24 +16,24 @@ struct Main {
             let control = ControlConnection(context, keysFor: .backend) { keys.forgetAll() }
             let metrics = IngestMetrics()
             let operations = OperationIntake(directory: control.directory, bus: control.bus, actor: "api")
+            let submission = TracedSubmission.around(BusSubmission(bus: control.bus), tracer: context.tracer)
             let intake = PushIntake(
-                directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
-                inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight,
-                now: { WallTime.now })
+                directory: control.directory, submission: submission, operations: operations,
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight
+            ) { WallTime.now }
             let admission = RequestAdmission(
                 directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
             let responder = IngestResponder(
                 admission: admission, intake: intake, quotas: PushQuotas(bus: control.bus) { WallTime.now },
                 operations: operations, bodies: BodyBudget(maximum: settings[IngestSettings.bodyBytes]),
                 health: context.health, metrics: metrics, logger: context.logger)
-            let certificates = try IngestSettings.files(settings).map { files in
-                try ServerCertificates(files, applicationProtocols: ["http/1.1"], port: "api", logger: context.logger)
+            let certificates = try IngestSettings.files(settings).map {
+                try ServerCertificates($0, applicationProtocols: ["http/1.1"], logger: context.logger)
             }
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,
                 certificates: certificates, limits: IngestSettings.limits(settings))
-            let keepers: [any Service] = certificates.map { [$0] } ?? []
-            return [control.bus, control.directory] + keepers + [server]
+            return [control.bus, control.directory] + (certificates.map { [$0] } ?? []) + [server]
         }
     }
 }

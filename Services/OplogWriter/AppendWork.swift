@@ -19,13 +19,16 @@ struct AppendWork: LaneWork {
 
     let bus: MessageBus
     private let factBook: FactBook
+    private let tracer: PushTracer?
     private let stored = Counter(label: "mss_writer_oplogs_stored")
     private let duplicates = Counter(label: "mss_writer_duplicates")
     private let batchRows = Recorder(label: "mss_writer_append_batch_rows")
     private let time = Timer(label: "mss_writer_append")
 
-    init(bus: MessageBus, factBook: FactBook) {
+    /// - Parameter tracer: nil: no push is traced.
+    init(bus: MessageBus, factBook: FactBook, tracer: PushTracer? = nil) {
         self.bus = bus
+        self.tracer = tracer
         self.factBook = factBook
     }
 
@@ -107,10 +110,11 @@ struct AppendWork: LaneWork {
     ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
         // Presence is read after the append has committed. A session that it does not see registers later and then
         // reads a backlog that has the append (design §1).
-        let start = ContinuousClock.now
+        let start = (clock: ContinuousClock.now, trace: tracer == nil ? 0 : PushTracer.now)
         let (answers, presence) = try store.append(rows.map(\.append))
-        time.record(duration: .now - start)
+        time.record(duration: .now - start.clock)
         batchRows.record(Int64(rows.count))
+        trace(rows, answers, since: start.trace)
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
         do throws(PostgresError) {
             for session in try presence.get() { sessions[session.ordinal].append(session) }
@@ -137,6 +141,20 @@ struct AppendWork: LaneWork {
             for (row, answer) in zip(rows, answers) where answer == nil { answerUnconfigured(row) }
         }
         return stored.map { fact($0.row, $0.appended) }
+    }
+
+    private func trace(_ rows: [Row], _ answers: [OplogStore.Appended?], since start: UInt64) {
+        guard let tracer else { return }
+        for (row, answer) in zip(rows, answers) {
+            let (address, oplog) = (row.append.address, row.append.oplog)
+            guard let answer, !answer.isDuplicate,
+                let trace = tracer.trace(
+                    of: address.target.instanceID, address.bizType, to: address.target.target, oplog.thirdMessageID)
+            else { continue }
+            tracer.note(
+                .store, of: trace, since: start,
+                ["mss.oplog_id": "\(answer.oplogID.value)", "mss.batch": "\(rows.count)"])
+        }
     }
 
     /// Whom an immediate global push is told to. Not knowing costs nothing but time: it is committed, and devices read

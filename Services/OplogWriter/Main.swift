@@ -13,7 +13,7 @@ struct Main {
                 amqp: AMQPConfiguration(context.settings, connectionName: context.name), postgres: postgres,
                 appendLanes: context.settings[WriterSettings.appendLanes],
                 fetchLanes: context.settings[WriterSettings.fetchLanes], ring: context.settings[KeyRingSetting.masters],
-                reporter: context.reporter, logger: context.logger)
+                reporter: context.reporter, tracer: context.tracer, logger: context.logger)
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [

@@ -18,7 +18,7 @@ struct OplogWriterService: Service {
 
     init(
         amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int,
-        ring: KeyRing, reporter: ProcessReporter?, logger: Logger
+        ring: KeyRing, reporter: ProcessReporter?, tracer: PushTracer?, logger: Logger
     ) {
         var queues: [CommandQueue: WorkQueue<AMQPDelivery>] = [:]
         for queue in CommandQueue.allCases where queue != .validate { queues[queue] = WorkQueue() }
@@ -38,7 +38,7 @@ struct OplogWriterService: Service {
                 runLanes.append { await lane.run() }
             }
         }
-        addLanes(AppendWork(bus: bus, factBook: factBook), appendLanes)
+        addLanes(AppendWork(bus: bus, factBook: factBook, tracer: tracer), appendLanes)
         addLanes(SessionWork(bus: bus))
         addLanes(LeaseWork(sessions: SessionWork(bus: bus)))
         addLanes(FetchWork(bus: bus), fetchLanes)

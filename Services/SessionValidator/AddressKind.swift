@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// What an address is for, as far as a callout is concerned (reliability §4 SEC12); pure.
 ///
 /// From the IANA registries of special-purpose addresses (RFC 6890 and its updates) and the clouds' own documents.

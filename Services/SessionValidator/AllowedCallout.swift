@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// One entry of the operator's list of endpoints (`MSS_VALIDATOR_ALLOWED_HOSTS`); pure.
 ///
 /// `name:port`, `address:port` or `range/prefix:port`, IPv6 in brackets. An entry is for https, unless it begins with

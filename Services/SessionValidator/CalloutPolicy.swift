@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// Which endpoints may be called (spec V7, reliability §4 SEC12); pure. Nothing may, unless an operator says so.
 ///
 /// 1. An entry must be for the URL's scheme, host and port.

@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// A session endpoint's URL in the one spelling that every reader takes for the same thing; pure (spec V7).
 ///
 /// Nothing is repaired: what would have to be guessed, or what another reader could take for another host, is refused.

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceKit
 
 /// Finds the addresses of a host; replaced in tests.
 protocol HostResolving: Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import NIOCore
+import ServiceKit
 import Synchronization
 
 /// The system's resolver, on threads of its own: `getaddrinfo` blocks for as long as DNS makes it wait.

@@ -45,7 +45,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .writer: [AnswerExchange.taken.rawValue]
         case .console:
             [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
-        case .tool: [AnswerExchange.verdicts.rawValue]
+        case .tool: [AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
         case .statistics: []
         }
     }

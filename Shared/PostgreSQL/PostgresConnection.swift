@@ -48,8 +48,7 @@ package final class PostgresConnection {
     ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
         guard !statements.isEmpty else { return [] }
         let deadline = ContinuousClock.now + limit
-        if handle != nil, isStale { close() }
-        if handle == nil { try connect(until: min(deadline, .now + configuration.connectTimeout)) }
+        try ensureConnected(until: min(deadline, .now + configuration.connectTimeout))
         for statement in statements where prepared[statement.sql] == nil {
             try prepare(statement, until: deadline)
         }
@@ -75,8 +74,7 @@ package final class PostgresConnection {
     /// error.
     package func execute(script: String, within limit: Duration) throws(PostgresError) {
         let deadline = ContinuousClock.now + limit
-        if handle != nil, isStale { close() }
-        if handle == nil { try connect(until: deadline) }
+        try ensureConnected(until: deadline)
         guard PQexitPipelineMode(handle) == 1, PQsendQuery(handle, script) == 1 else { throw lost("not sent") }
         var failure: PostgresError?
         do throws(PostgresError) {
@@ -95,7 +93,24 @@ package final class PostgresConnection {
         if let failure { throw failure }
     }
 
+    /// What the server keeps of a password (SCRAM-SHA-256), made here: neither it nor its log sees the password.
+    package func verifier(
+        of password: String, for user: String, within limit: Duration
+    ) throws(PostgresError) -> String {
+        try ensureConnected(until: ContinuousClock.now + limit)
+        guard let text = PQencryptPasswordConn(handle, password, user, "scram-sha-256") else {
+            throw PostgresError(code: .misuse, message: "a password that cannot be used: \(detail)", mayRetry: false)
+        }
+        defer { PQfreemem(text) }
+        return String(cString: text)
+    }
+
     // MARK: Connecting
+
+    private func ensureConnected(until deadline: ContinuousClock.Instant) throws(PostgresError) {
+        if handle != nil, isStale { close() }
+        if handle == nil { try connect(until: deadline) }
+    }
 
     /// A server that went away while nobody looked has left a last word and an end of file on the socket.
     private var isStale: Bool {

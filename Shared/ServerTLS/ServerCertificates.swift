@@ -7,8 +7,8 @@ import Synchronization
 /// The TLS of one listening port, taken from files and taken anew when they change.
 ///
 /// New connections get the new certificate; those that are open keep theirs. Files that do not make a usable whole
-/// change nothing. The gauge `mss_tls_certificate_expiry_seconds{port}` is the end of the certificate in force, in
-/// seconds since 1970.
+/// change nothing. The gauge `mss_tls_certificate_expiry_seconds` is the end of the certificate in force, in seconds
+/// since 1970; a process has one such port at the most.
 package final class ServerCertificates: Service {
     private struct State {
         var identity: ServerIdentity
@@ -29,17 +29,16 @@ package final class ServerCertificates: Service {
     ///
     /// - Parameters:
     ///   - applicationProtocols: offered in the handshake (ALPN).
-    ///   - port: the metric's label, such as `devices`.
     /// - Throws: the files are not usable.
     package init(
-        _ files: CertificateFiles, applicationProtocols: [String], port: String, logger: Logger
+        _ files: CertificateFiles, applicationProtocols: [String], logger: Logger
     ) throws(ServerTLSError) {
         let content = try files.read()
         let identity = try ServerIdentity(content, applicationProtocols: applicationProtocols)
         self.files = files
         self.applicationProtocols = applicationProtocols
         self.logger = logger
-        expiry = Gauge(label: "tls_certificate_expiry_seconds", dimensions: [("port", port)])
+        expiry = Gauge(label: "tls_certificate_expiry_seconds")
         state = Mutex(State(identity: identity, seen: .success(content)))
         announce(identity)
     }

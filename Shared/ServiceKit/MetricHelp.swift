@@ -7,6 +7,7 @@ enum MetricHelp {
         "mss_bus_bodies_received_total": "Message bodies taken from RabbitMQ.",
         "mss_bus_bodies_returned_total": "Message bodies that no queue took; their senders were told at once.",
         "mss_bus_bodies_sent_total": "Message bodies given to RabbitMQ.",
+        "mss_clock_seconds": "What the process's clock shows, in seconds since 1970.",
         "mss_control_version": "Version of the instances and configurations that this process goes by.",
         "mss_gateway_acknowledgements_total":
             "What devices reported: batches stored on disk, and oplogs that the app confirmed.",
@@ -28,6 +29,7 @@ enum MetricHelp {
         "mss_statistics_lag_seconds": "How far the figures are behind.",
         "mss_statistics_rows_forgotten_total": "Rows that were deleted at the end of their retention.",
         "mss_tls_certificate_expiry_seconds": "When the certificate in force ends, in seconds since 1970.",
+        "mss_trace_spans_dropped_total": "Steps of traced pushes that the collector did not get.",
         "mss_validator_answers_total": "What tenants said of sessions, by verdict.",
         "mss_validator_call_seconds": "Time of a call of a tenant's validation API.",
         "mss_validator_failures_total": "Calls of validation APIs that gave no verdict.",

@@ -50,11 +50,12 @@ final class MetricsRegistry: MetricsFactory {
         return families
     }
 
-    /// Counters and gauges that have no labels, the first by name where there are more than a report carries.
+    /// Counters and gauges that have no labels, the first by name where there are more than a report carries beside the
+    /// process's clock.
     var figures: [String: Double] {
         let all = series.withLock { $0 }.filter { $0.key.labels.isEmpty }.sorted { $0.key.name < $1.key.name }
         let values = all.compactMap { key, one in one.figure.map { (key.name, $0) } }
-        return Dictionary(values.prefix(ProcessReport.figuresMax)) { first, _ in first }
+        return Dictionary(values.prefix(ProcessReport.figuresMax - 1)) { first, _ in first }
     }
 
     /// A label value as the text format wants it between its quotes.

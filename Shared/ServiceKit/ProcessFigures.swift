@@ -14,6 +14,7 @@ struct ProcessFigures {
         var families = [
             MetricFamily(name: cpu, type: "counter", lines: "\(cpu) \(seconds + microseconds / 1e6)\n"),
             .gauge("process_start_time_seconds", startedAt),
+            .gauge(ProcessReport.clockFigure, Date.now.timeIntervalSince1970),
             .gauge("process_max_fds", OpenFiles.limit),
         ]
         if let open = OpenFiles.count { families.append(.gauge("process_open_fds", open)) }

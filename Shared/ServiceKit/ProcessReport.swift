@@ -13,6 +13,9 @@ package struct ProcessReport: Hashable, Sendable {
     /// Characters of a name.
     private static let nameMax = 100
 
+    /// The process's clock in seconds since 1970.
+    static let clockFigure = "mss_clock_seconds"
+
     /// The executable's name.
     package var service: String
     /// Of this run of the process.
@@ -27,6 +30,11 @@ package struct ProcessReport: Hashable, Sendable {
     package var figures: [String: Double]
     /// Of a gateway: the devices that it has connected now, by instance.
     package var devices: [InstanceID: Int] = [:]
+
+    /// What the process's clock showed; nil: it did not say.
+    package var clock: WallTime? {
+        figures[Self.clockFigure].flatMap { Int64(exactly: ($0 * 1_000).rounded()) }.map(WallTime.init(milliseconds:))
+    }
 }
 
 extension ProcessReport {

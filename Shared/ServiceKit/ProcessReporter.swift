@@ -26,9 +26,11 @@ package struct ProcessReporter: Sendable {
     /// How it stands now.
     var report: ProcessReport {
         let (isReady, conditions) = health.readiness
+        var figures = metrics.figures
+        figures[ProcessReport.clockFigure] = Double(WallTime.now.milliseconds) / 1_000
         return ProcessReport(
             service: service, processID: processID, version: version, startedAt: startedAt, isReady: isReady,
-            conditions: conditions, figures: metrics.figures, devices: devices.counts)
+            conditions: conditions, figures: figures, devices: devices.counts)
     }
 
     /// Sends reports until it is cancelled or a shutdown begins; the last one says that the process drains.

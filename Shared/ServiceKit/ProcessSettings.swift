@@ -13,7 +13,9 @@ package enum ProcessSettings {
     static let amqpPort = SettingKey<Int>.port("MSS_AMQP_PORT", default: 5_672)
     static let amqpUser = SettingKey<String>.text(
         "MSS_AMQP_USER", "the broker's user of this tier", example: "ingest", default: nil)
-    static let amqpPassword = SettingKey<String>.secret("MSS_AMQP_PASSWORD", "the broker's password", default: "")
+    /// The broker's password.
+    package static let amqpPassword = SettingKey<String>.secret(
+        "MSS_AMQP_PASSWORD", "the broker's password", default: "")
     static let amqpVirtualHost = SettingKey<String>.text(
         "MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
 
@@ -32,9 +34,19 @@ package enum ProcessSettings {
     private static let production = "production"
     package static let development = "development"
 
+    /// Where traces of pushes go; empty: nowhere.
+    static let traceEndpoint = SettingKey<String>.text(
+        "MSS_TRACE_ENDPOINT", "the URL of an OpenTelemetry collector (OTLP over HTTP)",
+        example: "http://collector:4318/v1/traces", default: "")
+    /// One push in so many is traced, by every process the same ones.
+    static let traceOneIn = SettingKey<Int>.integer("MSS_TRACE_ONE_IN", in: 1...1_000_000_000, default: 1_000)
+
     /// All of them, for a process's list.
     package static let keys =
-        amqpKeys + [logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased, environment.erased]
+        amqpKeys + [
+            logLevel.erased, logFormat.erased, healthHost.erased, healthPort.erased, traceEndpoint.erased,
+            traceOneIn.erased, environment.erased,
+        ]
     /// Those of the broker alone, for tools.
     package static let amqpKeys = [
         amqpHost.erased, amqpPort.erased, amqpUser.erased, amqpPassword.erased, amqpVirtualHost.erased,

@@ -14,6 +14,8 @@ package struct ServiceContext: Sendable {
     package let health: HealthState
     /// What consoles hear of this process; nil: nothing.
     package var reporter: ProcessReporter?
+    /// Of pushes; nil: none is traced.
+    package var tracer: PushTracer?
 }
 
 /// The frame of every process: settings, logger, metrics, health, services in order, drain, exit code.
@@ -49,16 +51,25 @@ package enum ServiceMain {
         var logger = Logger(label: name) { _ in LineLogHandler(service: name, isJSON: isJSON) }
         logger.logLevel = Logger.Level(rawValue: settings[ProcessSettings.logLevel]) ?? .info
         let health = HealthState()
+        let endpoint = settings[ProcessSettings.traceEndpoint]
+        let tracer =
+            endpoint.isEmpty
+            ? nil
+            : PushTracer(
+                endpoint: endpoint, oneIn: settings[ProcessSettings.traceOneIn], service: name, version: version,
+                logger: logger)
         let context = ServiceContext(
             name: name, settings: settings, logger: logger, health: health,
-            reporter: ProcessReporter(service: name, version: version, health: health, metrics: registry))
+            reporter: ProcessReporter(service: name, version: version, health: health, metrics: registry),
+            tracer: tracer)
         do {
             let server = HealthServer(
                 host: settings[ProcessSettings.healthHost], port: settings[ProcessSettings.healthPort],
                 health: health, metrics: registry, logger: logger)
             // A shutdown reaches the last service first, so readiness goes before any work stops.
             let services: [any Service] =
-                [SecondSignalExit(), server] + (try await build(context)) + [DrainWatch(health: health)]
+                [SecondSignalExit(), server] + (tracer.map { [$0] } ?? []) + (try await build(context))
+                + [DrainWatch(health: health)]
             var configuration = ServiceGroupConfiguration(
                 services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
             configuration.maximumGracefulShutdownDuration = .seconds(10)

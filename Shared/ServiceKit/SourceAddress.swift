@@ -18,14 +18,7 @@ package struct SourceAddress: Hashable, Sendable {
     }
 
     /// The other side of a connection; an address that cannot be told counts as one source with all such.
-    package init(_ address: SocketAddress?) {
-        switch address {
-        // Where sockaddr_in and sockaddr_in6 have the address; which module their fields belong to varies.
-        case .v4(let address): self.init(bytes: withUnsafeBytes(of: address.address) { Array($0[4..<8]) })
-        case .v6(let address): self.init(bytes: withUnsafeBytes(of: address.address) { Array($0[8..<24]) })
-        case .unixDomainSocket, nil: self.init(bytes: [])
-        }
-    }
+    package init(_ address: SocketAddress?) { self.init(bytes: address?.sourceBytes ?? []) }
 
     /// An address as text, such as a proxy passes on; one that is none counts as one source with all such.
     package init(text: String) { self.init(try? SocketAddress(ipAddress: text, port: 0)) }
@@ -35,5 +28,18 @@ package struct SourceAddress: Hashable, Sendable {
         bytes.isEmpty ? "unknown" : bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    private static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xff, 0xff]
+    /// What IPv4 addresses begin with that are written as IPv6 ones.
+    static let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xff, 0xff]
+}
+
+extension SocketAddress {
+    /// The 4 or 16 bytes of an address; none where it is no address of a network.
+    var sourceBytes: [UInt8] {
+        switch self {
+        // Where sockaddr_in and sockaddr_in6 have the address; which module their fields belong to varies.
+        case .v4(let address): withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
+        case .v6(let address): withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
+        case .unixDomainSocket: []
+        }
+    }
 }

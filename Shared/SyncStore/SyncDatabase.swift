@@ -57,7 +57,7 @@ package enum SyncDatabase {
         guard try connection.run(mayEverything, within: limit).first?.bool(0) == false else {
             throw PostgresError(
                 code: .misuse,
-                message: "this login may do everything; give the process one of its own (postgres-logins.sh)",
+                message: "this login may do everything; give the process one of its own (mssctl migrate --logins)",
                 mayRetry: false)
         }
         // Every query here is an index probe. Statistics of an empty or fast growing table must not talk the planner

@@ -19,7 +19,7 @@ struct StackPlan: Sendable {
     }
 
     /// Ports that a stack takes.
-    static let portCount = 26 + BadTenants.ports
+    static let portCount = 27 + BadTenants.ports
 
     init(root: URL, folder: URL, ports: [Int]) async throws {
         self.root = root
@@ -35,7 +35,9 @@ struct StackPlan: Sendable {
             services.append(
                 Supervised(
                     name: name, executable: Self.binaries.appending(path: executable),
-                    environment: [settings.amqp(tier), own, health].reduce(settings.base) { $0.merging($1) { $1 } },
+                    environment: [settings.amqp(tier), settings.traces, own, health].reduce(settings.base) {
+                        $0.merging($1) { $1 }
+                    },
                     log: folder.appending(path: "\(name).log")))
         }
         for number in 0..<2 {
@@ -87,6 +89,12 @@ struct StackPlan: Sendable {
                 [
                     "python3", root.appending(path: "deploy/demo/tenant.py").path, "--port", "\(settings.tenantPort)",
                 ]),
+            server(
+                "traces", URL(fileURLWithPath: "/usr/bin/env"),
+                [
+                    "python3", root.appending(path: "Tests/EndToEndTests/trace_collector.py").path, "--port",
+                    "\(settings.tracePort)", "--file", folder.appending(path: "traces.jsonl").path,
+                ]),
             server("bad-tenants", bad.executable, bad.arguments),
         ]
     }
@@ -101,27 +109,23 @@ struct StackPlan: Sendable {
         try await run(
             scripts.appending(path: "postgres.sh"),
             ["init", folder.appending(path: "postgres").path, "\(settings.postgresPort)"])
-        let secrets = folder.appending(path: "secrets")
-        try FileManager.default.createDirectory(at: secrets, withIntermediateDirectories: true)
-        for tier in ["ingest", "writer", "gateway", "validator", "statistics", "console", "tool"] {
-            try UUID().uuidString.write(
-                to: secrets.appending(path: "amqp_\(tier)"), atomically: true, encoding: .utf8)
-        }
-        let tool = Self.binaries.appending(path: "mssctl")
-        let printed = try await Command.run(
-            tool, ["broker-definitions", "--passwords", secrets.path], environment: toolEnvironment)
-        guard printed.status == 0 else { throw Failure("mssctl broker-definitions: \(printed.output)") }
-        let definitions = folder.appending(path: "definitions.json")
-        try printed.output.write(to: definitions, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["secrets", secrets.path])
         try await run(
             scripts.appending(path: "rabbitmq.sh"),
-            ["init", folder.appending(path: "rabbitmq").path, "\(settings.rabbitPort)", definitions.path])
+            [
+                "init", folder.appending(path: "rabbitmq").path, "\(settings.rabbitPort)",
+                secrets.appending(path: "definitions.json").path,
+            ])
         try await makeCertificates()
     }
 
+    /// The passwords and keys of the stack, as `mssctl secrets` makes them.
+    private var secrets: URL { folder.appending(path: "secrets") }
+
     /// The password of a tier's user at the broker.
     func password(of tier: String) throws -> String {
-        try String(contentsOf: folder.appending(path: "secrets/amqp_\(tier)"), encoding: .utf8)
+        try String(contentsOf: secrets.appending(path: "amqp_\(tier)"), encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     func makeCertificates() async throws {
@@ -142,9 +146,7 @@ struct StackPlan: Sendable {
     func migrate() async throws {
         try await run(
             scripts("postgres.sh"), ["create-database", folder.appending(path: "postgres").path, "mss"])
-        try await run(Self.binaries.appending(path: "mssctl"), ["migrate"])
-        let owner = ["PGHOST": "127.0.0.1", "PGPORT": "\(settings.postgresPort)", "PGUSER": "mss", "PGDATABASE": "mss"]
-        try await run(scripts("postgres-logins.sh"), [], adding: owner)
+        try await run(Self.binaries.appending(path: "mssctl"), ["migrate", "--logins", secrets.path])
     }
 
     /// The demo's control data, with the tenant where this stack has it.
@@ -204,9 +206,8 @@ struct StackPlan: Sendable {
 
     private func scripts(_ name: String) -> URL { root.appending(path: "deploy/scripts").appending(path: name) }
 
-    private func run(_ executable: URL, _ arguments: [String], adding more: [String: String] = [:]) async throws {
-        let environment = toolEnvironment.merging(more) { $1 }
-        let outcome = try await Command.run(executable, arguments, environment: environment)
+    private func run(_ executable: URL, _ arguments: [String]) async throws {
+        let outcome = try await Command.run(executable, arguments, environment: toolEnvironment)
         guard outcome.status == 0 else {
             throw Failure("\(executable.lastPathComponent) \(arguments): \(outcome.output)")
         }

@@ -20,8 +20,10 @@ struct StackSettings: Sendable {
     /// Where bad tenants lead to, and nothing may arrive.
     var forbiddenPort: Int { ports[24] }
     var consolePort: Int { ports[25] }
+    /// Where traces go.
+    var tracePort: Int { ports[26] }
     /// The first of those of the bad tenants.
-    var badTenantsPort: Int { ports[26] }
+    var badTenantsPort: Int { ports[27] }
 
     /// What every process has. The database is the default one, without passwords, and neither server has TLS.
     var base: [String: String] {
@@ -29,6 +31,11 @@ struct StackSettings: Sendable {
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
             "MSS_ENVIRONMENT": "development",
         ]
+    }
+
+    /// What every process of ours has beside that.
+    var traces: [String: String] {
+        ["MSS_TRACE_ENDPOINT": "http://127.0.0.1:\(tracePort)/v1/traces", "MSS_TRACE_ONE_IN": "10"]
     }
 
     /// The broker, as a tier's user.
@@ -59,7 +66,7 @@ struct StackSettings: Sendable {
             "MSS_GATEWAY_SOURCE_CONNECTIONS_PER_SECOND": "100000",
             "MSS_GATEWAY_HANDSHAKES_PER_SECOND": "100000", "MSS_GATEWAY_APP_CONNECTS_PER_SECOND": "100000",
             // For the simple device of D14; devices of other tests keep to their own ten seconds.
-            "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1",
+            "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1", "MSS_GATEWAY_MQTT": "on",
         ].merging(sealingKeys("device")) { $1 }
     }
 

@@ -42,7 +42,7 @@ enum BrokerRightsMatrix {
         "mss.facts.dead": [],
         "mss.notices.x": ["gateway"],
         "mss.control.changes.x": ["ingest", "gateway", "validator", "console"],
-        "mss.reports.x": ["console"],
+        "mss.reports.x": ["console", "tool"],
         "mss.verdicts.x": ["gateway", "console", "tool"],
         "mss.taken.x": ["writer"],
     ]
@@ -70,6 +70,6 @@ enum BrokerRightsMatrix {
         "mss.notices": ["gateway"],
         "mss.gateways": ["gateway"],
         "mss.control.changes": ["ingest", "gateway", "validator", "console"],
-        "mss.reports": ["console"],
+        "mss.reports": ["console", "tool"],
     ]
 }

@@ -208,18 +208,47 @@ struct OplogStoreTests {
             _ = try await database.append([Self.push("u", "1")])
             // As after a promotion: the server is on a later timeline than the one on record.
             try await database.execute("UPDATE incarnation SET timeline = timeline - 1; SELECT enter_incarnation()")
+            let begin = try await Self.epoch(database) << 40
             let later = try await database.append([Self.push("u", "2"), Self.push("u", "3")])
-            #expect(later.map(\.oplogID.value) == [1 << 40 + 1, 1 << 40 + 2])
+            #expect(begin >= 1 << 40 && later.map(\.oplogID.value) == [begin + 1, begin + 2])
             // So do the numbers of channels and leases: those that the lost part gave are remembered by gateways.
-            #expect(try await database.append([Self.push("v", "1")])[0].channelID > 1 << 40)
+            #expect(try await database.append([Self.push("v", "1")])[0].channelID > begin)
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
-            #expect(lease.epoch > 1 << 40)
+            #expect(lease.epoch > begin)
             try await database.execute("UPDATE incarnation SET timeline = timeline + 1")
             let error = await refusal {
                 try await database.execute("SELECT enter_incarnation()")
             }
             #expect(error?.message.contains("old primary") == true)
         }
+    }
+
+    @Test(
+        "put back into another cluster, or by an operator's word, it begins an epoch above those used since the backup")
+    func restored() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.execute("SELECT enter_incarnation()")
+            #expect(try await Self.epoch(database) == 0)
+            _ = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            // A dump has the other cluster's identifier, and may come from a later timeline than the new cluster's.
+            try await database.execute(
+                "UPDATE incarnation SET system = 1, timeline = timeline + 7; SELECT enter_incarnation()")
+            let first = try await Self.epoch(database)
+            // Who was connected in the other cluster is not here.
+            #expect(try await database.rows("SELECT gateway_id FROM gateway", columns: 1).isEmpty)
+            let today = try await database.rows("SELECT (current_date - date '2026-01-01')::text", columns: 1)
+            #expect(first == Int64(today[0][0] ?? ""))
+            try await database.execute("SELECT enter_incarnation()")
+            #expect(try await Self.epoch(database) == first)
+            try await database.execute("SELECT begin_epoch()")
+            #expect(try await Self.epoch(database) == first + 1)
+        }
+    }
+
+    private static func epoch(_ database: TestDatabase) async throws -> Int64 {
+        let rows = try await database.rows("SELECT epoch::text FROM incarnation", columns: 1)
+        return Int64(rows[0][0] ?? "") ?? -1
     }
 
     @Test("who has met the promoted standby refuses the old primary, which knows nothing of it")

@@ -32,7 +32,7 @@ struct ProcessReportBoardTests {
                 try await eventually("a report of each", within: .seconds(30)) {
                     board.reports.map(\.service) == healths.map(\.0.rawValue).sorted()
                 }
-                #expect(board.reports.allSatisfy { $0.isReady && $0.figures == ["mss_pushes_total": 7] })
+                #expect(board.reports.allSatisfy { $0.isReady && $0.figures["mss_pushes_total"] == 7 })
                 // As ServiceMain does it, before any service ends.
                 for (_, health) in healths { health.drain() }
                 for group in groups { await group.triggerGracefulShutdown() }

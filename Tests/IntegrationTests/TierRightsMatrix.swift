@@ -44,7 +44,9 @@ enum TierRightsMatrix {
         "device_secret": [],
         // Channels and oplogs: written by functions alone.
         "incarnation": [],
+        "current_system": [],
         "current_timeline": [],
+        "begin_epoch": [],
         "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Gateway
+@testable import ServiceKit
 
 @Suite("A gateway under attack, on real sockets", .serialized)
 struct GatewayFloodTests {
@@ -22,6 +23,48 @@ struct GatewayFloodTests {
             #expect(open >= 4)
             try await SocketDevice.open(gateway, from: "127.0.0.3").isServed()
             for attacker in attackers where attacker.isOpen { try await attacker.close() }
+        }
+    }
+
+    @Test("SEC2: behind a balancer limits go by the source that it tells, by either version of the PROXY protocol")
+    func balancer() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.sourceConnections = 1
+            $0.trustedProxies = [IPRange("127.0.1.0/24")].compactMap { $0 }
+        } _: { gateway in
+            func open(_ header: [UInt8], isTLS: Bool = true) async throws -> SocketDevice {
+                // Also where a segment ends within the header.
+                let pieces = [Array(header.prefix(9)), Array(header.dropFirst(9))]
+                return try await SocketDevice.open(gateway, from: "127.0.1.7", isTLS: isTLS, preface: pieces)
+            }
+            // Many of one address, as many of each source as it may.
+            for number in 1...40 {
+                try await open(ProxyHeaderTests.first("203.0.113.\(number)")).isServed()
+                try await open(ProxyHeaderTests.second(0x21, 0x11, [203, 0, 113, UInt8(number)])).isServed()
+            }
+            var attackers: [SocketDevice] = []
+            for _ in 0..<30 {
+                attackers.append(try await open(ProxyHeaderTests.first("192.0.2.1"), isTLS: false))
+            }
+            try await eventually("most are closed", within: .seconds(10)) { attackers.count(where: \.isOpen) < 15 }
+            // The balancer looks whether somebody is there.
+            try await open(ProxyHeaderTests.second(0x20, 0, [])).isServed()
+            try await SocketDevice.open(gateway, from: "127.0.0.3").isServed()
+            for attacker in attackers where attacker.isOpen { try await attacker.close() }
+        }
+    }
+
+    @Test("SEC2: of a balancer's address nothing is taken without the header, of another's nothing with it")
+    func noHeader() async throws {
+        try await GatewaySocketFixture.serve {
+            $0.trustedProxies = [IPRange("127.0.1.7")].compactMap { $0 }
+        } _: { gateway in
+            let plain = try await SocketDevice.open(gateway, from: "127.0.1.7")
+            try await plain.closeCode()
+            let header = ProxyHeaderTests.first("203.0.113.1")
+            let liar = try await SocketDevice.open(gateway, from: "127.0.1.8", isTLS: false, preface: [header])
+            try await liar.closeCode()
+            #expect(gateway.core.admission.unconnectedCount == 0)
         }
     }
 

@@ -38,7 +38,7 @@ struct GatewaySocketFixture: Sendable {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try Arrival.accept(channel, core: core, servesFiles: false, tls: tls)
+                    try Arrival.accept(channel, core: core, servesFiles: false, takesMQTT: true, tls: tls)
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -57,7 +57,9 @@ struct GatewaySocketFixture: Sendable {
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: try NIOSSLCertificate.fromPEMFile(file("server.pem")).map { .certificate($0) },
             privateKey: .privateKey(try NIOSSLPrivateKey(file: file("server.key"), format: .pem)))
-        configuration.applicationProtocols = [DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName]
+        configuration.applicationProtocols = [
+            DeviceProtocolLimits.applicationProtocol, TransportChoice.httpName, MQTTBridge.applicationProtocol,
+        ]
         return try NIOSSLContext(configuration: configuration)
     }
 

@@ -26,7 +26,7 @@ struct IngestTLSTests {
                     certificateFile: certificates.certificateFile(.server),
                     privateKeyFile: certificates.privateKeyFile(.server),
                     clientAuthorityFile: asksCallers ? certificates.authorityFile : ""),
-                applicationProtocols: ["http/1.1"], port: "test", logger: Self.quiet)
+                applicationProtocols: ["http/1.1"], logger: Self.quiet)
             try await IngestServerFixture.serve(limits: limits, certificates: served) { port in
                 try await body(port, certificates, served)
             }

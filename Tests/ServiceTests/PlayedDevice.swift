@@ -19,7 +19,10 @@ final class PlayedDevice {
 
     /// - Throws: the gateway does not take the connection.
     init(_ core: GatewayCore) throws {
-        let number = try requireValue(core.admission.admit(channel), "the connection was not taken")
+        let number = core.admission.number()
+        guard core.admission.admit(number, channel, from: SourceAddress(channel.remoteAddress)) else {
+            throw Failure("the connection was not taken")
+        }
         let handler = DeviceHandler(gateway: core, number: number, acceptedAt: .now)
         self.handler = handler
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

@@ -26,19 +26,24 @@ struct ProcessReportTests {
         health.set("amqp", isReady: true)
         health.set("control", isReady: false)
         let reporter = ProcessReporter(service: "s", version: "1", health: health, metrics: metrics)
-        let report = reporter.report
+        let before = WallTime.now
+        var report = reporter.report
+        #expect(report.clock.map { $0 >= before && $0 <= .now } == true)
+        report.figures[ProcessReport.clockFigure] = nil
         #expect(report.figures == ["mss_pushes_total": 3, "mss_devices": 1.5])
         #expect(!report.isReady && report.conditions == ["amqp": true, "control": false])
         #expect(report.processID == reporter.report.processID && !report.processID.isEmpty)
     }
 
-    @Test("a report carries 100 figures, the first by name, and is read as it was written; a larger one is not read")
+    @Test(
+        "a report carries 99 figures, the first by name, and the clock, and is read as it was written; a larger one is not read"
+    )
     func bounds() {
         let metrics = MetricsRegistry(service: "s", version: "1")
         for number in 100..<300 { metrics.makeCounter(label: "c\(number)", dimensions: []).increment(by: 1) }
         let health = HealthState()
         let report = ProcessReporter(service: "s", version: "1", health: health, metrics: metrics).report
-        #expect(Set(report.figures.keys) == Set((100..<200).map { "mss_c\($0)_total" }))
+        #expect(Set(report.figures.keys) == Set((100..<199).map { "mss_c\($0)_total" } + ["mss_clock_seconds"]))
         #expect(ProcessReport(bus: report.bus) == report)
         var larger = report.bus
         larger.figures["mss_d"] = 1

@@ -48,7 +48,7 @@ struct ServerCertificatesTests {
         try await TestCertificates.with { certificates in
             let served = files(certificates, .server)
             let port = try ServerCertificates(
-                served, applicationProtocols: [], port: "test", logger: Self.quiet)
+                served, applicationProtocols: [], logger: Self.quiet)
             let first = ObjectIdentifier(port.context)
             port.look()
             #expect(ObjectIdentifier(port.context) == first, "nothing has changed")

@@ -30,9 +30,26 @@ final class SocketDevice: Sendable {
         self.frames = frames
     }
 
+    /// Sends bytes before anything else.
+    private final class Preface: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private let pieces: [[UInt8]]
+
+        init(_ pieces: [[UInt8]]) { self.pieces = pieces }
+
+        func channelActive(context: ChannelHandlerContext) {
+            for piece in pieces { context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(bytes: piece)), promise: nil) }
+            context.fireChannelActive()
+        }
+    }
+
     /// Connects; with an authority over TLS, whose handshake need not be done yet.
+    ///
+    /// - Parameter preface: what a balancer in between sends first, piece by piece.
     static func open(
-        _ gateway: GatewaySocketFixture, from source: String = "127.0.0.1", isTLS: Bool = true
+        _ gateway: GatewaySocketFixture, from source: String = "127.0.0.1", isTLS: Bool = true,
+        preface: [[UInt8]] = []
     ) async throws -> SocketDevice {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .file(gateway.authority)
@@ -44,6 +61,7 @@ final class SocketDevice: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
+                    if !preface.isEmpty { try pipeline.addHandler(Preface(preface)) }
                     if isTLS { try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: nil)) }
                     try pipeline.addHandler(
                         ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)))

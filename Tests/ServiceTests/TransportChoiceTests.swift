@@ -9,12 +9,12 @@ import Testing
 @Suite struct TransportChoiceTests {
     /// What was chosen, and the bytes that came after.
     private func outcome(
-        of name: String?, _ pieces: [[UInt8]]
+        of name: String?, _ pieces: [[UInt8]], takesMQTT: Bool = false
     ) throws -> (chosen: [TransportChoice.Transport], bytes: [UInt8]) {
         let channel = EmbeddedChannel()
         let device = WebConnection.Device()
         var chosen: [TransportChoice.Transport] = []
-        let choice = TransportChoice { transport, pipeline in
+        let choice = TransportChoice(takesMQTT: takesMQTT) { transport, pipeline in
             chosen.append(transport)
             try pipeline.addHandler(device)
         }
@@ -30,6 +30,13 @@ import Testing
         #expect(try outcome(of: "mss/1", [[71], [1]]) == ([.plain], [71, 1]))
         #expect(try outcome(of: "http/1.1", [[0], [1]]) == ([.http], [0, 1]))
         #expect(try outcome(of: "mss/1", []).chosen == [.plain])
+    }
+
+    @Test func mqttIsTakenWhereItIsSwitchedOn() throws {
+        #expect(try outcome(of: "mqtt", [[0x10]], takesMQTT: true) == ([.mqtt], [0x10]))
+        #expect(try outcome(of: nil, [[0x10, 2]], takesMQTT: true) == ([.mqtt], [0x10, 2]))
+        #expect(try outcome(of: nil, [[0x10, 2]]) == ([.http], [0x10, 2]))
+        #expect(try outcome(of: "mqtt", [[71]]) == ([.http], [71]))
     }
 
     @Test func withoutANameTheFirstByteDecidesAndIsNotLost() throws {

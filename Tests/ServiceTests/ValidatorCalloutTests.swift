@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import ServiceKit
 import SyncModel
 import Synchronization
 import TestSupport

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import ServiceKit
 import SyncModel
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceKit
 import Synchronization
 
 @testable import SessionValidator

@@ -93,6 +93,10 @@ package actor TestDatabase {
         try MigrationRunner.migrate(owner, to: all)
     }
 
+    package func makeLogins(passwords: [String: String]) throws(PostgresError) {
+        try TierLogins.make(owner, passwords: passwords)
+    }
+
     /// As the statistics aggregator.
     package func fold(_ batch: StatisticsBatch) throws(PostgresError) {
         try statistics.run(StatisticsStore.fold(batch), within: .seconds(10))

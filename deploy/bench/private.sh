@@ -27,16 +27,16 @@ start_postgres() {
     bench_pids+=($!)
     until_ready deploy/scripts/postgres.sh ready "$folder/postgres"
     deploy/scripts/postgres.sh create-database "$folder/postgres" mss
-    MSS_POSTGRES_USER=mss "$mssctl" migrate > /dev/null
-    as_owner deploy/scripts/postgres-logins.sh
+    "$mssctl" secrets "$folder/secrets" > /dev/null
+    MSS_POSTGRES_USER=mss "$mssctl" migrate --logins "$folder/secrets" > /dev/null
 }
 start_rabbitmq() {
     mkdir -p "$folder/secrets"
-    for tier in ingest writer gateway validator statistics tool console relay; do
+    for tier in ingest writer gateway validator statistics tool console; do
         printf 'bench' > "$folder/secrets/amqp_$tier"
     done
-    "$mssctl" broker-definitions --passwords "$folder/secrets" > "$folder/definitions.json"
-    deploy/scripts/rabbitmq.sh init "$folder/rabbitmq" "$amqp_port" "$folder/definitions.json"
+    "$mssctl" secrets "$folder/secrets" > /dev/null
+    deploy/scripts/rabbitmq.sh init "$folder/rabbitmq" "$amqp_port" "$folder/secrets/definitions.json"
     deploy/scripts/rabbitmq.sh run "$folder/rabbitmq" > "$folder/rabbitmq.log" 2>&1 &
     bench_pids+=($!)
     until_ready deploy/scripts/rabbitmq.sh ready "$folder/rabbitmq"

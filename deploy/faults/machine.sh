@@ -47,7 +47,7 @@ stop_pushing() {
 }
 
 database() { # PSQL-OPTION…: as the owner
-    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/secrets/postgres") psql -X -qAt -F $'\t' -h 127.0.0.1 \
+    PGPASSWORD=$(cat "$MSS_STACK_FOLDER/secrets/postgres_owner") psql -X -qAt -F $'\t' -h 127.0.0.1 \
         -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
 }
 

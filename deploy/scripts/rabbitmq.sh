@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
 #   rabbitmq.sh init DIR PORT [DEFINITIONS]   write its configuration; users, their rights, exchanges and queues are
-#                                      those of the file (mssctl broker-definitions), or the user is guest
+#                                      those of the file (mssctl secrets), or the user is guest
 #   rabbitmq.sh tls DIR TLS            from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers

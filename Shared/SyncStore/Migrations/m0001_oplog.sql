@@ -11,28 +11,48 @@ CREATE FUNCTION current_timeline() RETURNS bigint LANGUAGE sql VOLATILE AS $$
     SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint
 $$;
 
+-- Another one has another: a database that was put back from a dump.
+CREATE FUNCTION current_system() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT system_identifier FROM pg_control_system()
+$$;
+
 CREATE TABLE incarnation (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    system bigint NOT NULL,
     timeline bigint NOT NULL,
     epoch bigint NOT NULL CHECK (epoch >= 0 AND epoch < 8192)
 );
-INSERT INTO incarnation (timeline, epoch) VALUES (current_timeline(), 0);
+INSERT INTO incarnation (system, timeline, epoch) VALUES (current_system(), current_timeline(), 0);
 
--- Called by every writer when it connects: a promoted standby starts a new epoch, an old primary is refused. Numbers
--- that others remember, of channels, connections, revocations, begin anew above all that the lost part may have given:
--- a gateway that reads on under the number of a lost channel must not find another's.
+-- Begins an epoch: ids, and numbers that others remember, of channels, connections, revocations, begin anew above all
+-- that a lost part may have given; a gateway that reads on under the number of a lost channel must not find another's.
+-- What says which gateways live and who is connected is of before, and goes, as in a crash of the server.
+-- The day's number keeps a database that was put back from an old backup from an epoch that was used since the backup.
+CREATE FUNCTION begin_epoch() RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    begun bigint;
+BEGIN
+    UPDATE incarnation
+    SET system = current_system(), timeline = current_timeline(),
+        epoch = greatest(epoch + 1, current_date - date '2026-01-01')
+    RETURNING epoch INTO begun;
+    PERFORM setval(c.oid::regclass, begun << 40) FROM pg_class c
+    WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace;
+    TRUNCATE gateway, lease_book, device_session;
+    RETURN begun;
+END $$;
+
+-- Called by every writer when it connects: a promoted standby and a database in another cluster start a new epoch, an
+-- old primary is refused.
 CREATE FUNCTION enter_incarnation() RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     server_timeline bigint := current_timeline();
     entered incarnation;
 BEGIN
-    UPDATE incarnation SET timeline = server_timeline, epoch = epoch + 1 WHERE timeline < server_timeline
-    RETURNING * INTO entered;
-    IF FOUND THEN
-        PERFORM setval(c.oid::regclass, entered.epoch << 40) FROM pg_class c
-        WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace;
-    END IF;
+    PERFORM FROM incarnation WHERE system <> current_system() OR timeline < server_timeline FOR UPDATE;
+    IF FOUND THEN PERFORM begin_epoch(); END IF;
     SELECT * INTO entered FROM incarnation;
     IF entered.timeline > server_timeline THEN
         RAISE EXCEPTION 'this server is on timeline %, but timeline % has been served: it is an old primary',

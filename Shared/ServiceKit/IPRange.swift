@@ -1,10 +1,10 @@
 /// The addresses that share a prefix, as `10.0.0.0/8` or `fd00::/8`; pure.
-struct IPRange: Hashable, Sendable {
+package struct IPRange: Hashable, Sendable {
     private let base: IPAddress
     private let prefix: Int
 
     /// Reads CIDR, or one address. Nil when there are bits behind the prefix: that is a slip of the pen.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), let base = IPAddress(String(parts[0])) else { return nil }
         var prefix = base.width
@@ -20,7 +20,7 @@ struct IPRange: Hashable, Sendable {
     }
 
     /// Whether an address of the same family lies in it.
-    func contains(_ address: IPAddress) -> Bool {
+    package func contains(_ address: IPAddress) -> Bool {
         address.isIPv6 == base.isIPv6 && Self.network(of: address, prefix) == base.bits
     }
 

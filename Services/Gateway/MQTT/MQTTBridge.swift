@@ -1,0 +1,70 @@
+import DeviceProtocol
+import MQTT
+import NIOCore
+import SyncModel
+
+/// Between an MQTT client and the handler of a device's connection, whose frames it translates.
+final class MQTTBridge: ChannelDuplexHandler {
+    typealias InboundIn = MQTTClientPacket
+    typealias InboundOut = Mss_Device_V1_Packet
+    /// Whole frames, several at a time.
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// MQTT's name in the TLS handshake.
+    static let applicationProtocol = "mqtt"
+
+    private var session = MQTTSession()
+    private let now: () -> WallTime
+
+    /// - Parameter now: the service's clock.
+    init(now: @escaping () -> WallTime) { self.now = now }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        perform(session.received(Self.unwrapInboundIn(data), at: now()), context)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let fault = error as? MQTTFault else { return context.fireErrorCaught(error) }
+        perform(session.received(fault), context)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = Self.unwrapOutboundIn(data)
+        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
+        var outputs: [MQTTSession.Output] = []
+        // They are this gateway's own.
+        while let packet = try? decoder.decode(buffer: &bytes) { outputs += session.received(packet, at: now()) }
+        perform(outputs.filter { !$0.isToGateway }, context, promise)
+        let frames = outputs.filter(\.isToGateway)
+        guard !frames.isEmpty else { return }
+        // The handler is in the middle of a write.
+        let bound = NIOLoopBound((bridge: self, context: context), eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            guard bound.value.context.channel.isActive else { return }
+            bound.value.bridge.perform(frames, bound.value.context)
+        }
+    }
+
+    /// - Parameter promise: of a write that led to this.
+    private func perform(
+        _ outputs: [MQTTSession.Output], _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
+    ) {
+        let encoder = MQTTEncoder(version: session.version, maxBytes: MQTTSession.packetBytesMax)
+        var bytes = ByteBuffer()
+        var ends = false
+        var frames: [Mss_Device_V1_Packet] = []
+        for output in outputs {
+            switch output {
+            case .toClient(let packet): encoder.encode(packet, into: &bytes)
+            case .toGateway(let packet): frames.append(packet)
+            case .close: ends = true
+            }
+        }
+        if bytes.readableBytes > 0 || promise != nil {
+            context.writeAndFlush(Self.wrapOutboundOut(bytes), promise: promise)
+        }
+        for frame in frames { context.fireChannelRead(Self.wrapInboundOut(frame)) }
+        if ends { context.close(promise: nil) }
+    }
+}

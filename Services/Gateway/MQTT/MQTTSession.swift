@@ -1,0 +1,396 @@
+import DeviceProtocol
+import MQTT
+import NIOCore
+import SwiftProtobuf
+import SyncModel
+
+/// One MQTT client as a simple device (spec D13): its packets become frames of the device protocol, and the frames that
+/// the device gets become packets; pure. What it may and may not do stands in deploy/README.md, MQTT.
+struct MQTTSession {
+    /// What follows from a packet or a frame.
+    enum Output: Hashable {
+        case toGateway(Mss_Device_V1_Packet)
+        case toClient(MQTTServerPacket)
+        /// Ends the connection, once what goes to the client has left.
+        case close
+
+        var isToGateway: Bool { if case .toGateway = self { true } else { false } }
+    }
+
+    /// Data on its way to the client.
+    private struct Delivery: Hashable {
+        let channel: MQTTChannel.Key
+        let oplogID: Int64
+        /// Not 0: of a re-read, acknowledged by this number.
+        let reread: UInt64
+        /// In milliseconds since 1970; 0: for good.
+        let validUntil: Int64
+    }
+
+    private enum Phase { case awaitsConnect, opening, open, ended }
+
+    /// The name of the only store that a client has: its sync points are the server's.
+    private static let storeID = "mqtt"
+    /// Deliveries without an answer at one time, whatever the client would take.
+    private static let windowMax = 100
+    /// Packets that a client may send before it was let in.
+    private static let earlyMax = 16
+    /// Topic filters of a client.
+    private static let filtersMax = 200
+    /// Business types that a client leaves out by not subscribing to them.
+    private static let suspendedMax = 200
+    /// What the largest push takes as a packet, with room for what goes with it.
+    static let smallestPacketBytes: UInt32 = 8_192
+    /// Bytes of a packet that a client may send.
+    static let packetBytesMax = 64 * 1_024
+
+    private var phase = Phase.awaitsConnect
+    private(set) var version = MQTTVersion.v311
+    private var connect: MQTTConnect?
+    private var early: [MQTTClientPacket] = []
+    private var filters: [String: (filter: MQTTTopicFilter, qualityOfService: UInt8)] = [:]
+    /// Nil before the first SUBSCRIBE: until then what comes waits.
+    private var held: [Mss_Device_V1_ChannelBatch]? = []
+    private var suspended: Set<String> = []
+    private var channels: [MQTTChannel.Key: MQTTChannel] = [:]
+    private var rereads: [UInt64: Int] = [:]
+    private var inFlight: [UInt16: Delivery] = [:]
+    private var waiting: [(delivery: Delivery, publish: MQTTPublish)] = []
+    private var lastPacketID: UInt16 = 0
+    private var window = windowMax
+    private var pings: UInt64 = 0
+    private var now = WallTime(milliseconds: 0)
+    /// Seconds; what the client goes by.
+    private var keepAlive: UInt16 = 0
+    private var finishedRereads: [UInt64] = []
+
+    // MARK: From the client
+
+    /// A packet came in.
+    mutating func received(_ packet: MQTTClientPacket, at now: WallTime) -> [Output] {
+        self.now = now
+        return received(packet)
+    }
+
+    private mutating func received(_ packet: MQTTClientPacket) -> [Output] {
+        switch (phase, packet) {
+        case (.awaitsConnect, .connect(let connect)): return open(connect)
+        case (.ended, _), (.awaitsConnect, _): return []
+        case (.opening, .disconnect), (.open, .disconnect):
+            phase = .ended
+            return [.toGateway(.with { $0.close.code = CloseCode.normal.rawValue }), .close]
+        case (.opening, _):
+            early.append(packet)
+            return early.count > Self.earlyMax ? end(.quotaExceeded, "too many packets before CONNACK") : []
+        case (.open, .subscribe(let packetID, let subscriptions)): return subscribe(packetID, subscriptions)
+        case (.open, .unsubscribe(let packetID, let names)): return unsubscribe(packetID, names)
+        case (.open, .puback(let packetID)): return answered(packetID)
+        case (.open, .pingreq):
+            pings += 1
+            return [.toGateway(.with { $0.ping.number = pings })]
+        case (.open, .publish): return end(.notAuthorized, "clients publish nothing here: backends push by HTTP")
+        case (.open, .connect), (.open, .auth), (.open, .pubrel): return end(.protocolError, "not here")
+        }
+    }
+
+    /// Bytes came in that are no packet.
+    mutating func received(_ fault: MQTTFault) -> [Output] {
+        if phase == .awaitsConnect {
+            phase = .ended
+            // Whoever speaks another version is told so in the one that every version knows.
+            let refusal = MQTTServerPacket.connack(isSessionPresent: false, .unsupportedVersion)
+            return fault == .unsupportedVersion ? [.toClient(refusal), .close] : [.close]
+        }
+        return end(MQTTReason(rawValue: fault.rawValue) ?? .malformedPacket, "")
+    }
+
+    private mutating func open(_ connect: MQTTConnect) -> [Output] {
+        (self.connect, version) = (connect, connect.version)
+        window = min(Self.windowMax, Int(connect.receiveMaximum))
+        let parts = (connect.userName ?? "").split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard !connect.clientID.isEmpty else { return refuse(.clientIDNotValid) }
+        guard let instance = parts.first, !instance.isEmpty else { return refuse(.badUserNameOrPassword) }
+        guard connect.maximumPacketSize ?? .max >= Self.smallestPacketBytes else { return refuse(.packetTooLarge) }
+        let user = parts.count == 2 ? String(parts[1]) : ""
+        guard let session = String(validating: connect.password ?? [], as: UTF8.self) else {
+            return refuse(.badUserNameOrPassword)
+        }
+        phase = .opening
+        let frame = Mss_Device_V1_Packet.with {
+            $0.connect.protocolVersion = DeviceProtocolLimits.version
+            $0.connect.instanceID = String(instance)
+            $0.connect.deviceID = connect.clientID
+            $0.connect.storeID = Self.storeID
+            $0.connect.sdkVersion = version == .v5 ? "mqtt-5.0" : "mqtt-3.1.1"
+            $0.connect.osName = property("osName", of: connect)
+            $0.connect.appVersion = property("appVersion", of: connect)
+            $0.connect.simple = true
+            if !user.isEmpty {
+                $0.connect.bind.bindNumber = 1
+                $0.connect.bind.userID = user
+                $0.connect.bind.sessionID = session
+            }
+        }
+        return [.toGateway(frame)]
+    }
+
+    private func property(_ name: String, of connect: MQTTConnect) -> String {
+        connect.userProperties.last { $0.name == name }?.value ?? ""
+    }
+
+    private mutating func refuse(_ reason: MQTTReason, reference: String? = nil) -> [Output] {
+        phase = .ended
+        return [.toClient(.connack(isSessionPresent: false, reason, reference: reference)), .close]
+    }
+
+    private mutating func end(_ reason: MQTTReason, _ text: String, reference: String? = nil) -> [Output] {
+        guard phase == .open else { return refuse(reason, reference: reference) }
+        phase = .ended
+        return [.toClient(.disconnect(reason, text: text, reference: reference)), .close]
+    }
+
+    // MARK: Subscriptions
+
+    private mutating func subscribe(_ packetID: UInt16, _ subscriptions: [MQTTSubscription]) -> [Output] {
+        var reasons: [MQTTReason] = []
+        for subscription in subscriptions {
+            guard let filter = MQTTTopicFilter(subscription.filter) else {
+                reasons.append(.topicFilterInvalid)
+                continue
+            }
+            guard !filter.isShared else {
+                reasons.append(.sharedSubscriptionsNotSupported)
+                continue
+            }
+            guard filters.count < Self.filtersMax || filters[filter.text] != nil else {
+                reasons.append(.quotaExceeded)
+                continue
+            }
+            let granted = min(subscription.qualityOfService, 1)
+            filters[filter.text] = (filter, granted)
+            reasons.append(granted == 1 ? .grantedQoS1 : .success)
+        }
+        suspended = suspended.filter { !isWanted($0) }
+        var outputs: [Output] = [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
+        let batches = held ?? []
+        held = nil
+        outputs += take(batches)
+        return outputs
+    }
+
+    private mutating func unsubscribe(_ packetID: UInt16, _ names: [String]) -> [Output] {
+        let reasons = names.map { filters.removeValue(forKey: $0) == nil ? MQTTReason.noSubscriptionExisted : .success }
+        return [.toClient(.unsuback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
+    }
+
+    private var subscriptionsFrame: Mss_Device_V1_Packet { .with { $0.subscriptions.suspended = suspended.sorted() } }
+
+    /// The highest quality of service that a topic is wanted with; nil: it is not.
+    private func wish(for topic: String) -> UInt8? {
+        filters.values.filter { $0.filter.matches(topic) }.map(\.qualityOfService).max()
+    }
+
+    private func isWanted(_ bizType: String) -> Bool {
+        wish(for: bizType) != nil || wish(for: Self.recallTopic(bizType)) != nil
+    }
+
+    private static func recallTopic(_ bizType: String) -> String { "\(bizType)/recall" }
+
+    // MARK: From the gateway
+
+    /// A frame for the device.
+    mutating func received(_ packet: Mss_Device_V1_Packet, at now: WallTime) -> [Output] {
+        self.now = now
+        guard phase == .opening || phase == .open else { return [] }
+        switch packet.body {
+        case .connected(let connected)?: return accepted(connected)
+        case .bindResult(let result)? where phase == .opening:
+            return result.accepted ? letIn() : refuse(.notAuthorized)
+        case .push(let push)?:
+            guard held == nil else {
+                held?.append(contentsOf: push.batches)
+                return []
+            }
+            return take(push.batches)
+        case .pong?: return [.toClient(.pingresp)]
+        case .close(let close)?:
+            let reference = close.address.isEmpty ? nil : close.address
+            return end(Self.reason(of: close.code), close.reason, reference: reference)
+        default: return []
+        }
+    }
+
+    private mutating func accepted(_ connected: Mss_Device_V1_Connected) -> [Output] {
+        let interval = UInt16(clamping: connected.maxHeartbeatSeconds)
+        let asked = connect?.keepAlive ?? 0
+        keepAlive = asked == 0 || asked > interval ? interval : asked
+        // The gateway waits for two and a half intervals, MQTT for one and a half (3.1.2.10).
+        let ping = Mss_Device_V1_Packet.with { $0.ping.intervalSeconds = max(1, UInt32(keepAlive) * 3 / 5) }
+        let hasBind = (connect?.userName ?? "").split(separator: "/", maxSplits: 1).count == 2
+        return [.toGateway(ping)] + (hasBind ? [] : letIn())
+    }
+
+    private mutating func letIn() -> [Output] {
+        phase = .open
+        let own = keepAlive == connect?.keepAlive ? nil : keepAlive
+        var outputs: [Output] = [.toClient(.connack(isSessionPresent: false, .success, keepAlive: own))]
+        let packets = early
+        early = []
+        for packet in packets { outputs += received(packet) }
+        return outputs
+    }
+
+    /// What the client is told for a close code.
+    private static func reason(of code: UInt32) -> MQTTReason {
+        switch CloseCode(rawValue: code) {
+        case .normal?: .success
+        case .idle?: .keepAliveTimeout
+        case .draining?: .serverShuttingDown
+        case .overloaded?: .serverBusy
+        case .tooManyFrames?: .connectionRateExceeded
+        case .unavailable?: .serverUnavailable
+        case .superseded?: .sessionTakenOver
+        case .protocolViolation?: .protocolError
+        case .registerAnew?: .clientIDNotValid
+        case .unknownInstance?: .badUserNameOrPassword
+        case .signatureRefused?, .clockOff?: .notAuthorized
+        case .disconnected?: .unspecifiedError
+        case nil: CloseCode.Group(code: code) == .reconnectElsewhere ? .useAnotherServer : .notAuthorized
+        }
+    }
+
+    // MARK: Data
+
+    private mutating func take(_ batches: [Mss_Device_V1_ChannelBatch]) -> [Output] {
+        var outputs: [Output] = []
+        var isNew = false
+        for batch in batches {
+            if isWanted(batch.bizType) {
+                outputs += give(batch)
+            } else {
+                isNew = suspended.insert(batch.bizType).inserted || isNew
+            }
+        }
+        if suspended.count > Self.suspendedMax {
+            return outputs + end(.quotaExceeded, "more than \(Self.suspendedMax) kinds of data without a subscription")
+        }
+        // Nothing of it comes until the client subscribes; then it begins where the client had got to.
+        if isNew { outputs.append(.toGateway(subscriptionsFrame)) }
+        return outputs + acknowledgements()
+    }
+
+    private mutating func give(_ batch: Mss_Device_V1_ChannelBatch) -> [Output] {
+        let key = MQTTChannel.Key(kind: batch.kind, bizType: batch.bizType, bindNumber: batch.bindNumber)
+        var outputs: [Output] = []
+        if batch.reread != 0 {
+            if let open = rereads[batch.reread] {
+                // Its acknowledgement was lost.
+                if open == 0 { finishedRereads.append(batch.reread) }
+                return []
+            }
+            rereads[batch.reread] = 1
+            for entry in batch.entries { outputs += give(entry, of: key, reread: batch.reread) }
+            finishReread(batch.reread)
+            return outputs
+        }
+        for entry in batch.entries where entry.oplogID > channels[key]?.given ?? 0 {
+            channels[key, default: MQTTChannel()].give(entry.oplogID)
+            outputs += give(entry, of: key, reread: 0)
+        }
+        channels[key, default: MQTTChannel()].pass(batch.upto)
+        return outputs
+    }
+
+    private mutating func give(
+        _ entry: Mss_Device_V1_Entry, of key: MQTTChannel.Key, reread: UInt64
+    ) -> [Output] {
+        let delivery = Delivery(
+            channel: key, oplogID: entry.oplogID, reread: reread, validUntil: entry.validUntilMs)
+        let isRecall = entry.recalls != 0
+        let topic = isRecall ? Self.recallTopic(key.bizType) : key.bizType
+        if reread != 0 { rereads[reread, default: 0] += 1 }
+        guard let quality = wish(for: topic) else {
+            finish(delivery)
+            return []
+        }
+        var publish = MQTTPublish(
+            topic: topic, payload: isRecall ? ByteBuffer(string: "\(entry.recalls)") : ByteBuffer(bytes: entry.payload),
+            packetID: nil)
+        publish.isText = isRecall || !entry.binary
+        publish.userProperties = [MQTTUserProperty("oplogId", "\(entry.oplogID)")]
+        if !entry.thirdMessageID.isEmpty {
+            publish.userProperties.append(MQTTUserProperty("thirdMsgId", entry.thirdMessageID))
+        }
+        if entry.attempt > 1 { publish.userProperties.append(MQTTUserProperty("attempt", "\(entry.attempt)")) }
+        guard quality == 0 || (inFlight.count < window && waiting.isEmpty) else {
+            waiting.append((delivery, publish))
+            return []
+        }
+        return send(delivery, publish, quality)
+    }
+
+    /// Sends it, unless it is of no use any more.
+    private mutating func send(_ delivery: Delivery, _ publish: MQTTPublish, _ quality: UInt8) -> [Output] {
+        var publish = publish
+        if delivery.validUntil > 0 {
+            let left = delivery.validUntil - now.milliseconds
+            guard left > 0 else {
+                finish(delivery)
+                return []
+            }
+            publish.expiry = UInt32(clamping: (left + 999) / 1_000)
+        }
+        if quality == 0 {
+            finish(delivery)
+        } else {
+            repeat { lastPacketID = lastPacketID == .max ? 1 : lastPacketID + 1 } while inFlight[lastPacketID] != nil
+            inFlight[lastPacketID] = delivery
+            publish.packetID = lastPacketID
+        }
+        return [.toClient(.publish(publish))]
+    }
+
+    private mutating func answered(_ packetID: UInt16) -> [Output] {
+        if let delivery = inFlight.removeValue(forKey: packetID) { finish(delivery) }
+        var outputs: [Output] = []
+        while inFlight.count < window, !waiting.isEmpty {
+            let next = waiting.removeFirst()
+            outputs += send(next.delivery, next.publish, 1)
+        }
+        // Also when nothing is acknowledged: the gateway counts what a client sends.
+        let frames = acknowledgements()
+        return outputs + (frames.isEmpty ? [.toGateway(.with { $0.storedAck = .init() })] : frames)
+    }
+
+    private mutating func finish(_ delivery: Delivery) {
+        if delivery.reread != 0 {
+            finishReread(delivery.reread)
+        } else {
+            channels[delivery.channel]?.answered(delivery.oplogID)
+        }
+    }
+
+    private mutating func finishReread(_ number: UInt64) {
+        rereads[number, default: 1] -= 1
+        if rereads[number] == 0 { finishedRereads.append(number) }
+    }
+
+    /// What is answered of each channel, and of re-reads.
+    private mutating func acknowledgements() -> [Output] {
+        var acknowledgement = Mss_Device_V1_StoredAck()
+        for key in channels.keys.sorted(by: { ($0.bizType, $0.kind.rawValue) < ($1.bizType, $1.kind.rawValue) }) {
+            guard let upto = channels[key]?.takeAnswered() else { continue }
+            acknowledgement.channels.append(
+                .with {
+                    $0.kind = key.kind
+                    $0.bizType = key.bizType
+                    $0.bindNumber = key.bindNumber
+                    $0.upto = upto
+                })
+        }
+        acknowledgement.rereads = finishedRereads
+        finishedRereads = []
+        let isEmpty = acknowledgement.channels.isEmpty && acknowledgement.rereads.isEmpty
+        return isEmpty ? [] : [.toGateway(.with { $0.storedAck = acknowledgement })]
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    /// The clients are Eclipse's own: mosquitto_sub, and Paho in Python (`deploy/test` installs both).
+    @Suite("MQTT")
+    struct MQTTTests {
+        private let stack: Stack
+        private let caller: Caller
+
+        init() throws {
+            stack = try RunningSystem.stack
+            caller = Caller(apis: stack.apis)
+        }
+
+        private static let environment = ["PATH": "/usr/bin:/bin"]
+
+        /// What mosquitto_sub prints in some seconds. With a count instead it would leave before it has answered the
+        /// last message, which then comes again.
+        private func mosquitto(_ user: String, gateway: Int, _ version: String) async throws -> [String] {
+            let outcome = try await Command.run(
+                URL(fileURLWithPath: "/usr/bin/mosquitto_sub"),
+                [
+                    "-h", "127.0.0.1", "-p", "\(stack.gateways[gateway])", "--cafile", stack.certificateAuthority, "-i",
+                    "\(user)-d", "-u", "\(Stack.instance)/\(user)", "-P", "s1", "-q", "1", "-t", "UCHAT", "-W", "8",
+                    "-F",
+                    "%t %p", "-V", version,
+                ], environment: Self.environment)
+            // Its status for an end by time.
+            #expect(outcome.status == 27, "\(outcome.output)")
+            return outcome.output.split(separator: "\n").filter { $0.hasPrefix("UCHAT ") }.map(String.init)
+        }
+
+        /// A line of Paho's client.
+        private struct Line: Decodable {
+            let event: String?
+            let code: Int?
+            let granted: [Int]?
+            let topic: String?
+            let payload: String?
+            let oplogId: String?
+            let thirdMsgId: String?
+        }
+
+        private func paho(_ user: String, gateway: Int, _ arguments: [String]) async throws -> [Line] {
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "mqtt_device.py")
+            let outcome = try await Command.run(
+                URL(fileURLWithPath: "/usr/bin/python3"),
+                [
+                    script.path, "--port", "\(stack.gateways[gateway])", "--ca", stack.certificateAuthority, "--client",
+                    "\(user)-d", "--user", "\(Stack.instance)/\(user)", "--password", "s1", "--topic", "UCHAT",
+                ] + arguments, environment: Self.environment)
+            #expect(outcome.status == 0, "\(outcome.output)")
+            return try outcome.output.split(separator: "\n").map { line in
+                try JSONDecoder().decode(Line.self, from: Data(line.utf8))
+            }
+        }
+
+        private func push(_ user: String, _ payloads: [String]) async throws {
+            for payload in payloads {
+                _ = try await caller.push("UCHAT", to: user, id: "\(user)-\(payload)", payload: payload)
+            }
+        }
+
+        @Test(
+            "D13: mosquitto_sub gets what waited and what comes, in order and once, over any gateway",
+            arguments: ["311", "5"])
+        func mosquittoSub(version: String) async throws {
+            let user = "mosquitto-\(version)"
+            try await push(user, ["1", "2"])
+            async let first = mosquitto(user, gateway: 0, version)
+            try await eventually("it has what waited", within: .seconds(30)) {
+                try await stack.tool(["devices", "list", "--instance", Stack.instance, "--user", user]).output.contains(
+                    user)
+            }
+            try await push(user, ["3"])
+            #expect(try await first == ["UCHAT 1", "UCHAT 2", "UCHAT 3"])
+            try await push(user, ["4", "5"])
+            let second = try await mosquitto(user, gateway: 1, version)
+            #expect(second == ["UCHAT 4", "UCHAT 5"], "\(second)")
+            try await eventually("confirmed", within: .seconds(30)) {
+                try await stack.tool([
+                    "explain", "--instance", Stack.instance, "--biz-type", "UCHAT", "--to", user, "--id", "\(user)-5",
+                ]).output.contains("DELIVERED")
+            }
+        }
+
+        @Test(
+            "D13: Paho's client gets ids with the data; what it did not answer comes again; a newer connection ends it")
+        func pahoClient() async throws {
+            let user = "paho-u"
+            try await push(user, ["1", "2"])
+            let lines = try await paho(user, gateway: 0, ["--count", "2"])
+            let data = lines.filter { $0.topic != nil }
+            #expect(lines.first?.event == "connected" && lines.first?.code == 0)
+            #expect(data.map(\.payload) == ["1", "2"] && data.map(\.thirdMsgId) == ["paho-u-1", "paho-u-2"])
+            #expect(Int64(data[0].oplogId ?? "") ?? 0 < Int64(data[1].oplogId ?? "") ?? 0)
+            async let old = paho(user, gateway: 0, [])
+            try await eventually("it is there", within: .seconds(30)) {
+                try await stack.tool(["devices", "list", "--instance", Stack.instance, "--user", user]).output.contains(
+                    user)
+            }
+            async let new = paho(user, gateway: 1, ["--count", "1"])
+            let ended = try await old.last
+            #expect(ended?.event == "disconnected" && ended?.code == 0x8E)
+            try await push(user, ["3"])
+            #expect(try await new.filter { $0.topic != nil }.map(\.payload) == ["3"])
+        }
+
+        @Test("V1: a user whose session is refused, and an unknown instance, are told so", arguments: [4, 5])
+        func refused(version: Int) async throws {
+            let lines = try await paho(
+                "nobody", gateway: 0, ["--user", "no_such_app/u", "--version", "\(version)", "--seconds", "10"])
+            #expect(lines.contains { $0.event == "connected" && $0.code == (version == 5 ? 0x86 : 4) }, "\(lines)")
+        }
+    }
+}

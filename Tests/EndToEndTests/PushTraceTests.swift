@@ -1,0 +1,88 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension RunningSystem {
+    @Suite("Traces of pushes")
+    struct PushTraceTests {
+        private struct Request: Decodable {
+            struct Text: Decodable { let stringValue: String }
+            struct Attribute: Decodable {
+                let key: String
+                let value: Text
+            }
+            struct Span: Decodable {
+                let traceId, spanId, name: String
+                let parentSpanId: String?
+                let startTimeUnixNano, endTimeUnixNano: String
+                let attributes: [Attribute]
+            }
+            struct Scope: Decodable { let spans: [Span] }
+            struct Resource: Decodable { let attributes: [Attribute] }
+            struct Spans: Decodable {
+                let resource: Resource
+                let scopeSpans: [Scope]
+            }
+            let resourceSpans: [Spans]
+        }
+
+        private let stack: Stack
+
+        init() throws { stack = try RunningSystem.stack }
+
+        /// The spans that the collector has, with the service that each is of, by trace.
+        private func traces() throws -> [String: [(service: String, span: Request.Span)]] {
+            let text = try String(contentsOf: stack.folder.appending(path: "traces.jsonl"), encoding: .utf8)
+            var traces: [String: [(service: String, span: Request.Span)]] = [:]
+            for line in text.split(separator: "\n") {
+                let request = try JSONDecoder().decode(Request.self, from: Data(line.utf8))
+                for spans in request.resourceSpans {
+                    let service = spans.resource.attributes.first { $0.key == "service.name" }?.value.stringValue ?? ""
+                    for span in spans.scopeSpans.flatMap(\.spans) {
+                        traces[span.traceId, default: []].append((service, span))
+                    }
+                }
+            }
+            return traces
+        }
+
+        @Test(
+            "one push in ten is one trace: the call, the transaction, the hand-out, the acknowledgement, the app's word"
+        )
+        func oneTrace() async throws {
+            let device = TestDevice(stack, user: "trace-u", device: "trace-d")
+            try await device.connected {
+                let caller = Caller(apis: stack.apis)
+                for number in 0..<60 {
+                    _ = try await caller.push("UCHAT", to: "trace-u", id: "trace-\(number)", payload: "\(number)")
+                }
+                try await eventually("all are there", within: .seconds(30)) {
+                    device.payloads("UCHAT").count == 60
+                }
+            }
+            let steps = ["push", "store", "hand out", "acknowledge", "confirm"]
+            try await eventually("a whole trace", within: .seconds(30)) {
+                // The last line may be half written.
+                (try? traces())?.values.contains { Set($0.map(\.span.name)) == Set(steps) } ?? false
+            }
+            let whole = try traces().values.filter { Set($0.map(\.span.name)) == Set(steps) && $0.count == steps.count }
+            for trace in whole {
+                let spans = Dictionary(uniqueKeysWithValues: trace.map { ($0.span.name, $0) })
+                #expect(
+                    steps.compactMap { spans[$0]?.service } == [
+                        "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-gateway", "mss-gateway",
+                    ])
+                #expect(spans["push"]?.span.parentSpanId == nil)
+                for (step, next) in zip(steps, steps.dropFirst()) {
+                    #expect(spans[next]?.span.parentSpanId == spans[step]?.span.spanId, "\(step) leads to \(next)")
+                }
+                #expect(trace.allSatisfy { $0.span.startTimeUnixNano <= $0.span.endTimeUnixNano })
+                // Nobody's name and nothing of what was pushed.
+                #expect(trace.flatMap(\.span.attributes).allSatisfy { !$0.value.stringValue.contains("trace-") })
+            }
+            // About one in ten: the same ones everywhere.
+            let mine = try traces().values.filter { $0.contains { $0.span.name == "confirm" } }
+            #expect((1...30).contains(mine.count))
+        }
+    }
+}
