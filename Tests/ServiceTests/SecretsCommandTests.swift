@@ -68,13 +68,19 @@ import Testing
 
     private func passwordHashes(_ texts: [String: String]) throws -> [String: String] {
         struct Definitions: Decodable {
-            struct User: Decodable { let name, password_hash: String }
+            struct User: Decodable {
+                enum CodingKeys: String, CodingKey {
+                    case name
+                    case passwordHash = "password_hash"
+                }
+                let name, passwordHash: String
+            }
             let users: [User]
         }
         let text = try #require(texts["definitions.json"])
         let users = try JSONDecoder().decode(Definitions.self, from: Data(text.utf8)).users
         #expect(users.count == 7)
-        return Dictionary(uniqueKeysWithValues: users.map { ($0.name, $0.password_hash) })
+        return Dictionary(uniqueKeysWithValues: users.map { ($0.name, $0.passwordHash) })
     }
 
     /// RabbitMQ: four bytes of salt, then SHA-256 of salt and password.
