@@ -40,6 +40,7 @@ public final class SyncClient: Sendable {
         let home = GatewayAddress(host: configuration.host, port: configuration.port)
         var address = home
         var policy = ReconnectPolicy()
+        let start = ContinuousClock.now
         while !Task.isCancelled {
             await waitUntilWanted()
             if Task.isCancelled { return }
@@ -50,7 +51,8 @@ public final class SyncClient: Sendable {
             let openFor = await engine.connectedAt.map { $0.duration(to: .now) }
             announce(end, wasConnected: openFor != nil)
             address = home
-            switch policy.next(after: end, openFor: openFor, random: Double.random(in: 0..<1)) {
+            let now = start.duration(to: .now)
+            switch policy.next(after: end, openFor: openFor, now: now, random: Double.random(in: 0..<1)) {
             case .wait(let delay, let least):
                 await pause(for: delay, atLeast: least)
             case .waitSignedOut(let delay):

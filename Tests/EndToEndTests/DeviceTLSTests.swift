@@ -108,7 +108,7 @@ extension RunningSystem {
         }
 
         @Test("SEC16: no process of the system can leave a core dump") func coreDumps() throws {
-            let foreign = ["postgres", "rabbitmq", "tenant", "bad-tenants"]
+            let foreign = ["postgres", "rabbitmq", "tenant", "bad-tenants", "traces"]
             for process in stack.processes where !foreign.contains(process.name) {
                 let limits = try String(contentsOfFile: "/proc/\(process.processIdentifier)/limits", encoding: .utf8)
                 let line = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }

@@ -23,12 +23,15 @@ test('the ladder waits w, 2w, 4w, 8w, 16w, 32w, and 32w once more', () => {
 });
 
 test('back-off has full jitter, a floor, a ceiling, and what the gateway asked for on top', () => {
-  assert.equal(backOff(0, 0, () => 0), 50);
-  assert.equal(backOff(0, 0, () => 1), 1_000);
-  assert.equal(backOff(3, 0, () => 0.5), 4_000);
-  assert.equal(backOff(40, 0, () => 1), 300_000);
-  assert.equal(backOff(0, 7_000, () => 1), 8_000);
-  assert.equal(backOff(0, 9_000_000, () => 1), 3_600_000);
+  assert.equal(backOff(0, 0, 0, () => 0), 50);
+  assert.equal(backOff(0, 0, 0, () => 1), 1_000);
+  assert.equal(backOff(3, 3_000, 0, () => 0.5), 4_000);
+  assert.equal(backOff(40, 120_000, 0, () => 1), 16_000);
+  assert.equal(backOff(40, 800_000, 0, () => 1), 100_000);
+  assert.equal(backOff(2, 800_000, 0, () => 1), 4_000);
+  assert.equal(backOff(40, 1e9, 0, () => 1), 300_000);
+  assert.equal(backOff(0, 0, 7_000, () => 1), 8_000);
+  assert.equal(backOff(0, 0, 9_000_000, () => 1), 3_600_000);
 });
 
 test('the thousands of a close code say what to do', () => {

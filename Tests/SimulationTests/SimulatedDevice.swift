@@ -168,7 +168,7 @@ final class SimulatedDevice {
         guard let end, link != nil else { return }
         let openFor = openedAt.map { simulation.elapsed - $0 }
         leave(isHeard: true)
-        switch policy.next(after: end, openFor: openFor, random: simulation.chance()) {
+        switch policy.next(after: end, openFor: openFor, now: simulation.elapsed, random: simulation.chance()) {
         case .wait(let delay, let least), .waitElsewhere(_, let delay, let least):
             connectSoon(min(delay + least, .seconds(5)))
         case .waitSignedOut(let delay):

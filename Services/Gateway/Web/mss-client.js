@@ -297,9 +297,13 @@ export function ladderStep({ repeats, handOuts }, waited, firstWait) {
 }
 const mostHandOuts = 50;
 
-/** The wait before attempt n in ms: full jitter, what the gateway asked for on top, never above an hour. */
-export function backOff(attempt, retryAfterMs = 0, random = Math.random) {
-  const jitter = Math.max(50, random() * Math.min(300_000, 1_000 * 2 ** attempt));
+/**
+ * The wait before attempt n in ms: full jitter, its ceiling that of a short outage or an eighth of `failing`, the ms
+ * since the first failure; what the gateway asked for on top, never above an hour.
+ */
+export function backOff(attempt, failing, retryAfterMs = 0, random = Math.random) {
+  const longest = Math.min(300_000, Math.max(16_000, failing / 8));
+  const jitter = Math.max(50, random() * Math.min(longest, 1_000 * 2 ** attempt));
   return Math.min(3_600_000, jitter + retryAfterMs);
 }
 
@@ -1044,6 +1048,7 @@ export class SyncClient extends EventTarget {
   #run = null;
   #tail = Promise.resolve();
   #attempt = 0;
+  #failingSince = 0;
   #retry = null;
   #background = false;
   #isWaking = false;
@@ -1454,7 +1459,8 @@ export class SyncClient extends EventTarget {
 
   #connectLater(url, retryAfterMs) {
     this.#retry?.cancel();
-    const wait = backOff(this.#attempt++, retryAfterMs);
+    if (this.#attempt === 0) this.#failingSince = this.#clock.now();
+    const wait = backOff(this.#attempt++, this.#clock.now() - this.#failingSince, retryAfterMs);
     this.#retry = { cancel: this.#clock.after(wait, () => this.#connect(url)), mayHurry: retryAfterMs === 0, url };
     this.#setStatus(Status.connectFailed);
     return wait;

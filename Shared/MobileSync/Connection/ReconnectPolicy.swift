@@ -16,6 +16,10 @@ struct ReconnectPolicy {
 
     /// The ceiling of the first wait; each failure doubles it.
     static let firstCeiling = Duration.seconds(1)
+    /// The ceiling of a short outage: who had bad luck once or twice is back soon after the others all the same.
+    static let shortOutageCeiling = Duration.seconds(16)
+    /// In a long outage the ceiling grows with it, so that a device is away at most this part longer than the service.
+    static let partOfOutage = 8
     /// No wait of our own is longer.
     static let lastCeiling = Duration.seconds(300)
     /// No wait at all is longer, whatever the gateway says.
@@ -26,13 +30,18 @@ struct ReconnectPolicy {
     static let stableAfter = Duration.seconds(5)
 
     private var failures = 0
+    /// When the first of the failures was.
+    private var failingSince = Duration.zero
 
     /// - Parameters:
     ///   - openFor: how long the gateway's greeting was old; nil when there was none.
+    ///   - now: on a clock that never goes back.
     ///   - random: from 0 to below 1.
-    mutating func next(after end: ConnectionEnd, openFor: Duration?, random: Double) -> Decision {
+    mutating func next(after end: ConnectionEnd, openFor: Duration?, now: Duration, random: Double) -> Decision {
         if let openFor, openFor >= Self.stableAfter { failures = 0 }
-        let ceiling = min(Self.lastCeiling, Self.firstCeiling * (1 << min(failures, 9)))
+        if failures == 0 { failingSince = now }
+        let longest = min(Self.lastCeiling, max(Self.shortOutageCeiling, (now - failingSince) / Self.partOfOutage))
+        let ceiling = min(longest, Self.firstCeiling * (1 << min(failures, 9)))
         failures += 1
         let delay = max(Self.shortestWait, ceiling * random)
         if end == .left {
