@@ -25,6 +25,9 @@ struct SecretsCommand: ParsableCommand {
     @Option(help: "RabbitMQ's virtual host.")
     var vhost = "/"
 
+    @Flag(help: "The durable queues are quorum queues, for a cluster of RabbitMQ; decide before its first start.")
+    var quorum = false
+
     func run() throws {
         umask(0o077)
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -42,7 +45,9 @@ struct SecretsCommand: ParsableCommand {
         for purpose in AppKey.Purpose.allCases {
             try write(masters.sealing(for: purpose).text, to: "sealing_\(purpose.word)")
         }
-        let definitions = try BrokerDefinitions(virtualHost: vhost, passwordHashes: hashes).json()
+        let definitions = try BrokerDefinitions(
+            virtualHost: vhost, passwordHashes: hashes, isReplicated: quorum
+        ).json()
         try write(String(decoding: definitions, as: UTF8.self), to: "definitions.json")
         print("the secrets are in \(folder): keep a copy of master_keys, without which tenants' keys are lost")
     }

@@ -30,6 +30,7 @@ final class GatewayCore: Sendable {
     let refusedNotices = Counter(label: "mss_gateway_notices_refused")
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
+    private let rebalance: Mutex<Rebalance>
     /// The surroundings of any moment, without what changes from moment to moment.
     private let unchanging: SessionSurroundings
 
@@ -39,15 +40,16 @@ final class GatewayCore: Sendable {
         self.init(
             gatewayID: context.settings[GatewaySettings.id], limits: limits, admission: admission,
             ring: context.settings[KeyRingSetting.sealing(for: .device)], control: control, tracer: context.tracer,
-            logger: context.logger)
+            rebalancePerSecond: context.settings[GatewaySettings.rebalance], logger: context.logger)
     }
 
     /// - Parameters:
     ///   - ring: opens the keys of devices.
+    ///   - rebalancePerSecond: devices given away in a second at the most; 0: none.
     ///   - random: draws a number from 0 to below 1, for jitter.
     init(
         gatewayID: String, limits: SessionLimits, admission: AdmissionLimits, ring: SealingRing,
-        control: ControlConnection, tracer: PushTracer? = nil,
+        control: ControlConnection, tracer: PushTracer? = nil, rebalancePerSecond: Int = 0,
         clock: ProcessClock = .system, random: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         logger: Logger
     ) {
@@ -57,6 +59,7 @@ final class GatewayCore: Sendable {
         self.logger = logger
         self.clock = clock
         self.random = random
+        rebalance = Mutex(Rebalance(perSecond: rebalancePerSecond))
         bus = control.bus
         directory = control.directory
         keys = OpenedKeys(ring: ring)
@@ -91,8 +94,11 @@ final class GatewayCore: Sendable {
     func makeLease() -> GatewayLease {
         let made = GatewayLease(
             gatewayID: gatewayID, bus: bus, clock: clock, logger: logger,
-            controlVersion: { [directory] in directory.version },
-            onTaken: { [weak self] in self?.announceAll() })
+            controlVersion: { [directory] in directory.version }, sessions: { [registry] in registry.count },
+            onTaken: { [weak self] in self?.announceAll() },
+            onFleet: { [weak self] fleet in
+                self.map { core in core.rebalance.withLock { $0.learned(fleet, own: core.registry.count) } }
+            })
         lease.withLock { $0 = made }
         return made
     }
@@ -156,6 +162,15 @@ final class GatewayCore: Sendable {
             if KnownBad.noAnnouncement.isOn { return }
         #endif
         tell(registry.all, .announcementDue)
+    }
+
+    /// A second has passed: some devices go where there are fewer, while this gateway has more than its part.
+    func giveAway() {
+        let count = registry.count
+        let surplus = rebalance.withLock { $0.next(own: count) }
+        guard surplus > 0 else { return }
+        // Those that are busy now stay: asking a few more makes up for them.
+        tell(registry.some(surplus * 5 / 4), .surplus)
     }
 
     /// Configurations have changed: what was withheld may go out.
@@ -228,6 +243,7 @@ final class GatewayCore: Sendable {
                 if identity.userID != nil { $0.open.sessionDigest = Data(identity.sessionDigest) }
                 $0.open.deviceSecretDigest = Data(identity.secretDigest)
                 $0.open.bindsDevice = directory.instance(identity.instanceID)?.bindsDevices ?? false
+                if let token = identity.pushToken { $0.open.pushToken = token.bus }
             }
         } completion: { result in
             session.eventLoop.execute {

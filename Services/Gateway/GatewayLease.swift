@@ -25,22 +25,28 @@ final class GatewayLease: Service, Sendable {
     private let clock: ProcessClock
     private let logger: Logger
     private let controlVersion: @Sendable () -> Int64
+    private let sessions: @Sendable () -> Int
     private let onTaken: @Sendable () -> Void
+    private let onFleet: @Sendable (Rebalance.Fleet) -> Void
 
     /// - Parameters:
     ///   - controlVersion: of the control data that sessions go by now.
+    ///   - sessions: how many are open here now.
     ///   - onTaken: called when a new lease was taken: every session is to be announced under it.
+    ///   - onFleet: called with what the store says of all gateways.
     init(
         gatewayID: String, bus: MessageBus, clock: ProcessClock, logger: Logger,
-        controlVersion: @escaping @Sendable () -> Int64,
-        onTaken: @escaping @Sendable () -> Void
+        controlVersion: @escaping @Sendable () -> Int64, sessions: @escaping @Sendable () -> Int = { 0 },
+        onTaken: @escaping @Sendable () -> Void, onFleet: @escaping @Sendable (Rebalance.Fleet) -> Void = { _ in }
     ) {
         self.gatewayID = gatewayID
         self.bus = bus
         self.clock = clock
         self.controlVersion = controlVersion
         self.logger = logger
+        self.sessions = sessions
         self.onTaken = onTaken
+        self.onFleet = onFleet
     }
 
     /// The epoch of the lease held last, 0 before the first.
@@ -83,7 +89,7 @@ final class GatewayLease: Service, Sendable {
 
     /// Renews the lease, or takes a new one.
     func renew() async {
-        let (asked, held, version) = (clock.now(), epoch, controlVersion())
+        let (asked, held, version, count) = (clock.now(), epoch, controlVersion(), sessions())
         do throws(BusError) {
             let reply = try await bus.request(
                 .lease, as: Mss_Bus_V1_SessionCommands.self
@@ -93,6 +99,7 @@ final class GatewayLease: Service, Sendable {
                     $0.renewLease.gatewayID = gatewayID
                     $0.renewLease.epoch = held
                     $0.renewLease.controlVersion = version
+                    $0.renewLease.sessions = UInt64(clamping: count)
                 }
             }
             guard case .lease(let lease)? = reply.body else { return }
@@ -110,6 +117,7 @@ final class GatewayLease: Service, Sendable {
             (state.epoch, state.until) = (lease.epoch, askedAt + Limits.gatewayLease)
             return isNew
         }
+        onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))
         guard isNew else { return }
         logger.info("lease taken", metadata: ["epoch": "\(lease.epoch)"])
         onTaken()

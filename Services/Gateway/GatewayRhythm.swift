@@ -23,6 +23,7 @@ struct GatewayRhythm: Service {
             connected.record(core.registry.count)
             devices?.note(core.sessionsByInstance().filter { $0.value > 0 })
             core.reporter.note(minutes.facts(at: .now) { core.sessionsByInstance() })
+            core.giveAway()
             second += 1
             if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
         }

@@ -33,11 +33,14 @@ enum GatewaySettings {
     /// Devices that an immediate global push goes to in a second.
     static let globalPace = SettingKey<Int>.integer(
         "MSS_GATEWAY_GLOBAL_DEVICES_PER_SECOND", in: 20...1_000_000, default: 50_000)
+    /// Devices that a gateway gives away in a second, while it has a fifth more than the mean of all gateways.
+    static let rebalance = SettingKey<Int>.integer(
+        "MSS_GATEWAY_REBALANCE_PER_SECOND", in: 0...10_000, default: 20)
 
     static let keys = [
         id.erased, host.erased, port.erased, certificateFile.erased, privateKeyFile.erased,
         clientAuthorityFile.erased, web.erased, mqtt.erased, heartbeat.erased, maxHeartbeat.erased, firstResend.erased,
-        globalPace.erased, KeyRingSetting.sealing(for: .device).erased,
+        globalPace.erased, rebalance.erased, KeyRingSetting.sealing(for: .device).erased,
     ]
 
     /// The times and sizes of sessions that the settings say.

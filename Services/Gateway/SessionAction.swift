@@ -127,6 +127,8 @@ struct SessionIdentity: Sendable {
     var suspended: Set<BizType>
     /// SHA-256 of the secret that it showed; empty: it showed none.
     var secretDigest: [UInt8]
+    /// Where it can be woken; nil: it does not say.
+    var pushToken: PushToken?
     /// The key that signed its Connect; nil: no signature was needed.
     var signedBy: String?
     /// Nil: no user bound.

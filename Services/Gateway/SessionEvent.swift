@@ -31,6 +31,8 @@ enum SessionEvent: Sendable {
     case announcementDue
     case surroundingsChanged
     case ticked
+    /// This gateway has more sessions than its part.
+    case surplus
     case drained
 }
 
@@ -67,6 +69,7 @@ extension SessionStateMachine {
         case .disconnectedByOperator: return disconnectedByOperator()
         case .surroundingsChanged: return surroundingsChanged(in: world)
         case .ticked: return ticked(in: world) + resendDue(in: world)
+        case .surplus: return surplus()
         case .drained: return drained()
         }
     }

@@ -51,6 +51,9 @@ final class SessionRegistry: Sendable {
     /// Every session.
     var all: [SessionHandle] { state.withLock { Array($0.sessions.values) } }
 
+    /// So many sessions, any.
+    func some(_ count: Int) -> [SessionHandle] { state.withLock { Array($0.sessions.values.prefix(count)) } }
+
     /// How many sessions there are.
     var count: Int { state.withLock { $0.sessions.count } }
 

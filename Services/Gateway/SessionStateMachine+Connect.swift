@@ -84,6 +84,10 @@ extension SessionStateMachine {
         guard !connect.hasBind || connect.bind.bindNumber > 0 else {
             return close(.protocolViolation, "bind_number starts at 1")
         }
+        let pushToken = connect.hasPushToken ? PushToken(device: connect.pushToken) : nil
+        guard pushToken?.isWellFormed ?? true else {
+            return close(.protocolViolation, "push_token is not one that its provider gives, or over 1,024 bytes")
+        }
         let identity = SessionIdentity(
             instanceID: InstanceID(connect.instanceID), deviceID: DeviceID(connect.deviceID),
             storeID: StoreID(connect.storeID),
@@ -93,7 +97,7 @@ extension SessionStateMachine {
             isForeground: !connect.background, isSimple: connect.simple, connectionNumber: connect.connectionNumber,
             suspended: suspended,
             secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
-            signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)
+            pushToken: pushToken, signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)
         begin(identity)
         note(connect.syncPoints, needingUser: false)
         if connect.hasBind {
@@ -112,5 +116,18 @@ extension SessionStateMachine {
     /// Whether it can be the id of a device, a store or a user.
     static func isIdentifier(_ text: String) -> Bool {
         !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
+    }
+}
+
+extension PushToken {
+    /// Nil for a provider that this build does not know: the device is not woken, and served all the same.
+    fileprivate init?(device token: Mss_Device_V1_PushToken) {
+        if token.token.isEmpty {
+            self.init(provider: .apns, text: "")
+        } else if let provider = Provider(rawValue: Int16(truncatingIfNeeded: token.provider.rawValue)) {
+            self.init(provider: provider, text: token.token)
+        } else {
+            return nil
+        }
     }
 }

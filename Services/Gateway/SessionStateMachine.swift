@@ -578,6 +578,12 @@ struct SessionStateMachine {
     /// Something outside changed that rules look at: configurations, or the lease.
     mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] { readOn(in: world) }
 
+    /// This gateway has more devices than others: this one goes where there are fewer, unless data is on its way to it.
+    mutating func surplus() -> [SessionAction] {
+        guard phase == .open, windowUsed == 0, !isRegistering else { return [] }
+        return close(.surplus, "this gateway has more devices than others")
+    }
+
     /// This gateway goes away; the device comes back elsewhere or later.
     mutating func drained() -> [SessionAction] {
         phase == .closed ? [] : close(.draining, "this gateway is shutting down")

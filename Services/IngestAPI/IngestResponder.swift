@@ -22,11 +22,14 @@ struct IngestResponder: Sendable {
     let health: HealthState
     let metrics: IngestMetrics
     let logger: Logger
+    /// Nil: nobody else gets what is pushed here.
+    let mirror: Mirror?
     private let date = HTTPDate()
 
     init(
         admission: RequestAdmission, intake: PushIntake, quotas: PushQuotas, operations: OperationIntake,
-        bodies: BodyBudget = BodyBudget(), health: HealthState, metrics: IngestMetrics, logger: Logger
+        bodies: BodyBudget = BodyBudget(), health: HealthState, metrics: IngestMetrics, logger: Logger,
+        mirror: Mirror? = nil
     ) {
         self.admission = admission
         self.intake = intake
@@ -36,6 +39,7 @@ struct IngestResponder: Sendable {
         self.health = health
         self.metrics = metrics
         self.logger = logger
+        self.mirror = mirror
     }
 
     /// What the head alone decides.
@@ -60,7 +64,9 @@ struct IngestResponder: Sendable {
     /// The answer to a request that is whole; gives its body back to the budget.
     func respond(to request: IngestRequest) async -> HTTPResponse {
         defer { bodies.giveBack(request.body.count) }
-        return response(to: request, await answer(to: request))
+        let answer = await answer(to: request)
+        mirror?.take(request, answer)
+        return response(to: request, answer)
     }
 
     /// What goes out for an answer to a request.

@@ -1,3 +1,4 @@
+import Logging
 import ServerTLS
 import ServiceKit
 import SyncModel
@@ -37,11 +38,16 @@ enum IngestSettings {
     static let sourceConnections = SettingKey<Int>.integer(
         "MSS_INGEST_SOURCE_CONNECTIONS_MAX", in: 1...1_000_000, default: ConnectionLimits().sourceConnections)
 
+    /// Another service of the same API, which gets every push as well.
+    static let mirrorURL = SettingKey<String>.text(
+        "MSS_INGEST_MIRROR_URL", "http or https and the host of another service that gets every push as well",
+        example: "https://old-mss.example.com", default: "")
+
     /// For the process's list.
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
         tlsInFront.erased, inFlightMaximum.erased, bodyBytes.erased, connections.erased, sourceConnections.erased,
-        KeyRingSetting.sealing(for: .backend).erased,
+        mirrorURL.erased, KeyRingSetting.sealing(for: .backend).erased,
     ]
 
     /// What one process takes at a time.
@@ -52,6 +58,12 @@ enum IngestSettings {
         return limits
     }
 
+    /// Nil: there is none.
+    static func mirror(_ settings: Settings, logger: Logger) -> Mirror? {
+        let url = settings[mirrorURL]
+        return url.isEmpty ? nil : Mirror(url: url, logger: logger)
+    }
+
     /// The files of the port's TLS; nil for plain HTTP.
     static func files(_ settings: Settings) -> CertificateFiles? {
         let files = CertificateFiles(
@@ -59,6 +71,11 @@ enum IngestSettings {
             clientAuthorityFile: settings[clientAuthorityFile])
         let isPlain = files.certificateFile.isEmpty && files.privateKeyFile.isEmpty
         return isPlain && files.clientAuthorityFile.isEmpty ? nil : files
+    }
+
+    /// The port's certificates; nil for plain HTTP.
+    static func certificates(_ settings: Settings, logger: Logger) throws -> ServerCertificates? {
+        try files(settings).map { try ServerCertificates($0, applicationProtocols: ["http/1.1"], logger: logger) }
     }
 
     /// What is wrong beyond each setting's form.

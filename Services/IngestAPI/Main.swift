@@ -1,6 +1,5 @@
 import BackendCalls
 import Credentials
-import ServerTLS
 import ServiceKit
 import ServiceLifecycle
 import SyncModel
@@ -23,17 +22,17 @@ struct Main {
             ) { WallTime.now }
             let admission = RequestAdmission(
                 directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
+            let mirror = IngestSettings.mirror(settings, logger: context.logger)
             let responder = IngestResponder(
                 admission: admission, intake: intake, quotas: PushQuotas(bus: control.bus) { WallTime.now },
                 operations: operations, bodies: BodyBudget(maximum: settings[IngestSettings.bodyBytes]),
-                health: context.health, metrics: metrics, logger: context.logger)
-            let certificates = try IngestSettings.files(settings).map {
-                try ServerCertificates($0, applicationProtocols: ["http/1.1"], logger: context.logger)
-            }
+                health: context.health, metrics: metrics, logger: context.logger, mirror: mirror)
+            let certificates = try IngestSettings.certificates(settings, logger: context.logger)
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,
                 certificates: certificates, limits: IngestSettings.limits(settings))
-            return [control.bus, control.directory] + (certificates.map { [$0] } ?? []) + [server]
+            let optional: [(any Service)?] = [certificates, mirror]
+            return [control.bus, control.directory] + optional.compactMap { $0 } + [server]
         }
     }
 }

@@ -75,7 +75,8 @@ extension SessionStoreCommand {
         switch command.body {
         case .renewLease(let renewal):
             self = .renewLease(
-                gatewayID: renewal.gatewayID, epoch: renewal.epoch, controlVersion: renewal.controlVersion)
+                gatewayID: renewal.gatewayID, epoch: renewal.epoch, controlVersion: renewal.controlVersion,
+                sessions: Int(clamping: renewal.sessions))
         case .open(let session):
             self = .open(DeviceSessionStore.Registration(session), sessionDigest: [UInt8](session.sessionDigest))
         case .close(let session):
@@ -113,7 +114,8 @@ extension DeviceSessionStore.Registration {
             connectionEpoch: session.connectionEpoch,
             takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
             suspended: session.suspended.map { BizType($0) },
-            secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil)
+            secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil,
+            pushToken: session.hasPushToken ? PushToken(bus: session.pushToken) : nil)
     }
 }
 
@@ -125,6 +127,8 @@ extension Mss_Bus_V1_Reply {
         case .lease(let held):
             lease.epoch = held.epoch
             lease.controlVersion = held.controlVersion
+            lease.gateways = UInt32(clamping: held.gateways)
+            lease.sessions = UInt64(clamping: held.sessions)
         case .opened(let opened):
             session.connectionEpoch = opened.registered.connectionEpoch
             session.leaseLost = !opened.registered.hasLease

@@ -82,7 +82,10 @@ package struct BrokerDefinitions: Encodable {
     ///   - passwordHashes: of every tier: base64 of four bytes of salt and the SHA-256 of salt and password (RabbitMQ:
     ///     passwords).
     ///   - factsMax: bodies of facts that may wait.
-    package init(virtualHost: String, passwordHashes: [BusTier: String], factsMax: Int = factsMax) {
+    ///   - isReplicated: the durable queues are quorum queues, which a cluster keeps on several nodes.
+    package init(
+        virtualHost: String, passwordHashes: [BusTier: String], factsMax: Int = factsMax, isReplicated: Bool = false
+    ) {
         users = BusTier.allCases.map { User(name: $0.rawValue, passwordHash: passwordHashes[$0] ?? "") }
         vhosts = [VirtualHost(name: virtualHost)]
         permissions = BusTier.allCases.map { tier in
@@ -98,6 +101,7 @@ package struct BrokerDefinitions: Encodable {
             + [Topology.everyGatewayExchange, Topology.controlChangesExchange, Topology.reportsExchange].map {
                 Exchange(name: $0, vhost: virtualHost, type: "fanout")
             }
+        let type: [String: Argument] = isReplicated ? ["x-queue-type": .text("quorum")] : [:]
         queues = [
             Queue(
                 name: Topology.factsQueue, vhost: virtualHost,
@@ -106,7 +110,7 @@ package struct BrokerDefinitions: Encodable {
                     "x-max-length-bytes": .number(Self.factsBytesMax), "x-overflow": .text("reject-publish"),
                     "x-dead-letter-exchange": .text(Topology.exchange(to: Topology.deadFactsQueue)),
                     "x-dead-letter-routing-key": .text(""),
-                ]), Queue(name: Topology.deadFactsQueue, vhost: virtualHost, arguments: [:]),
+                ].merging(type) { $1 }), Queue(name: Topology.deadFactsQueue, vhost: virtualHost, arguments: type),
         ]
         bindings = durable.map { Binding(source: Topology.exchange(to: $0), vhost: virtualHost, destination: $0) }
     }

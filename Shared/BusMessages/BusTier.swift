@@ -1,6 +1,6 @@
 /// The kinds of processes at the broker, each a user with the least rights (SEC10). Raw values are the users' names.
 package enum BusTier: String, Sendable, CaseIterable {
-    case ingest, writer, gateway, validator, statistics, console, tool
+    case ingest, writer, gateway, validator, statistics, console, notifier, tool
 
     /// The command queues that it sends to.
     private var sends: [CommandQueue] {
@@ -10,7 +10,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .validator: [.snapshot]
         case .console: [.append, .snapshot, .control, .people, .validate]
         case .tool: [.snapshot, .control, .people, .validate]
-        case .writer, .statistics: []
+        case .writer, .statistics, .notifier: []
         }
     }
 
@@ -20,7 +20,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .writer:
             [.append, .session, .lease, .fetch, .ack, .snapshot, .control, .operation, .people, .admission]
         case .validator: [.validate]
-        case .ingest, .gateway, .statistics, .console, .tool: []
+        case .ingest, .gateway, .statistics, .console, .notifier, .tool: []
         }
     }
 
@@ -32,7 +32,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts, reports]
         case .gateway: [AnswerExchange.taken.rawValue, facts, reports]
         case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange, reports]
-        case .ingest, .statistics, .console: [reports]
+        case .ingest, .statistics, .console, .notifier: [reports]
         case .tool: []
         }
     }
@@ -46,7 +46,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .console:
             [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
         case .tool: [AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
-        case .statistics: []
+        case .statistics, .notifier: []
         }
     }
 

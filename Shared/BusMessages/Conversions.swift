@@ -201,3 +201,19 @@ extension SyncModel.SyncConfiguration {
         }
     }
 }
+
+extension SyncModel.PushToken {
+    /// Nil for a provider that this build does not know.
+    package init?(bus: Mss_Bus_V1_PushToken) {
+        guard let provider = Provider(rawValue: Int16(truncatingIfNeeded: bus.provider)) else { return nil }
+        self.init(provider: provider, text: bus.token)
+    }
+
+    /// The token as the schema has it.
+    package var bus: Mss_Bus_V1_PushToken {
+        .with {
+            $0.provider = UInt32(provider.rawValue)
+            $0.token = text
+        }
+    }
+}

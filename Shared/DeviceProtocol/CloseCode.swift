@@ -17,6 +17,8 @@ package enum CloseCode: UInt32, Sendable, CaseIterable {
     case unavailable = 2003
     /// An operator ended this device's connection.
     case disconnected = 2004
+    /// This gateway has more devices than others.
+    case surplus = 2005
     /// A frame was larger than allowed, malformed, or out of order.
     case protocolViolation = 5000
     /// There is no such instance, or it is disabled.

@@ -22,6 +22,10 @@ extension Mss_Device_V1_Connect {
         for bizType in suspended { parts.add(bizType) }
         parts.add([UInt8](deviceSecret))
         parts.add(connectionNumber)
+        if hasPushToken {
+            parts.add(pushToken.provider.rawValue)
+            parts.add(pushToken.token)
+        }
         return parts.list
     }
 }

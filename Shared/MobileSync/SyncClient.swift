@@ -1,3 +1,4 @@
+import Credentials
 public import Logging
 import SyncModel
 
@@ -146,6 +147,28 @@ public final class SyncClient: Sendable {
 
     /// Binds nobody; only device data comes from now on.
     public func unbind() { board.setUser(nil) }
+
+    // MARK: Wake-up
+
+    /// Says where the service can wake this device while it is not connected, to be called each time the provider gives
+    /// the app its token; nil: nowhere. Kept, and told when the device next connects, which is at once when it is news.
+    ///
+    /// A wake-up has no content: the app is started in the background and connects as always.
+    ///
+    /// - Throws: `SyncError.invalidArgument` for a token that cannot be the provider's, or has over 1,024 characters;
+    ///   `store`.
+    public func setPushToken(_ token: SyncPushToken?) async throws(SyncError) {
+        let told: PushToken
+        switch token {
+        case .apns(let bytes): told = PushToken(provider: .apns, text: HexText.of(bytes))
+        case .fcm(let text): told = PushToken(provider: .fcm, text: text)
+        case nil: told = PushToken(provider: .apns, text: "")
+        }
+        guard told.isWellFormed, token == nil || !told.text.isEmpty else {
+            throw SyncError(.invalidArgument, "the push token is not one that its provider gives")
+        }
+        try await engine.setPushToken(told)
+    }
 
     // MARK: Data
 

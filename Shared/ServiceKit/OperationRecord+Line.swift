@@ -1,3 +1,4 @@
+import Credentials
 import Foundation
 package import SyncModel
 
@@ -11,7 +12,7 @@ extension OperationRecord {
             "\"source\":\"\(source)\"",
             "\"action\":\"\(actionWord)\"", "\"instanceId\":\(Self.quoted(instanceID.text))",
             "\"subject\":\"\(subject)\"", "\"before\":\(before ?? "null")", "\"after\":\(after ?? "null")",
-            "\"previousHash\":\"\(Self.hex(previousHash))\"", "\"hash\":\"\(Self.hex(hash))\"",
+            "\"previousHash\":\"\(HexText.of(previousHash))\"", "\"hash\":\"\(HexText.of(hash))\"",
         ]
         return "{\(members.joined(separator: ","))}"
     }
@@ -21,9 +22,5 @@ extension OperationRecord {
         encoder.outputFormatting = .withoutEscapingSlashes
         // Encoding a text cannot fail.
         return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "null"
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

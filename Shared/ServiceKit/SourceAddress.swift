@@ -1,3 +1,4 @@
+import Credentials
 package import NIOCore
 
 /// Where a connection comes from, as far as limits per source tell sources apart (reliability SEC2).
@@ -25,7 +26,7 @@ package struct SourceAddress: Hashable, Sendable {
 
     /// The source in letters, for tables: what limits tell apart, not an address to show.
     package var text: String {
-        bytes.isEmpty ? "unknown" : bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        bytes.isEmpty ? "unknown" : HexText.of(bytes)
     }
 
     /// What IPv4 addresses begin with that are written as IPv6 ones.

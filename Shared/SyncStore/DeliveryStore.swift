@@ -45,7 +45,7 @@ package protocol DeliveryStore {
 
 /// One thing that a gateway asks about leases and sessions.
 package enum SessionStoreCommand: Sendable {
-    case renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64)
+    case renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64, sessions: Int)
     /// Registers a connection, then reads what it needs to know; the digest names its session.
     case open(DeviceSessionStore.Registration, sessionDigest: [UInt8])
     case close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64)

@@ -8,20 +8,32 @@ package enum DeviceSessionStore {
         package var epoch: Int64
         /// Taken anew: the version of the control data in force then; renewed: 0.
         package var controlVersion: Int64
+        /// Renewed: how many gateways hold a lease, and how many sessions they said that they have.
+        package var gateways = 0
+        package var sessions = 0
     }
 
     /// Renews a gateway's lease or takes a new one.
     ///
-    /// - Parameter controlVersion: of the control data that the gateway's sessions go by.
-    package static func renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64 = 0) -> Query<Lease> {
+    /// - Parameters:
+    ///   - controlVersion: of the control data that the gateway's sessions go by.
+    ///   - sessions: that are open on the gateway.
+    package static func renewLease(
+        gatewayID: String, epoch: Int64, controlVersion: Int64 = 0, sessions: Int = 0
+    ) -> Query<Lease> {
         let sql = """
-            SELECT held_epoch, version_in_force FROM renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4)
+            SELECT held_epoch, version_in_force, live_gateways, all_sessions
+            FROM renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4, $5)
             """
         let parameters: [PostgresValue] = [
             .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds), .int64(controlVersion),
+            .int64(Int64(sessions)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            Lease(epoch: rows.first?.int64(0) ?? 0, controlVersion: rows.first?.int64(1) ?? 0)
+            guard let row = rows.first else { return Lease(epoch: 0, controlVersion: 0) }
+            return Lease(
+                epoch: row.int64(0), controlVersion: row.int64(1), gateways: Int(row.int64(2)),
+                sessions: Int(row.int64(3)))
         }
     }
 
@@ -52,12 +64,15 @@ package enum DeviceSessionStore {
         /// Nil: the instance binds no device ids. SHA-256 of the secret that the device showed, empty when it showed
         /// none.
         package var secretDigest: [UInt8]?
+        /// Where the device can be woken; nil: as it said last.
+        package var pushToken: PushToken?
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionNumber: UInt64,
             registrationNumber: UInt64, deviceConnectionNumber: UInt64 = 0, connectionEpoch: Int64,
-            takesOwnership: Bool, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil
+            takesOwnership: Bool, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil,
+            pushToken: PushToken? = nil
         ) {
             self.gatewayID = gatewayID
             self.gatewayEpoch = gatewayEpoch
@@ -75,6 +90,7 @@ package enum DeviceSessionStore {
             self.verdictMilliseconds = verdictMilliseconds
             self.suspended = suspended
             self.secretDigest = secretDigest
+            self.pushToken = pushToken
         }
     }
 

@@ -84,9 +84,10 @@ private struct Step {
 
     init(_ command: SessionStoreCommand) {
         switch command {
-        case .renewLease(let gatewayID, let epoch, let controlVersion):
+        case .renewLease(let gatewayID, let epoch, let controlVersion, let sessions):
             self.init(
-                DeviceSessionStore.renewLease(gatewayID: gatewayID, epoch: epoch, controlVersion: controlVersion)
+                DeviceSessionStore.renewLease(
+                    gatewayID: gatewayID, epoch: epoch, controlVersion: controlVersion, sessions: sessions)
             ) { .lease($0) }
         case .open(let registration, let sessionDigest):
             self.init(registration, sessionDigest)
@@ -113,7 +114,9 @@ private struct Step {
         let rereads = RereadStore.waiting(
             instanceID: registration.instanceID, deviceID: registration.deviceID, userID: registration.userID)
         let revocation = RevocationStore.latest(of: sessionDigest, registration.instanceID, registration.userID)
-        statements = [register.statement, channels.statement, rereads.statement, revocation.statement]
+        // The token comes last: where the others' rows stand is as without one.
+        let token = PushTokenStore.tell(registration).map { [$0.statement] } ?? []
+        statements = [register.statement, channels.statement, rereads.statement, revocation.statement] + token
         answer = { rows in
             .opened(
                 SessionStoreAnswer.Opened(

@@ -23,6 +23,8 @@ package enum TierRoles {
         Role(name: "mss_statistics", inherits: true, memberOf: []),
         // The console: figures, records and its own accounts, nothing of the oplog.
         Role(name: "mss_console", inherits: true, memberOf: []),
+        // The notifier: whom to wake, nothing of the oplog.
+        Role(name: "mss_notifier", inherits: true, memberOf: []),
     ]
 
     /// Makes what is missing of roles and memberships, and leaves PUBLIC nothing of the database. To be run before the
@@ -35,12 +37,14 @@ package enum TierRoles {
                 EXECUTE format('GRANT mss_owner TO %I', CURRENT_USER);
             END IF;
             EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
-            EXECUTE format('GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console', current_database());
+            EXECUTE format(
+                'GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console, mss_notifier',
+                current_database());
         END $$;
         REVOKE ALL ON SCHEMA public FROM PUBLIC;
         GRANT USAGE, CREATE ON SCHEMA public TO mss_owner WITH GRANT OPTION;
         GRANT USAGE ON SCHEMA public TO mss_oplog_keeper, mss_operator, mss_writer, mss_statistics,
-            mss_console;
+            mss_console, mss_notifier;
         ALTER DEFAULT PRIVILEGES FOR ROLE mss_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
         """
 

@@ -135,7 +135,21 @@ extension RunningSystem {
                     "ingest-0", "writer-0", "gateway-0", "validator", "statistics", "ingest-1", "writer-1", "gateway-1",
                     "console", "rabbitmq", "postgres",
                 ] {
-                    try await killed(name, under: campaign)
+                    try await restarted(name, by: SIGKILL, under: campaign)
+                }
+            }
+            #expect(campaign.faults() == [])
+        }
+
+        @Test("H5: a rolling restart under load: nothing is lost, doubled or out of order")
+        func rolls() async throws {
+            let campaign = Campaign(stack, name: "rolls", users: 100, callers: 8)
+            try await campaign.run(pushes: 2_000) {
+                for name in [
+                    "ingest-0", "ingest-1", "gateway-0", "gateway-1", "validator", "writer-0", "writer-1", "statistics",
+                    "console",
+                ] {
+                    try await restarted(name, by: SIGTERM, under: campaign)
                 }
             }
             #expect(campaign.faults() == [])
@@ -152,18 +166,18 @@ extension RunningSystem {
                 #expect(try await database.migrate(to: Migration.all + [grown]) == [grown.name])
                 await database.close()
                 for name in ["writer-0", "writer-1", "statistics", "console"] {
-                    try await killed(name, under: campaign)
+                    try await restarted(name, by: SIGKILL, under: campaign)
                 }
             }
             #expect(campaign.faults() == [])
         }
 
-        /// Kills a process under a campaign's load; it starts again, and everything is as before.
-        private func killed(_ name: String, under campaign: Campaign) async throws {
+        /// Ends a process under a campaign's load; it starts again, and everything is as before.
+        private func restarted(_ name: String, by signal: Int32, under campaign: Campaign) async throws {
             let before = campaign.count
             let process = try stack.process(name)
             let starts = process.starts
-            process.kill()
+            process.signal(signal)
             try await eventually("\(name) is whole again", within: .seconds(30)) {
                 guard process.starts > starts, campaign.count > before + 50 else { return false }
                 return await stack.isReady()

@@ -5,9 +5,9 @@ import Testing
 extension RunningSystem {
     /// The clients are Eclipse's own: mosquitto_sub, and Paho in Python (`deploy/test` installs both).
     @Suite("MQTT")
-    struct MQTTTests {
-        private let stack: Stack
-        private let caller: Caller
+    struct MQTTTests: RuleSuite {
+        let stack: Stack
+        let caller: Caller
 
         init() throws {
             stack = try RunningSystem.stack
@@ -79,11 +79,7 @@ extension RunningSystem {
             try await push(user, ["4", "5"])
             let second = try await mosquitto(user, gateway: 1, version)
             #expect(second == ["UCHAT 4", "UCHAT 5"], "\(second)")
-            try await eventually("confirmed", within: .seconds(30)) {
-                try await stack.tool([
-                    "explain", "--instance", Stack.instance, "--biz-type", "UCHAT", "--to", user, "--id", "\(user)-5",
-                ]).output.contains("DELIVERED")
-            }
+            try await explains("UCHAT", to: user, id: "\(user)-5", "DELIVERED")
         }
 
         @Test(
@@ -106,6 +102,38 @@ extension RunningSystem {
             #expect(ended?.event == "disconnected" && ended?.code == 0x8E)
             try await push(user, ["3"])
             #expect(try await new.filter { $0.topic != nil }.map(\.payload) == ["3"])
+        }
+
+        /// Of Eclipse's interoperability tests: those that a server has on which clients publish nothing, by name, with
+        /// the versions.
+        private static let cases: [(name: String, versions: [Int])] =
+            [
+                "basic", "zero_length_clientid", "offline_message_queueing", "overlapping_subscriptions", "keepalive",
+                "redelivery_on_reconnect", "subscribe_failure", "unsubscribe", "takeover", "publishes_nothing",
+            ].map { ($0, [4, 5]) }
+            + ["user_properties", "publication_expiry", "maximum_packet_size", "server_keep_alive", "flow_control"]
+            .map { ($0, [5]) }
+
+        @Test("D13: the cases of MQTT's interoperability tests that apply, by a client of bare packets")
+        func interoperability() async throws {
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "mqtt_cases.py")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (name, versions) in Self.cases {
+                    for version in versions {
+                        group.addTask {
+                            let outcome = try await Command.run(
+                                URL(fileURLWithPath: "/usr/bin/python3"),
+                                [
+                                    script.path, name, "\(version)", "--api", "\(stack.apis[0])", "--ports",
+                                    stack.gateways.map(String.init).joined(separator: ","), "--ca",
+                                    stack.certificateAuthority,
+                                ], environment: Self.environment)
+                            #expect(outcome.status == 0, "\(name), version \(version): \(outcome.output)")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
         }
 
         @Test("V1: a user whose session is refused, and an unknown instance, are told so", arguments: [4, 5])

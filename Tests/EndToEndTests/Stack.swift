@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PostgreSQL
 import TestSupport
 
 /// The whole service on real servers of its own: PostgreSQL, RabbitMQ, two of each process that scales, a tenant.
@@ -44,8 +45,17 @@ final class Stack: Sendable {
         try requireValue(processes.first { $0.name == name }, "no process \(name)")
     }
 
+    /// A notifier with settings of its own; not started.
+    func notifier(_ settings: [String: String]) -> Supervised { plan.notifier(settings) }
+
     /// The service's database, to look into.
-    func database() -> TestDatabase { TestDatabase("mss", port: plan.settings.postgresPort, hasTiers: true) }
+    func database() -> TestDatabase {
+        TestDatabase(
+            PostgresConfiguration(
+                host: "127.0.0.1", port: plan.settings.postgresPort, database: "mss", user: "mss",
+                security: TestHost.areSeparate ? PostgresSecurity(authorityFile: certificateAuthority) : nil),
+            hasTiers: true)
+    }
 
     /// The database as psql takes it, for its owner.
     var databaseAddress: String { "host=127.0.0.1 port=\(plan.settings.postgresPort) dbname=mss user=mss" }
@@ -56,7 +66,8 @@ final class Stack: Sendable {
     /// The broker, as a tier's user: for a test that asks in its place.
     func broker(as tier: String) throws -> AMQPConfiguration {
         AMQPConfiguration(
-            host: "127.0.0.1", port: plan.settings.rabbitPort, user: tier, password: try plan.password(of: tier))
+            host: "localhost", port: plan.settings.rabbitPort, user: tier, password: try plan.password(of: tier),
+            security: TestHost.areSeparate ? AMQPSecurity(authorityFile: certificateAuthority) : nil)
     }
 
     /// What the tenant says of a session from now on.

@@ -38,7 +38,7 @@ struct StackPlan: Sendable {
                     environment: [settings.amqp(tier), settings.traces, own, health].reduce(settings.base) {
                         $0.merging($1) { $1 }
                     },
-                    log: folder.appending(path: "\(name).log")))
+                    log: folder.appending(path: "\(name).log"), host: TestHost(name)))
         }
         for number in 0..<2 {
             add(
@@ -71,19 +71,22 @@ struct StackPlan: Sendable {
 
     /// PostgreSQL, RabbitMQ, and the tenants, good and bad.
     private static func servers(_ settings: StackSettings, root: URL) -> [Supervised] {
-        func server(_ name: String, _ executable: URL, _ arguments: [String]) -> Supervised {
+        func server(_ name: String, _ executable: URL, _ arguments: [String], ports: [Int] = []) -> Supervised {
             Supervised(
                 name: name, executable: executable, arguments: arguments, environment: settings.base,
-                log: settings.folder.appending(path: "\(name).log"))
+                log: settings.folder.appending(path: "\(name).log"), host: ports.isEmpty ? nil : TestHost(name),
+                ports: ports)
         }
         let (folder, scripts) = (settings.folder, root.appending(path: "deploy/scripts"))
         let bad = BadTenants.command(
             port: settings.badTenantsPort, forbidden: settings.forbiddenPort, tls: folder.appending(path: "tls"))
         return [
             server(
-                "postgres", scripts.appending(path: "postgres.sh"), ["run", folder.appending(path: "postgres").path]),
+                "postgres", scripts.appending(path: "postgres.sh"), ["run", folder.appending(path: "postgres").path],
+                ports: [settings.postgresPort]),
             server(
-                "rabbitmq", scripts.appending(path: "rabbitmq.sh"), ["run", folder.appending(path: "rabbitmq").path]),
+                "rabbitmq", scripts.appending(path: "rabbitmq.sh"), ["run", folder.appending(path: "rabbitmq").path],
+                ports: Array(settings.rabbitPort..<settings.rabbitPort + 3)),
             server(
                 "tenant", URL(fileURLWithPath: "/usr/bin/env"),
                 [
@@ -104,6 +107,15 @@ struct StackPlan: Sendable {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
 
+    /// A notifier with settings of its own; not started.
+    func notifier(_ own: [String: String]) -> Supervised {
+        let common = [settings.base, settings.amqp("notifier"), settings.postgres("notifier"), own]
+        return Supervised(
+            name: "notifier", executable: Self.binaries.appending(path: "mss-notifier"),
+            environment: common.reduce(["MSS_LOG_FORMAT": "json"]) { $0.merging($1) { $1 } },
+            log: folder.appending(path: "notifier.log"))
+    }
+
     func makeServersAndCertificate() async throws {
         let scripts = root.appending(path: "deploy/scripts")
         try await run(
@@ -117,6 +129,12 @@ struct StackPlan: Sendable {
                 secrets.appending(path: "definitions.json").path,
             ])
         try await makeCertificates()
+        guard TestHost.areSeparate else { return }
+        for name in ["postgres", "rabbitmq"] {
+            try await run(
+                scripts.appending(path: "\(name).sh"),
+                ["tls", folder.appending(path: name).path, folder.appending(path: "tls").path])
+        }
     }
 
     /// The passwords and keys of the stack, as `mssctl secrets` makes them.

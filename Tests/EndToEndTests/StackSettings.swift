@@ -25,7 +25,8 @@ struct StackSettings: Sendable {
     /// The first of those of the bad tenants.
     var badTenantsPort: Int { ports[27] }
 
-    /// What every process has. The database is the default one, without passwords, and neither server has TLS.
+    /// What every process has. The database is the default one, without passwords; the servers have TLS where they are
+    /// hosts of their own.
     var base: [String: String] {
         [
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
@@ -43,12 +44,21 @@ struct StackSettings: Sendable {
         [
             "MSS_AMQP_PORT": "\(rabbitPort)", "MSS_AMQP_USER": tier,
             "MSS_AMQP_PASSWORD_FILE": folder.appending(path: "secrets/amqp_\(tier)").path,
+        ].merging(overTLS("AMQP", "rabbitmq")) { $1 }
+    }
+
+    private func overTLS(_ server: String, _ host: String) -> [String: String] {
+        guard TestHost.areSeparate else { return [:] }
+        return [
+            "MSS_\(server)_HOST": host, "MSS_\(server)_TLS": "on",
+            "MSS_\(server)_AUTHORITY_FILE": folder.appending(path: "tls/ca.pem").path,
         ]
     }
 
     /// The database; without a tier as its owner.
     func postgres(_ tier: String? = nil) -> [String: String] {
         ["MSS_POSTGRES_PORT": "\(postgresPort)", "MSS_POSTGRES_USER": tier ?? "mss"]
+            .merging(overTLS("POSTGRES", "postgres")) { $1 }
     }
 
     /// The master keys, which the writers and the tool have.

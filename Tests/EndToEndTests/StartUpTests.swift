@@ -7,7 +7,7 @@ import Testing
 struct StartUpTests {
     private static let services = [
         "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics",
-        "mss-console",
+        "mss-console", "mss-notifier",
     ]
 
     private func run(
@@ -25,7 +25,12 @@ struct StartUpTests {
                 settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
                 settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
             }
-            let hasDatabase = ["mss-oplog-writer", "mss-statistics", "mss-console"].contains(binary)
+            if binary == "mss-notifier" {
+                let apps = certificates.certificateFile(.server) + ".apps.json"
+                try #"{"apps": []}"#.write(toFile: apps, atomically: true, encoding: .utf8)
+                settings["MSS_NOTIFIER_APPS_FILE"] = apps
+            }
+            let hasDatabase = ["mss-oplog-writer", "mss-statistics", "mss-console", "mss-notifier"].contains(binary)
             let bare = try await run(binary, [], settings)
             #expect(bare.status == 78 && bare.output.contains("MSS_AMQP_USER: it is required"))
             #expect(bare.output.contains("MSS_POSTGRES_USER: it is required") == hasDatabase)

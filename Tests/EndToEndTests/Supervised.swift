@@ -16,16 +16,30 @@ final class Supervised: Sendable {
     private let arguments: [String]
     private let environment: [String: String]
     private let log: URL
+    /// Where it runs; nil: here.
+    private let host: TestHost?
+    private let ports: [String]
     private let state = Mutex(State())
 
+    /// Where a process of ours listens.
+    private static let portSettings = [
+        "MSS_HEALTH_PORT", "MSS_INGEST_PORT", "MSS_GATEWAY_PORT", "MSS_CONSOLE_PORT",
+    ]
+
+    /// - Parameters:
+    ///   - host: where it runs; nil: here.
+    ///   - ports: that it listens on beside those that its settings say.
     init(
-        name: String, executable: URL, arguments: [String] = [], environment: [String: String], log: URL
+        name: String, executable: URL, arguments: [String] = [], environment: [String: String], log: URL,
+        host: TestHost? = nil, ports: [Int] = []
     ) {
         self.name = name
         self.executable = executable
         self.arguments = arguments
         self.environment = environment
         self.log = log
+        self.host = host
+        self.ports = ports.map { "\($0)" } + Self.portSettings.compactMap { environment[$0] }
     }
 
     /// Another one of the same executable, with other settings.
@@ -33,7 +47,7 @@ final class Supervised: Sendable {
         Supervised(
             name: name, executable: executable, arguments: arguments,
             environment: environment.merging(settings) { $1 },
-            log: log.deletingLastPathComponent().appending(path: "\(name).log"))
+            log: log.deletingLastPathComponent().appending(path: "\(name).log"), host: host)
     }
 
     /// What it has logged.
@@ -47,6 +61,7 @@ final class Supervised: Sendable {
 
     func start() throws {
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        try host?.open(ports)
         try spawn()
     }
 
@@ -71,8 +86,9 @@ final class Supervised: Sendable {
 
     private func spawn() throws {
         let process = Process()
-        process.executableURL = executable
-        process.arguments = arguments
+        let command = host?.command(executable, arguments) ?? (executable: executable, arguments: arguments)
+        process.executableURL = command.executable
+        process.arguments = command.arguments
         process.environment = environment
         let output = try FileHandle(forWritingTo: log)
         try output.seekToEnd()

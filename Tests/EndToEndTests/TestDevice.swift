@@ -15,6 +15,7 @@ final class TestDevice: Sendable {
     private let stack: Stack
     private let operatingSystem: String
     private let appVersion: String
+    private let pushToken: SyncPushToken?
     private let storePath: String
     private let settings: @Sendable (inout SyncClientConfiguration) -> Void
     private let shown = Mutex<[SyncOplog]>([])
@@ -24,11 +25,12 @@ final class TestDevice: Sendable {
     ///   - install: another one of the same device is a re-installed app, with an empty store.
     ///   - firstResend: the ladder's first wait; a busy machine is given the usual ten seconds.
     ///   - confirms: whether the app confirms what it is given.
+    ///   - pushToken: where it can be woken.
     ///   - settings: what else its client is told.
     init(
         _ stack: Stack, user: String, device: String, session: String = "session", operatingSystem: String = "iOS",
         appVersion: String = "1.0.0", install: Int = 0, instance: String = Stack.instance,
-        firstResend: Duration = .seconds(10), confirms: Bool = true,
+        firstResend: Duration = .seconds(10), confirms: Bool = true, pushToken: SyncPushToken? = nil,
         settings: @escaping @Sendable (inout SyncClientConfiguration) -> Void = { _ in }
     ) {
         self.user = user
@@ -41,6 +43,7 @@ final class TestDevice: Sendable {
         self.stack = stack
         self.operatingSystem = operatingSystem
         self.appVersion = appVersion
+        self.pushToken = pushToken
         storePath = stack.folder.appending(path: "\(device)-\(install).sqlite").path
     }
 
@@ -64,6 +67,7 @@ final class TestDevice: Sendable {
             configuration: configuration,
             logger: Logger(label: "device") { _ in SwiftLogNoOpLogHandler() })
         try client.bind(userID: user, sessionID: session)
+        if let pushToken { try await client.setPushToken(pushToken) }
         let events = client.events
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await client.run() }

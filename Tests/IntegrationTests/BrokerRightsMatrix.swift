@@ -22,7 +22,7 @@ enum BrokerRightsMatrix {
         "mss.notices": ["writer"],
         "mss.gateways": ["validator"],
         "mss.control.changes": ["writer"],
-        "mss.reports": ["ingest", "writer", "gateway", "validator", "statistics", "console"],
+        "mss.reports": ["ingest", "writer", "gateway", "validator", "statistics", "console", "notifier"],
     ]
 
     /// Who may take messages out of a queue.

@@ -58,6 +58,26 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("whoever renews its lease learns how many gateways hold one, and how many sessions they have")
+    func fleet() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            func renew(_ gateway: String, _ epoch: Int64, _ sessions: Int) async throws -> DeviceSessionStore.Lease {
+                try await database.run(
+                    DeviceSessionStore.renewLease(gatewayID: gateway, epoch: epoch, sessions: sessions))
+            }
+            let (one, two) = (try await renew("one", 0, 5).epoch, try await renew("two", 0, 0).epoch)
+            let told = try await renew("one", one, 7)
+            #expect(told.gateways == 2 && told.sessions == 7)
+            _ = try await renew("two", two, 30)
+            #expect(try await renew("one", one, 7).sessions == 37)
+            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp() WHERE gateway_id = 'two'")
+            let alone = try await renew("one", one, 7)
+            #expect(alone.gateways == 1 && alone.sessions == 7)
+        }
+    }
+
     @Test("sessions of a gateway whose lease has run out do not count as online") func expiry() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]

@@ -21,6 +21,42 @@ struct FactBookTests {
 
     private func fact(_ oplogID: Int64) -> Mss_Bus_V1_Fact { .with { $0.accepted.oplogID = oplogID } }
 
+    /// One that gives the ids of what it takes.
+    private func aggregator(
+        at broker: OwnBroker, _ take: @escaping @Sendable ([Int64]) -> Void
+    ) -> MessageBus {
+        bus(
+            .statistics, at: broker,
+            [
+                AMQPConsumption(queue: Topology.factsQueue, prefetch: nil) { deliveries in
+                    for delivery in deliveries {
+                        take((Mss_Bus_V1_Facts.elements(of: delivery.body) ?? []).map(\.accepted.oplogID))
+                    }
+                }
+            ])
+    }
+
+    @Test("facts go through a quorum queue as well") func quorum() async throws {
+        try await OwnBroker.with(isReplicated: true) { broker in
+            let writer = bus(.writer, at: broker)
+            let taken = Mutex(0)
+            let folded = Mutex<Set<Int64>>([])
+            let aggregator = aggregator(at: broker) { ids in folded.withLock { $0.formUnion(ids) } }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await writer.run() }
+                group.addTask { try await aggregator.run() }
+                try await eventually("a connection", within: .seconds(30)) { writer.isConnected }
+                for number in 1...100 {
+                    try writer.record([fact(Int64(number))]) { isTaken in taken.withLock { $0 += isTaken ? 1 : 0 } }
+                }
+                try await eventually("all have come", within: .seconds(20)) {
+                    taken.withLock { $0 } == 100 && folded.withLock { $0 } == Set(1...100)
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
     @Test("S1: what the full queue of facts refuses is kept and handed over once there is room")
     func full() async throws {
         try await OwnBroker.with(factsMax: 1) { broker in
@@ -41,16 +77,7 @@ struct FactBookTests {
                 #expect(answers.withLock { $0 } == [true, false])
                 book.add([fact(3), fact(4)], of: [])
                 try await eventually("it is refused", within: .seconds(10)) { book.keptFacts == 2 }
-                let aggregator = bus(
-                    .statistics, at: broker,
-                    [
-                        AMQPConsumption(queue: Topology.factsQueue, prefetch: nil) { deliveries in
-                            for delivery in deliveries {
-                                let facts = Mss_Bus_V1_Facts.elements(of: delivery.body) ?? []
-                                folded.withLock { $0.formUnion(facts.map(\.accepted.oplogID)) }
-                            }
-                        }
-                    ])
+                let aggregator = aggregator(at: broker) { ids in folded.withLock { $0.formUnion(ids) } }
                 group.addTask { try await aggregator.run() }
                 // What is with a consumer does not count as waiting.
                 try await eventually("what was kept comes", within: .seconds(20)) {

@@ -17,14 +17,19 @@ struct OwnBroker {
 
     /// Runs the body with a broker on a free port, in a temporary folder.
     ///
-    /// - Parameter factsMax: bodies of facts that it takes.
+    /// - Parameters:
+    ///   - factsMax: bodies of facts that it takes.
+    ///   - isReplicated: the facts' queues are quorum queues.
     static func with(
-        factsMax: Int = BrokerDefinitions.factsMax, _ body: (OwnBroker) async throws -> Void
+        factsMax: Int = BrokerDefinitions.factsMax, isReplicated: Bool = false,
+        _ body: (OwnBroker) async throws -> Void
     ) async throws {
-        try await SecureServer.turnstile.pass { try await serve(factsMax, body) }
+        try await SecureServer.turnstile.pass { try await serve(factsMax, isReplicated, body) }
     }
 
-    private static func serve(_ factsMax: Int, _ body: (OwnBroker) async throws -> Void) async throws {
+    private static func serve(
+        _ factsMax: Int, _ isReplicated: Bool, _ body: (OwnBroker) async throws -> Void
+    ) async throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let script = root.appending(path: "deploy/scripts/rabbitmq.sh")
@@ -35,8 +40,9 @@ struct OwnBroker {
         defer { try? FileManager.default.removeItem(at: folder) }
         let hashes = Dictionary(uniqueKeysWithValues: BusTier.allCases.map { ($0, passwordHash) })
         let definitions = folder.appending(path: "given.json")
-        try BrokerDefinitions(virtualHost: "/", passwordHashes: hashes, factsMax: factsMax).json().write(
-            to: definitions)
+        try BrokerDefinitions(
+            virtualHost: "/", passwordHashes: hashes, factsMax: factsMax, isReplicated: isReplicated
+        ).json().write(to: definitions)
         let environment = ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path]
         let made = try await Command.run(
             script, ["init", folder.path, "\(port)", definitions.path], environment: environment)

@@ -2,7 +2,9 @@
 /// table, view, sequence or function takes a row here, an empty one where no tier has business with it.
 enum TierRightsMatrix {
     /// The tiers, in the order of a row's columns.
-    static let roles = ["mss_writer", "mss_statistics", "mss_console", "mss_operator", "mss_oplog_keeper"]
+    static let roles = [
+        "mss_writer", "mss_statistics", "mss_console", "mss_operator", "mss_oplog_keeper", "mss_notifier",
+    ]
 
     private static let everything = "SELECT INSERT UPDATE DELETE TRUNCATE"
 
@@ -10,7 +12,7 @@ enum TierRightsMatrix {
     /// `UPDATE(a,b)`: of these columns alone, by name.
     static let rights: [String: [String]] = [
         // Control data.
-        "schema_migration": ["SELECT", "SELECT", "SELECT"],
+        "schema_migration": ["SELECT", "SELECT", "SELECT", "", "", "SELECT"],
         "belt": [],
         "control_version": ["SELECT"],
         "instance": ["SELECT", "", "", "SELECT"],
@@ -47,7 +49,7 @@ enum TierRightsMatrix {
         "current_system": [],
         "current_timeline": [],
         "begin_epoch": [],
-        "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE"],
+        "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],
         "oplog": ["SELECT", "", "", "SELECT", everything],
@@ -79,6 +81,14 @@ enum TierRightsMatrix {
         "renew_lease": ["EXECUTE"],
         "register_session": ["EXECUTE"],
         "holds_device": [],
+        // Whom to wake: one who knows more than to whom a silent push goes is not needed.
+        "push_token": [],
+        "wake_up_progress": [],
+        "tell_push_token": ["EXECUTE"],
+        "sleeping_devices": [],
+        "claim_wake_ups": ["", "", "", "", "", "EXECUTE"],
+        "note_wake_ups": ["", "", "", "", "", "EXECUTE"],
+        "forget_push_tokens": ["", "", "", "", "", "EXECUTE"],
         // Who may use the console.
         "console_account": ["", "", "SELECT UPDATE(language,totp_step)"],
         "console_grant": ["", "", "SELECT"],

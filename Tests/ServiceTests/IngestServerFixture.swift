@@ -16,7 +16,7 @@ enum IngestServerFixture {
         limits: ConnectionLimits = ConnectionLimits(), submission: StubSubmission = StubSubmission(),
         directory: StubDirectory = StubDirectory(), health: HealthState = HealthState(), inFlightMaximum: Int = 100,
         certificates: ServerCertificates? = nil, quotas: PushQuotas = .stub(), admission: RequestAdmission? = nil,
-        bodies: BodyBudget = BodyBudget(), stop: AsyncStream<Void> = .init { $0.finish() },
+        bodies: BodyBudget = BodyBudget(), mirror: Mirror? = nil, stop: AsyncStream<Void> = .init { $0.finish() },
         _ body: @Sendable (Int) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -24,13 +24,13 @@ enum IngestServerFixture {
             admission: admission ?? .stub(directory: directory),
             intake: .stub(submission, directory: directory, inFlightMaximum: inFlightMaximum),
             quotas: quotas, operations: .stub(), bodies: bodies, health: health, metrics: IngestMetrics(),
-            logger: logger)
+            logger: logger, mirror: mirror)
         let (ports, listening) = AsyncStream.makeStream(of: Int.self)
         let server = IngestServer(
             host: "127.0.0.1", port: 0, responder: responder, certificates: certificates, limits: limits,
             onListening: { listening.yield($0) })
         try await withThrowingTaskGroup(of: Void.self) { group in
-            let services = ServiceGroup(services: [server], logger: logger)
+            let services = ServiceGroup(services: (mirror.map { [$0] } ?? []) + [server], logger: logger)
             group.addTask { try await services.run() }
             group.addTask { for await _ in stop { await services.triggerGracefulShutdown() } }
             var iterator = ports.makeAsyncIterator()

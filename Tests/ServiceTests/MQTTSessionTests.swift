@@ -113,6 +113,7 @@ import Testing
         let bound = client.gets { $0.bindResult.accepted = true }
         #expect(bound.packets == [.connack(isSessionPresent: false, .success)])
         #expect(bound.frames.first?.ping.number == 1)
+        #expect(client.gets { $0.pong.number = 0 }.packets.isEmpty, "of a ping that the client did not send")
         #expect(client.gets { $0.pong.number = 1 }.packets == [.pingresp])
     }
 

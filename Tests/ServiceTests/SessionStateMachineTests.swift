@@ -446,6 +446,17 @@ struct SessionStateMachineTests {
         #expect(bench.machine.superseded(by: 8).closeCode == .superseded)
     }
 
+    @Test("a device is given away when nothing is on its way to it") func surplus() {
+        var bench = Bench()
+        #expect(bench.machine.surplus().isEmpty, "it has not said who it is")
+        bench.connect()
+        #expect(bench.machine.surplus().isEmpty, "it is being registered")
+        bench = Bench()
+        bench.open()
+        #expect(bench.machine.surplus().closeCode == .surplus)
+        #expect(CloseCode.Group(code: CloseCode.surplus.rawValue) == .reconnectLater)
+    }
+
     @Test("C1: an operator ends a connection, in whatever state it is, and the device comes back a little later")
     func disconnection() {
         var bench = Bench()

@@ -29,7 +29,7 @@ struct SessionWalk {
         case brokenFrame, overRate, disconnected, claimed, notClaimed, registered, notRegistered, validated,
             notValidated, fetched, notFetched, historyRead, historyNotRead, summaryRead, summaryNotRead, resendRecorded,
             noticed, superseded, rereadWaiting, invalidated, revoked, disconnectedByOperator, announcementDue,
-            surroundingsChanged, ticked, drained
+            surroundingsChanged, ticked, surplus, drained
     }
 
     struct Pair: Hashable {
@@ -59,7 +59,8 @@ struct SessionWalk {
     ]
     /// These mostly end a session: they are drawn less often.
     private static let ending: Set<Name> = Set(
-        [Other.brokenFrame, .overRate, .disconnected, .drained, .disconnectedByOperator, .superseded].map(Name.other)
+        [Other.brokenFrame, .overRate, .disconnected, .surplus, .drained, .disconnectedByOperator, .superseded].map(
+            Name.other)
             + [.frame("connect"), .frame("close")])
 
     private var random: SeededGenerator
@@ -195,6 +196,7 @@ struct SessionWalk {
         case .announcementDue: return .announcementDue
         case .surroundingsChanged: return .surroundingsChanged
         case .ticked: return .ticked
+        case .surplus: return .surplus
         case .drained: return .drained
         }
     }

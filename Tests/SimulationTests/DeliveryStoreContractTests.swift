@@ -132,11 +132,13 @@ struct DeliveryStoreContractTests {
     ) throws {
         let gateway = gateway(&random)
         let count = ours.leases[gateway]?.count ?? 0
+        let sessions = Int.random(in: 0...1_000, using: &random)
         // The one held, an earlier one, or none: a process that has just begun.
         let index = count == 0 ? nil : [count - 1, count - 1, 0, nil].randomElement(using: &random) ?? nil
         func command(_ names: Names) -> SessionStoreCommand {
             .renewLease(
-                gatewayID: gateway, epoch: index.flatMap { names.leases[gateway]?[$0] } ?? 0, controlVersion: 1)
+                gatewayID: gateway, epoch: index.flatMap { names.leases[gateway]?[$0] } ?? 0, controlVersion: 1,
+                sessions: sessions)
         }
         guard case .lease(let left) = try postgres.perform([command(theirs)])[0].get(),
             case .lease(let right) = memory.perform(command(ours), at: .now)
@@ -145,6 +147,7 @@ struct DeliveryStoreContractTests {
             left.epoch != theirs.leases[gateway]?.last, right.epoch != ours.leases[gateway]?.last
         )
         #expect(isNew.0 == isNew.1, "\(what)")
+        #expect(left.gateways == right.gateways && left.sessions == right.sessions, "\(what)")
         if isNew.0 { theirs.leases[gateway, default: []].append(left.epoch) }
         if isNew.1 { ours.leases[gateway, default: []].append(right.epoch) }
         let (book, own) = (try postgres.leaseBook(), memory.leaseBook)

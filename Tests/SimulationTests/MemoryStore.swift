@@ -34,6 +34,7 @@ struct MemoryStore {
         var until: WallTime
         var renewals: Int64 = 0
         var controlVersion: Int64
+        var sessions: Int
     }
 
     private struct Receiver: Hashable {
@@ -277,8 +278,8 @@ struct MemoryStore {
 
     mutating func perform(_ command: SessionStoreCommand, at now: WallTime) -> SessionStoreAnswer {
         switch command {
-        case .renewLease(let gatewayID, let epoch, let controlVersion):
-            return .lease(renewLease(gatewayID, epoch, controlVersion, at: now))
+        case .renewLease(let gatewayID, let epoch, let controlVersion, let sessions):
+            return .lease(renewLease(gatewayID, epoch, controlVersion, sessions, at: now))
         case .open(let registration, let digest):
             let registered = register(registration, at: now)
             return .opened(
@@ -304,15 +305,19 @@ struct MemoryStore {
     }
 
     private mutating func renewLease(
-        _ gatewayID: String, _ epoch: Int64, _ version: Int64, at now: WallTime
+        _ gatewayID: String, _ epoch: Int64, _ version: Int64, _ count: Int, at now: WallTime
     ) -> DeviceSessionStore.Lease {
         if let lease = leases[gatewayID], lease.epoch == epoch, lease.until > now {
             leases[gatewayID] = Lease(
-                epoch: epoch, until: now + Limits.gatewayLease, renewals: lease.renewals + 1, controlVersion: version)
-            return DeviceSessionStore.Lease(epoch: epoch, controlVersion: 0)
+                epoch: epoch, until: now + Limits.gatewayLease, renewals: lease.renewals + 1, controlVersion: version,
+                sessions: count)
+            let live = leases.values.filter { $0.until > now }
+            return DeviceSessionStore.Lease(
+                epoch: epoch, controlVersion: 0, gateways: live.count, sessions: live.map(\.sessions).reduce(0, +))
         }
         presenceEpoch += 1
-        leases[gatewayID] = Lease(epoch: presenceEpoch, until: now + Limits.gatewayLease, controlVersion: version)
+        leases[gatewayID] = Lease(
+            epoch: presenceEpoch, until: now + Limits.gatewayLease, controlVersion: version, sessions: count)
         sessions = sessions.filter {
             $0.value.registration.gatewayID != gatewayID || $0.value.registration.gatewayEpoch == presenceEpoch
         }

@@ -19,6 +19,7 @@ package actor TestDatabase {
     private let writer: PostgresConnection
     private let statistics: PostgresConnection
     private let console: PostgresConnection
+    private let notifier: PostgresConnection
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -48,6 +49,7 @@ package actor TestDatabase {
         writer = hasTiers ? connection(as: "mss_writer") : owner
         statistics = hasTiers ? connection(as: "mss_statistics") : owner
         console = hasTiers ? connection(as: "mss_console") : owner
+        notifier = hasTiers ? connection(as: "mss_notifier") : owner
     }
 
     /// Databases at a time: making one copies the server's template, and its migrations meet others' at the roles.
@@ -110,6 +112,11 @@ package actor TestDatabase {
     /// As the console.
     package func runAsConsole<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try console.run(query, within: .seconds(10))
+    }
+
+    /// As the notifier.
+    package func runAsNotifier<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try notifier.run(query, within: .seconds(10))
     }
 
     /// As the oplog writer.
@@ -178,7 +185,7 @@ package actor TestDatabase {
     }
 
     package func close() {
-        for connection in [owner, writer, statistics, console] { connection.close() }
+        for connection in [owner, writer, statistics, console, notifier] { connection.close() }
         thread.stop()
     }
 }

@@ -35,6 +35,7 @@ enum BusGoldenBytes {
         "device secret": """
         0801120f08031a0b220264317a0201ff800101
         """,
+        "push token": "0801121408061a1022026431a201090802120566636d3a31",
         "connection number": """
         0801121208051a0e220264318801ac02900102980107
         """,

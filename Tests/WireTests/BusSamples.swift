@@ -185,6 +185,16 @@ enum BusSamples {
         }
     ]
 
+    /// A device that says where it can be woken.
+    static let pushTokens: [Mss_Bus_V1_SessionCommand] = [
+        .with {
+            $0.correlation = 6
+            $0.open.deviceID = "d1"
+            $0.open.pushToken.provider = 2
+            $0.open.pushToken.token = "fcm:1"
+        }
+    ]
+
     /// The secret of a device id is forgotten.
     static let deviceReleases: [Mss_Bus_V1_ControlCommand] = [
         .with {

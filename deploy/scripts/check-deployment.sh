@@ -33,9 +33,11 @@ check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
 chart() { helm template mss deploy/chart --namespace mss "$@"; }
 helm lint --quiet --strict deploy/chart || complain "chart: see above"
 chart > "$work/default.yaml"
-tiers=(ingest writer gateway validator statistics console)
-chart --set "$(printf '%s.autoscaling.enabled=true,' "${tiers[@]}")networkPolicy.enabled=false" > "$work/scaled.yaml"
-for file in default scaled; do
+tiers=(ingest writer gateway validator statistics console notifier)
+chart --set notifier.enabled=true > "$work/waking.yaml"
+chart --set "$(printf '%s.autoscaling.enabled=true,' "${tiers[@]}")networkPolicy.enabled=false" \
+    --set notifier.enabled=true > "$work/scaled.yaml"
+for file in default waking scaled; do
     kubernetes-validate --strict --quiet --kubernetes-version 1.33 "$work/$file.yaml" ||
         complain "chart, $file: see above"
 done
@@ -44,7 +46,7 @@ chart --set monitoring.enabled=true --show-only templates/monitoring.yaml | grep
 for wrong in gateway.replica=3 ingest.settings.HOST=a writer.replicas=0 rabbitmq.port=0; do
     ! chart --set "$wrong" > /dev/null 2>&1 || complain "the chart's schema takes $wrong"
 done
-python deploy/scripts/deployment.py settings "$binaries" docker-compose.yml "$work/default.yaml" ||
+python deploy/scripts/deployment.py settings "$binaries" docker-compose.yml "$work/waking.yaml" ||
     complain "settings: see above"
 
 cp "$work/default.yaml" "$work/new"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import yaml
 
-PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console"]
+PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
+            "mss-notifier"]
 
 
 def settings(binaries: Path, program: str) -> dict[str, str]:

@@ -13,11 +13,13 @@ struct ServiceDiagnosis {
     }
 
     /// What a service is called, and what does not happen without it.
-    private static let services = [
+    private static let needed = [
         ("mss-ingest", "no push is taken"), ("mss-oplog-writer", "nothing is stored or handed out"),
         ("mss-gateway", "no device can connect"), ("mss-session-validator", "checked data is withheld"),
         ("mss-statistics", "figures stand still"), ("mss-console", "nobody can sign in to it"),
     ]
+    /// Services that an installation may do without.
+    private static let optional = ["mss-notifier"]
     /// Clocks that differ by more than this belong to no machine whose time is kept.
     static let clockLimit = Duration.seconds(1)
     private static let certificateLimit = Duration.seconds(14 * 86_400)
@@ -36,8 +38,8 @@ struct ServiceDiagnosis {
     private var reports: [ProcessReport] { heard.map(\.report) }
 
     private var processes: [Finding] {
-        let missing = Self.services.filter { service, _ in !reports.contains { $0.service == service } }
-        let counts = Self.services.map(\.0).compactMap { service -> String? in
+        let missing = Self.needed.filter { service, _ in !reports.contains { $0.service == service } }
+        let counts = (Self.needed.map(\.0) + Self.optional).compactMap { service -> String? in
             let count = reports.count { $0.service == service }
             return count == 0 ? nil : "\(count) \(service)"
         }

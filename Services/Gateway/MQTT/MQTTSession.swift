@@ -212,7 +212,8 @@ struct MQTTSession {
                 return []
             }
             return take(push.batches)
-        case .pong?: return [.toClient(.pingresp)]
+        // 0 answers the ping that named the interval, of which the client does not know.
+        case .pong(let pong)? where pong.number > 0: return [.toClient(.pingresp)]
         case .close(let close)?:
             let reference = close.address.isEmpty ? nil : close.address
             return end(Self.reason(of: close.code), close.reason, reference: reference)
@@ -255,6 +256,7 @@ struct MQTTSession {
         case .unknownInstance?: .badUserNameOrPassword
         case .signatureRefused?, .clockOff?: .notAuthorized
         case .disconnected?: .unspecifiedError
+        case .surplus?: .useAnotherServer
         case nil: CloseCode.Group(code: code) == .reconnectElsewhere ? .useAnotherServer : .notAuthorized
         }
     }

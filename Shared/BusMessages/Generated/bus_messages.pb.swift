@@ -549,6 +549,9 @@ package nonisolated struct Mss_Bus_V1_RenewLease: Sendable {
   /// Of the control data that this gateway's sessions go by.
   package var controlVersion: Int64 = 0
 
+  /// That are open on this gateway.
+  package var sessions: UInt64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -564,6 +567,11 @@ package nonisolated struct Mss_Bus_V1_LeaseReply: Sendable {
 
   /// Of a lease that was taken anew: the version of the control data in force then. It holds with no older one.
   package var controlVersion: Int64 = 0
+
+  /// Of all gateways that hold a lease: how many they are, and how many sessions they said that they have.
+  package var gateways: UInt32 = 0
+
+  package var sessions: UInt64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -682,11 +690,37 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._deviceConnectionNumber = newValue}
   }
 
+  /// Absent: as the device said last; with an empty token: it cannot be woken.
+  package var pushToken: Mss_Bus_V1_PushToken {
+    get {_storage._pushToken ?? Mss_Bus_V1_PushToken()}
+    set {_uniqueStorage()._pushToken = newValue}
+  }
+  /// Returns true if `pushToken` has been explicitly set.
+  package var hasPushToken: Bool {_storage._pushToken != nil}
+  /// Clears the value of `pushToken`. Subsequent reads from it will return its default value.
+  package mutating func clearPushToken() {_uniqueStorage()._pushToken = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Where a device can be woken while it is not connected.
+package nonisolated struct Mss_Bus_V1_PushToken: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The number of a PushToken.Provider.
+  package var provider: UInt32 = 0
+
+  package var token: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
@@ -4297,7 +4331,7 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RenewLease"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{1}epoch\0\u{3}control_version\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{1}epoch\0\u{3}control_version\0\u{1}sessions\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4308,6 +4342,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
       case 1: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.epoch) }()
       case 3: try { try decoder.decodeSingularInt64Field(value: &self.controlVersion) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.sessions) }()
       default: break
       }
     }
@@ -4323,6 +4358,9 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
     if self.controlVersion != 0 {
       try visitor.visitSingularInt64Field(value: self.controlVersion, fieldNumber: 3)
     }
+    if self.sessions != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sessions, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4330,6 +4368,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
     if lhs.gatewayID != rhs.gatewayID {return false}
     if lhs.epoch != rhs.epoch {return false}
     if lhs.controlVersion != rhs.controlVersion {return false}
+    if lhs.sessions != rhs.sessions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4337,7 +4376,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".LeaseReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}control_version\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}control_version\0\u{1}gateways\0\u{1}sessions\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4347,6 +4386,8 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.epoch) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.controlVersion) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.gateways) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.sessions) }()
       default: break
       }
     }
@@ -4359,12 +4400,20 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
     if self.controlVersion != 0 {
       try visitor.visitSingularInt64Field(value: self.controlVersion, fieldNumber: 2)
     }
+    if self.gateways != 0 {
+      try visitor.visitSingularUInt32Field(value: self.gateways, fieldNumber: 3)
+    }
+    if self.sessions != 0 {
+      try visitor.visitSingularUInt64Field(value: self.sessions, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_LeaseReply, rhs: Mss_Bus_V1_LeaseReply) -> Bool {
     if lhs.epoch != rhs.epoch {return false}
     if lhs.controlVersion != rhs.controlVersion {return false}
+    if lhs.gateways != rhs.gateways {return false}
+    if lhs.sessions != rhs.sessions {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4372,7 +4421,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -4394,6 +4443,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _connectionNumber: UInt64 = 0
     var _registrationNumber: UInt64 = 0
     var _deviceConnectionNumber: UInt64 = 0
+    var _pushToken: Mss_Bus_V1_PushToken? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4423,6 +4473,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _connectionNumber = source._connectionNumber
       _registrationNumber = source._registrationNumber
       _deviceConnectionNumber = source._deviceConnectionNumber
+      _pushToken = source._pushToken
     }
   }
 
@@ -4460,6 +4511,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 17: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
         case 18: try { try decoder.decodeSingularUInt64Field(value: &_storage._registrationNumber) }()
         case 19: try { try decoder.decodeSingularUInt64Field(value: &_storage._deviceConnectionNumber) }()
+        case 20: try { try decoder.decodeSingularMessageField(value: &_storage._pushToken) }()
         default: break
         }
       }
@@ -4468,6 +4520,10 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
     try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
       if !_storage._gatewayID.isEmpty {
         try visitor.visitSingularStringField(value: _storage._gatewayID, fieldNumber: 1)
       }
@@ -4525,6 +4581,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       if _storage._deviceConnectionNumber != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._deviceConnectionNumber, fieldNumber: 19)
       }
+      try { if let v = _storage._pushToken {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4553,10 +4612,46 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
         if _storage._registrationNumber != rhs_storage._registrationNumber {return false}
         if _storage._deviceConnectionNumber != rhs_storage._deviceConnectionNumber {return false}
+        if _storage._pushToken != rhs_storage._pushToken {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_PushToken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".PushToken"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}provider\0\u{1}token\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.provider) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.token) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.provider != 0 {
+      try visitor.visitSingularUInt32Field(value: self.provider, fieldNumber: 1)
+    }
+    if !self.token.isEmpty {
+      try visitor.visitSingularStringField(value: self.token, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_PushToken, rhs: Mss_Bus_V1_PushToken) -> Bool {
+    if lhs.provider != rhs.provider {return false}
+    if lhs.token != rhs.token {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

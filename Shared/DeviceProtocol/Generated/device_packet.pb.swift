@@ -69,6 +69,49 @@ package nonisolated enum Mss_Device_V1_ChannelKind: SwiftProtobuf.Enum, Swift.Ca
 
 }
 
+/// Who carries a silent push to a device.
+package nonisolated enum Mss_Device_V1_PushProvider: SwiftProtobuf.Enum, Swift.CaseIterable {
+  package typealias RawValue = Int
+  case unknown // = 0
+
+  /// Apple Push Notification service.
+  case apns // = 1
+
+  /// Firebase Cloud Messaging.
+  case fcm // = 2
+  case UNRECOGNIZED(Int)
+
+  package init() {
+    self = .unknown
+  }
+
+  package init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unknown
+    case 1: self = .apns
+    case 2: self = .fcm
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  package var rawValue: Int {
+    switch self {
+    case .unknown: return 0
+    case .apns: return 1
+    case .fcm: return 2
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  package static let allCases: [Mss_Device_V1_PushProvider] = [
+    .unknown,
+    .apns,
+    .fcm,
+  ]
+
+}
+
 package nonisolated enum Mss_Device_V1_SessionValidity: SwiftProtobuf.Enum, Swift.CaseIterable {
   package typealias RawValue = Int
   case unknown // = 0
@@ -447,11 +490,37 @@ package nonisolated struct Mss_Device_V1_Connect: @unchecked Sendable {
     set {_uniqueStorage()._connectionNumber = newValue}
   }
 
+  /// Where the device can be woken while it is not connected. Absent: as it said last; with an empty token: nowhere.
+  package var pushToken: Mss_Device_V1_PushToken {
+    get {_storage._pushToken ?? Mss_Device_V1_PushToken()}
+    set {_uniqueStorage()._pushToken = newValue}
+  }
+  /// Returns true if `pushToken` has been explicitly set.
+  package var hasPushToken: Bool {_storage._pushToken != nil}
+  /// Clears the value of `pushToken`. Subsequent reads from it will return its default value.
+  package mutating func clearPushToken() {_uniqueStorage()._pushToken = nil}
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// What a provider knows a device's app by.
+package nonisolated struct Mss_Device_V1_PushToken: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var provider: Mss_Device_V1_PushProvider = .unknown
+
+  /// As the provider gave it; of APNs in hexadecimal digits. At most 1,024 bytes.
+  package var token: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 /// Proves that the app holds a key of the instance; see DeviceProtocol.md, Signed connects.
@@ -982,6 +1051,10 @@ nonisolated extension Mss_Device_V1_ChannelKind: SwiftProtobuf._ProtoNameProvidi
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CHANNEL_KIND_USER\0\u{1}CHANNEL_KIND_DEVICE\0\u{1}CHANNEL_KIND_GLOBAL_USER\0\u{1}CHANNEL_KIND_GLOBAL_DEVICE\0")
 }
 
+nonisolated extension Mss_Device_V1_PushProvider: SwiftProtobuf._ProtoNameProviding {
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0PUSH_PROVIDER_UNKNOWN\0\u{1}PUSH_PROVIDER_APNS\0\u{1}PUSH_PROVIDER_FCM\0")
+}
+
 nonisolated extension Mss_Device_V1_SessionValidity: SwiftProtobuf._ProtoNameProviding {
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0SESSION_VALIDITY_UNKNOWN\0\u{1}SESSION_VALIDITY_VALID\0\u{1}SESSION_VALIDITY_INVALID\0")
 }
@@ -1348,7 +1421,7 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0\u{3}connection_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0\u{3}connection_number\0\u{3}push_token\0")
 
   fileprivate class _StorageClass {
     var _protocolVersion: UInt32 = 0
@@ -1367,6 +1440,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     var _signature: Mss_Device_V1_Signature? = nil
     var _deviceSecret: Data = Data()
     var _connectionNumber: UInt64 = 0
+    var _pushToken: Mss_Device_V1_PushToken? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1393,6 +1467,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       _signature = source._signature
       _deviceSecret = source._deviceSecret
       _connectionNumber = source._connectionNumber
+      _pushToken = source._pushToken
     }
   }
 
@@ -1427,6 +1502,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         case 14: try { try decoder.decodeSingularMessageField(value: &_storage._signature) }()
         case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecret) }()
         case 16: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
+        case 17: try { try decoder.decodeSingularMessageField(value: &_storage._pushToken) }()
         default: break
         }
       }
@@ -1487,6 +1563,9 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       if _storage._connectionNumber != 0 {
         try visitor.visitSingularUInt64Field(value: _storage._connectionNumber, fieldNumber: 16)
       }
+      try { if let v = _storage._pushToken {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1512,10 +1591,46 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         if _storage._signature != rhs_storage._signature {return false}
         if _storage._deviceSecret != rhs_storage._deviceSecret {return false}
         if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
+        if _storage._pushToken != rhs_storage._pushToken {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_PushToken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".PushToken"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}provider\0\u{1}token\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularEnumField(value: &self.provider) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.token) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.provider != .unknown {
+      try visitor.visitSingularEnumField(value: self.provider, fieldNumber: 1)
+    }
+    if !self.token.isEmpty {
+      try visitor.visitSingularStringField(value: self.token, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_PushToken, rhs: Mss_Device_V1_PushToken) -> Bool {
+    if lhs.provider != rhs.provider {return false}
+    if lhs.token != rhs.token {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -108,6 +108,11 @@ extension ClientEngine {
         recover()
     }
 
+    /// The app was given another push token: the next Connect says so, and there is one soon.
+    func setPushToken(_ token: PushToken) throws(SyncError) {
+        if try store.setPushToken(token) { connectAnew() }
+    }
+
     /// Changes the key that payloads are stored under.
     func changeStoreKey(to key: [UInt8]?) throws(SyncError) {
         try store.changeCipher(to: try key.map { key throws(SyncError) in try PayloadCipher(key: key) })

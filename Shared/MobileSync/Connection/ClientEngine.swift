@@ -82,8 +82,10 @@ actor ClientEngine {
         refusedRecoveries = []
         let user = board.userToBind
         let number: UInt64
+        let pushToken: Mss_Device_V1_PushToken?
         do throws(SyncError) {
             number = try store.countConnection()
+            pushToken = try store.pushToken()
         } catch {
             storeFailed(error)
             return connectionEnd
@@ -101,6 +103,7 @@ actor ClientEngine {
             $0.sdkVersion = Self.libraryVersion
             $0.background = !board.isForeground
             $0.suspended = store.suspended.sorted()
+            if let pushToken { $0.pushToken = pushToken }
         }
         // The points share what the rest leaves of a frame.
         let taken = (try? connect.serializedBytes() as [UInt8])?.count ?? 0
@@ -376,14 +379,19 @@ actor ClientEngine {
         return .left
     }
 
+    /// Ends the connection, if there is one, for another at once.
+    func connectAnew() {
+        connectionEnd = .left
+        board.alarms.send(())
+    }
+
     /// Connects anew when there is room again for what was dropped: the gateway knows of confirmations, or something
     /// was deleted or ran out.
     private func useRoom() {
         guard let lackingBytes else { return }
         do throws(SyncError) {
             guard try store.makeRoom(for: lackingBytes) else { return }
-            connectionEnd = .left
-            board.alarms.send(())
+            connectAnew()
         } catch {
             storeFailed(error)
         }

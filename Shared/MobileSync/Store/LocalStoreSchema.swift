@@ -24,7 +24,9 @@ enum LocalStoreSchema {
             -- What the device id belongs to at the service; sealed as payloads are.
             device_secret BLOB,
             -- Connections made.
-            connections INTEGER NOT NULL DEFAULT 0);
+            connections INTEGER NOT NULL DEFAULT 0,
+            -- Where the device can be woken, for the next Connect; NULL: the app has not said.
+            push_provider INTEGER, push_token TEXT);
         CREATE TABLE channel (
             id INTEGER PRIMARY KEY,
             kind INTEGER NOT NULL,

@@ -1123,7 +1123,8 @@ CREATE UNLOGGED TABLE gateway (
     lease_until timestamptz NOT NULL,
     -- Rises with each renewal, so that whoever sees one twice knows by his own clock how long it has lasted.
     renewals bigint NOT NULL DEFAULT 0,
-    control_version bigint NOT NULL -- of the control data that its sessions go by
+    control_version bigint NOT NULL, -- of the control data that its sessions go by
+    sessions bigint NOT NULL -- open on it, as it said last
 ) WITH (fillfactor = 50);
 
 -- Whether every lease that may be held is in `gateway`. Gone with it after a crash or failover: a writer then opens the
@@ -1179,29 +1180,32 @@ CREATE TABLE owner (
 -- the lease before are gone with it. With a new one comes the version of the control data in force: nobody who changed
 -- that has waited for a gateway without a lease.
 CREATE FUNCTION renew_lease(
-    in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint
-) RETURNS TABLE (held_epoch bigint, version_in_force bigint) LANGUAGE plpgsql VOLATILE
+    in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint, in_sessions bigint
+) RETURNS TABLE (
+    held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint
+) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     new_epoch bigint;
     found_version bigint;
 BEGIN
     UPDATE gateway SET lease_until = clock_timestamp() + in_lease, renewals = renewals + 1,
-        control_version = in_control_version
+        control_version = in_control_version, sessions = in_sessions
     WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
     IF FOUND THEN
-        RETURN QUERY SELECT in_epoch, 0::bigint;
+        RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint
+            FROM gateway g WHERE g.lease_until > clock_timestamp();
         RETURN;
     END IF;
     -- Waits for a change that is being made: either whoever made it then finds this lease, or the lease is told of it.
     SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
-    INSERT INTO gateway (gateway_id, epoch, lease_until, control_version)
-    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version)
+    INSERT INTO gateway (gateway_id, epoch, lease_until, control_version, sessions)
+    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version, in_sessions)
     ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until, renewals = 0,
-        control_version = excluded.control_version;
+        control_version = excluded.control_version, sessions = excluded.sessions;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
-    RETURN QUERY SELECT new_epoch, found_version;
+    RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint;
 END $$;
 
 -- Whether the device id belongs to the secret with this digest; the first secret that is shown gets it. No digest, no

@@ -30,6 +30,14 @@ console:
   secrets: [amqp_console, postgres_console, console_sealing_key]
   settings: {MSS_CONSOLE_SEALING_KEY_FILE: /run/secrets/mss/console_sealing_key}
   listens: {prefix: MSS_CONSOLE, port: 7090, from: peopleFrom}
+{{- if .Values.notifier.enabled }}
+notifier:
+  program: mss-notifier
+  database: true
+  secrets: [amqp_notifier, postgres_notifier]
+  settings: {MSS_NOTIFIER_APPS_FILE: /run/secrets/wake-up/apps.json}
+  files: /run/secrets/wake-up
+{{- end }}
 {{- end }}
 
 {{- define "mss.name" -}}

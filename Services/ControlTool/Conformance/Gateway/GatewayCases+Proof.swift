@@ -63,7 +63,8 @@ extension GatewayCases {
         ("os-name", { $0.osName += "x" }), ("background", { $0.background.toggle() }),
         ("suspended", { $0.suspended.append("x") }), ("sync-points", { $0.syncPoints = [.with { $0.oplogID = 1 }] }),
         ("device-secret", { $0.deviceSecret.append(1) }), ("nonce", { $0.signature.nonce[0] ^= 1 }),
-        ("timestamp", { $0.signature.timestampMs += 1 }), ("mac", { $0.signature.mac[0] ^= 1 }),
+        ("push-token", { $0.pushToken.token = "x" }), ("timestamp", { $0.signature.timestampMs += 1 }),
+        ("mac", { $0.signature.mac[0] ^= 1 }),
     ]
 
     private static func expectRefused(_ packet: Mss_Device_V1_Packet, _ target: GatewayTarget) async throws {
