@@ -78,6 +78,13 @@ final class History {
         observe(.notOnline(push: name, id: id.value))
     }
 
+    /// Live data that an attempt stored whose answer was lost, by a writer that died or was cut off then: it may have
+    /// told nobody, so nobody is owed it.
+    func lostTrack(of name: String) {
+        owed.remove(name)
+        maybeStored(name)
+    }
+
     /// A standby that lacked commits has taken over: what was answered before may be gone.
     func failedOver(to store: MemoryStore) {
         hasFailedOver = true

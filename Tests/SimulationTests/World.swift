@@ -310,6 +310,9 @@ final class World: @unchecked Sendable {
             case .stored(let id, online: false) where !push.configuration.isPersistent:
                 history.notOnline(name, id)
                 openPushes -= 1
+            case .duplicate where !push.configuration.isPersistent:
+                history.lostTrack(of: name)
+                openPushes -= 1
             case .stored(let id, _), .duplicate(let id):
                 history.answered(name, id, in: database.store)
                 openPushes -= 1
