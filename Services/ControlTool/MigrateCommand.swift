@@ -16,8 +16,8 @@ struct MigrateCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Also make the logins writer, statistics and console, or give them new passwords: those in the files "
-                + "postgres_writer, postgres_statistics and postgres_console of this folder (mssctl secrets).",
+            "Also make the logins of the tiers (writer, statistics, …), or give them new passwords: those in the files "
+                + "postgres_writer, postgres_statistics, … of this folder (mssctl secrets).",
             valueName: "folder"))
     var logins: String?
 

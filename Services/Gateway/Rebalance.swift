@@ -23,8 +23,8 @@ struct Rebalance {
     private static let longestRest = 76_800
 
     private let perSecond: Int
-    private var excess = 0
-    private var isGiving = false
+    /// Sessions of each gateway in the mean, while this one gives away; nil: it does not.
+    private var mean: Double?
     /// Of the trial that is under way.
     private var given = 0
     private var before = 0
@@ -37,11 +37,9 @@ struct Rebalance {
 
     /// The store has said how many there are.
     mutating func learned(_ fleet: Fleet, own: Int) {
-        let mean = Double(fleet.sessions) / Double(max(1, fleet.gateways))
-        let over = Double(own) - mean
-        let least = isGiving ? mean * Self.goal : max(mean * Self.tolerance, Double(Self.fewSessions))
-        isGiving = fleet.gateways > 1 && over > least
-        excess = isGiving ? Int(over) : 0
+        let found = Double(fleet.sessions) / Double(max(1, fleet.gateways))
+        let least = mean == nil ? max(found * Self.tolerance, Double(Self.fewSessions)) : found * Self.goal
+        mean = fleet.gateways > 1 && Double(own) - found > least ? found : nil
     }
 
     /// Another second has begun: how many to give away in it.
@@ -63,8 +61,8 @@ struct Rebalance {
             (given, before, secondsLeft) = (0, own, Self.trial)
         }
         secondsLeft -= 1
-        let now = min(perSecond, excess)
-        excess -= now
+        // What the store said is some seconds old: by then many may have gone.
+        let now = min(perSecond, max(0, Int(Double(own) - (mean ?? .infinity))))
         given += now
         return now
     }

@@ -75,6 +75,8 @@ struct StackSettings: Sendable {
             // All devices come from one address, and at once.
             "MSS_GATEWAY_SOURCE_CONNECTIONS_PER_SECOND": "100000",
             "MSS_GATEWAY_HANDSHAKES_PER_SECOND": "100000", "MSS_GATEWAY_APP_CONNECTS_PER_SECOND": "100000",
+            // Devices of a test stay on the gateway that it chose.
+            "MSS_GATEWAY_REBALANCE_PER_SECOND": "0",
             // For the simple device of D14; devices of other tests keep to their own ten seconds.
             "MSS_GATEWAY_FIRST_RESEND_SECONDS": "1", "MSS_GATEWAY_MQTT": "on",
         ].merging(sealingKeys("device")) { $1 }

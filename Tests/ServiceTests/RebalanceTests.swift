@@ -42,6 +42,14 @@ import Testing
         #expect(seconds(of: [9_000, 0], perSecond: 0).most == 0)
     }
 
+    @Test("devices that went by themselves since the store said how many there are keep the others here") func gone() {
+        var gateway = Rebalance(perSecond: 20)
+        gateway.learned(Rebalance.Fleet(gateways: 2, sessions: 1_000), own: 1_000)
+        #expect(gateway.next(own: 1_000) == 20)
+        #expect(gateway.next(own: 505) == 5)
+        #expect(gateway.next(own: 3) == 0)
+    }
+
     @Test("where the devices come back it stops after half a minute, and tries again later") func comesBack() {
         var gateway = Rebalance(perSecond: 10)
         var given: [Int] = []
