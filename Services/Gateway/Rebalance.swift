@@ -62,7 +62,7 @@ struct Rebalance {
         }
         secondsLeft -= 1
         // What the store said is some seconds old: by then many may have gone.
-        let now = min(perSecond, max(0, Int(Double(own) - (mean ?? .infinity))))
+        let now = min(perSecond, max(0, mean.map { own - Int($0) } ?? 0))
         given += now
         return now
     }
