@@ -30,8 +30,9 @@ extension RunningSystem {
 
         init() throws { stack = try RunningSystem.stack }
 
-        /// The spans that the collector has, with the service that each is of, by trace.
-        private func traces() throws -> [String: [(service: String, span: Request.Span)]] {
+        /// The spans that the collector has of pushes since a time (nanoseconds since 1970), with the service that each is
+        /// of, by trace. It has those of other tests too.
+        private func traces(since start: UInt64) throws -> [String: [(service: String, span: Request.Span)]] {
             let text = try String(contentsOf: stack.folder.appending(path: "traces.jsonl"), encoding: .utf8)
             var traces: [String: [(service: String, span: Request.Span)]] = [:]
             for line in text.split(separator: "\n") {
@@ -43,7 +44,9 @@ extension RunningSystem {
                     }
                 }
             }
-            return traces
+            return traces.filter { _, spans in
+                spans.contains { $0.span.name == "push" && UInt64($0.span.startTimeUnixNano) ?? 0 >= start }
+            }
         }
 
         @Test(
@@ -64,9 +67,11 @@ extension RunningSystem {
             let steps = ["push", "store", "hand out", "acknowledge", "confirm"]
             try await eventually("a whole trace", within: .seconds(30)) {
                 // The last line may be half written.
-                (try? traces())?.values.contains { Set($0.map(\.span.name)) == Set(steps) } ?? false
+                (try? traces(since: start))?.values.contains { Set($0.map(\.span.name)) == Set(steps) } ?? false
             }
-            let whole = try traces().values.filter { Set($0.map(\.span.name)) == Set(steps) && $0.count == steps.count }
+            let whole = try traces(since: start).values.filter {
+                Set($0.map(\.span.name)) == Set(steps) && $0.count == steps.count
+            }
             for trace in whole {
                 let spans = Dictionary(uniqueKeysWithValues: trace.map { ($0.span.name, $0) })
                 #expect(
@@ -81,10 +86,8 @@ extension RunningSystem {
                 // Nobody's name and nothing of what was pushed.
                 #expect(trace.flatMap(\.span.attributes).allSatisfy { !$0.value.stringValue.contains("trace-") })
             }
-            // About one in ten: the same ones everywhere. The collector has those of other tests too, from before.
-            let mine = try traces().values.filter { trace in
-                trace.contains { $0.span.name == "push" && UInt64($0.span.startTimeUnixNano) ?? 0 >= start }
-            }
+            // About one in ten: the same ones everywhere.
+            let mine = try traces(since: start)
             #expect((1...30).contains(mine.count))
         }
     }
