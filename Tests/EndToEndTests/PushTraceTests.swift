@@ -30,8 +30,8 @@ extension RunningSystem {
 
         init() throws { stack = try RunningSystem.stack }
 
-        /// The spans that the collector has of pushes since a time (nanoseconds since 1970), with the service that each is
-        /// of, by trace. It has those of other tests too.
+        /// The spans that the collector has of pushes since a time (nanoseconds since 1970), with the service that each
+        /// is of, by trace. It has those of other tests too.
         private func traces(since start: UInt64) throws -> [String: [(service: String, span: Request.Span)]] {
             let text = try String(contentsOf: stack.folder.appending(path: "traces.jsonl"), encoding: .utf8)
             var traces: [String: [(service: String, span: Request.Span)]] = [:]
