@@ -150,14 +150,17 @@ extension SyncConfiguration {
 }
 
 extension ControlFile.InstanceEntry {
-    /// A mobile gateway knows the app by the two parts of the instance's id, `<workspaceId>_<appId>`.
     var validatorForm: ValidatorForm {
-        guard validatorMode == .mgs else { return .http }
-        let parts = instanceId.split(separator: "_", maxSplits: 1).map(String.init)
+        Self.validatorForm(of: instanceId, mode: validatorMode, wrapsBody: validatorWrapsBody)
+    }
+
+    /// A mobile gateway knows the app by the two parts of the instance's id, `<workspaceId>_<appId>`.
+    static func validatorForm(of instanceID: String, mode: ValidatorMode?, wrapsBody: Bool?) -> ValidatorForm {
+        guard mode == .mgs else { return .http }
+        let parts = instanceID.split(separator: "_", maxSplits: 1).map(String.init)
         return .mobileGateway(
             .init(
-                appID: parts.last ?? "", workspaceID: parts.count == 2 ? parts[0] : "",
-                wrapsBody: validatorWrapsBody ?? false))
+                appID: parts.last ?? "", workspaceID: parts.count == 2 ? parts[0] : "", wrapsBody: wrapsBody ?? false))
     }
 }
 

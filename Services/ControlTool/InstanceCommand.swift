@@ -82,6 +82,10 @@ struct InstanceCommand: AsyncParsableCommand {
         var name: String?
         @Option(help: "Where the tenant answers session checks.")
         var validatorURL: String?
+        @Option(help: "How it is asked: http or mgs, as with create.")
+        var validatorMode: ControlFile.InstanceEntry.ValidatorMode?
+        @Flag(inversion: .prefixedNo, help: "With mgs: the question stands under _requestBody.")
+        var validatorWrapsBody: Bool?
         @Option(help: "How long a valid verdict stands.")
         var verdictLifetimeSeconds: Int?
         @Option(help: "How long data is kept at the most, 1 to 30 days.")
@@ -99,6 +103,10 @@ struct InstanceCommand: AsyncParsableCommand {
             try await InstanceCommand.change(id, "set \(id)") { instance in
                 instance.name = options.name ?? instance.name
                 instance.validatorURL = options.validatorURL ?? instance.validatorURL
+                let entry = ControlFile.InstanceEntry(instance)
+                instance.validatorForm = ControlFile.InstanceEntry.validatorForm(
+                    of: id, mode: options.validatorMode ?? entry.validatorMode,
+                    wrapsBody: options.validatorWrapsBody ?? entry.validatorWrapsBody)
                 instance.verdictLifetime =
                     options.verdictLifetimeSeconds.map { .seconds($0) } ?? instance.verdictLifetime
                 instance.retention = options.retentionDays.map { .seconds($0 * 86_400) } ?? instance.retention

@@ -183,10 +183,12 @@ struct ChannelCursor {
     ///
     /// - Returns: the sync point to record, nil when it did not rise, and the bytes that are free again.
     mutating func acknowledge(upto: OplogID) -> (record: OplogID?, freedBytes: Int) {
+        // What waits to be written was not sent yet.
+        let sent = unwritten.first?.announced ?? announced
         #if KNOWN_BAD
-            let upto = KnownBad.ackUnclamped.isOn ? upto : min(upto, announced)
+            let upto = KnownBad.ackUnclamped.isOn ? upto : min(upto, sent)
         #else
-            let upto = min(upto, announced)
+            let upto = min(upto, sent)
         #endif
         var freed = 0
         while let first = unacknowledged.first, first.upto <= upto {

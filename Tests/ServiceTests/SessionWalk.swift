@@ -68,6 +68,8 @@ struct SessionWalk {
     private(set) var met: Set<Pair> = []
     private(set) var faults: [String] = []
     private var isSimple = false
+    /// Once it has handed out, mostly time passes, and what is to be recorded is.
+    private let isQuiet: Bool
     private var bindNumber: UInt32 = 0
     private var heads: [Int64: Int64] = [:]
     /// The last id that went out on a channel since the last bind.
@@ -78,6 +80,7 @@ struct SessionWalk {
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
+        isQuiet = Int.random(in: 0..<20, using: &random) == 0
         bench = SessionBench(
             Self.channels.map { bizType, kind, _ in
                 SessionBench.configuration(
@@ -146,6 +149,7 @@ struct SessionWalk {
             case .open, .closed: break
             }
         }
+        if isQuiet, lastBatch != nil, state == .open, happens(80) { return .other(lastResend == nil ? .ticked : .resendRecorded) }
         while true {
             let name = Name.all[Int.random(in: Name.all.indices, using: &random)]
             if !Self.ending.contains(name) || happens(10) { return name }
@@ -185,6 +189,7 @@ struct SessionWalk {
         case .summaryNotRead: return .summaryRead(nil, of: lastRequest)
         case .resendRecorded:
             let resend = lastResend ?? (channel.id, OplogID(1), 1)
+            lastResend = nil
             return .resendRecorded(channelID: resend.channelID, oplogID: resend.oplogID, repeats: resend.repeats)
         case .noticed: return .noticed(notice(of: channel))
         case .superseded: return .superseded(by: happens(50) ? 1 : .max)

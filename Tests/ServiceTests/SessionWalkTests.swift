@@ -3,10 +3,12 @@ import Testing
 
 @Suite("A device session that anything happens to", .serialized)
 struct SessionWalkTests {
+    private static let seeds = UInt64(1)...8_000
+
     @Test("every event in every state, by seed: no session does what none may do")
     func everyPair() {
         var met: Set<SessionWalk.Pair> = []
-        for seed in UInt64(1)...4_000 {
+        for seed in Self.seeds {
             var walk = SessionWalk(seed: seed)
             walk.walk(steps: 60)
             met.formUnion(walk.met)
@@ -24,7 +26,7 @@ struct SessionWalkTests {
         @Test("a broken rule is seen", arguments: KnownBad.ofOneSession) func isSeen(rule: KnownBad) {
             KnownBad.broken = rule
             defer { KnownBad.broken = nil }
-            let seed = (UInt64(1)...4_000).first { seed in
+            let seed = Self.seeds.first { seed in
                 var walk = SessionWalk(seed: seed)
                 walk.walk(steps: 60)
                 return !walk.faults.isEmpty

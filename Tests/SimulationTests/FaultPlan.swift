@@ -4,6 +4,7 @@ struct FaultPlan {
     /// Times in a second that one of these happens to somebody.
     enum Kind: CaseIterable {
         case writerDies, writerDiesAfterCommit, writerPauses, gatewayDies, gatewayPauses, gatewayOutlivesLease
+        case leaseForgotten
         case ingestDies, ingestPauses
         case validatorDies
         case brokerConnectionFalls, brokerRestarts, brokerLosesDisk, queueDeleted
@@ -48,7 +49,7 @@ extension FaultPlan.Kind {
         case .userSwitches, .sessionEnds, .sessionRevoked: 0.3
         case .manyPushes: 0.05
         case .brokerConnectionFalls: 0.3
-        case .brokerRestarts, .brokerLosesDisk, .databaseRestarts, .databaseFailsOver: 0.06
+        case .brokerRestarts, .brokerLosesDisk, .databaseRestarts, .databaseFailsOver, .leaseForgotten: 0.06
         default: 0.15
         }
     }

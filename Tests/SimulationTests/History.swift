@@ -1,3 +1,4 @@
+import Credentials
 import DeliveryHistory
 import DeviceProtocol
 import SyncModel
@@ -39,7 +40,7 @@ final class History {
     private var binds: [Connection: UInt32] = [:]
     /// Since when the tenant calls a session invalid.
     private var invalidSince: [String: Duration] = [:]
-    /// Sessions whose end was answered: from then on nothing checked goes out on them.
+    /// Sessions whose end was answered and is on record: from then on nothing checked goes out on them.
     private var revokedAt: [String: Duration] = [:]
     private var hasFailedOver = false
 
@@ -57,9 +58,10 @@ final class History {
 
     // MARK: Backends
 
-    func invoked(_ name: String, _ address: ChannelAddress, reach: HistoryReach = .everyone) {
+    /// - Parameter isOwed: whether no receiver may be moved past it without having been sent it.
+    func invoked(_ name: String, _ address: ChannelAddress, reach: HistoryReach, isOwed: Bool) {
         addresses[name] = address
-        if reach == .everyone || reach == .anyone { owed.insert(name) }
+        if isOwed { owed.insert(name) }
         observe(.invoked(push: name, to: HistoryTarget(address), reach: reach))
     }
 
@@ -89,6 +91,7 @@ final class History {
     func failedOver(to store: MemoryStore) {
         hasFailedOver = true
         observe(.lostCommits)
+        revokedAt = revokedAt.filter { store.hasRevoked(SessionDigest.of($0.key)) }
         forget(addresses.keys.sorted(), in: store)
     }
 
@@ -269,7 +272,11 @@ final class History {
         if invalidSince[sessionID] == nil { invalidSince[sessionID] = simulation.elapsed }
     }
 
-    func revoked(_ sessionID: String) { revokedAt[sessionID] = revokedAt[sessionID] ?? simulation.elapsed }
+    /// - Parameter store: as it is now: a standby may lack what is answered still.
+    func revoked(_ sessionID: String, in store: MemoryStore) {
+        guard store.hasRevoked(SessionDigest.of(sessionID)) else { return }
+        revokedAt[sessionID] = revokedAt[sessionID] ?? simulation.elapsed
+    }
 
     func isValid(_ sessionID: String) -> Bool { invalidSince[sessionID] == nil }
 

@@ -19,7 +19,7 @@
             KnownBad.broken = rule
             defer { KnownBad.broken = nil }
             let began = ContinuousClock.now
-            let found = firstFault(within: SimulationTests.number("MSS_KNOWN_BAD_SEEDS", or: 400))
+            let found = firstFault(within: SimulationTests.number("MSS_KNOWN_BAD_SEEDS", or: 2_000))
             let took = Double(began.duration(to: .now).wholeNanoseconds) / 1e9
             let promise = found.map { "\($0.fault.promise.rawValue)" } ?? "NOT SEEN"
             let seeds = found.map { "\($0.seeds)" } ?? "-"

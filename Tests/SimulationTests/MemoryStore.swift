@@ -127,6 +127,9 @@ struct MemoryStore {
         revocations.append((userID, digest, now))
     }
 
+    /// Whether the end of a session is on record.
+    func hasRevoked(_ digest: [UInt8]) -> Bool { revocations.contains { $0.digest == digest } }
+
     private func revocation(
         of digest: [UInt8], _ userID: UserID?, at now: WallTime
     ) -> RevocationStore.Revocation? {

@@ -267,8 +267,6 @@ final class World: @unchecked Sendable {
             case "LIVE", "LATEST": .optional
             default: .everyone
             }
-        // What a liar says that it has it need not be sent.
-        if target == Self.liar { usual = .optional }
         var push = SimulatedPush(name: "push-\(lastPush)", address: address, configuration: configuration)
         if reach == nil, simulation.happens(0.04) {
             (push.targeting, usual) = (Targeting(operatingSystem: .iOS), .nobody)
@@ -276,7 +274,10 @@ final class World: @unchecked Sendable {
             let validity = simulation.pick(.milliseconds(300), .seconds(6))
             (push.validUntil, usual) = (simulation.wallTime + validity, .optional)
         }
-        history.invoked(push.name, address, reach: reach ?? usual)
+        // What a liar says that it has it need not be given; past what it was not sent it may not be moved.
+        history.invoked(
+            push.name, address, reach: target == Self.liar ? .optional : reach ?? usual,
+            isOwed: [.everyone, .anyone].contains(reach ?? usual))
         openPushes += 1
         attempt(push, left: 4)
     }
@@ -338,6 +339,7 @@ final class World: @unchecked Sendable {
         case .gatewayDies: replace(\.gateways, makeGateway) { $0.kill() }
         case .gatewayPauses: simulation.pick(gateways).process.pause(for: pause())
         case .gatewayOutlivesLease: outliveLease()
+        case .leaseForgotten: forgetLease()
         case .ingestDies: replace(\.ingests, makeIngest) { $0.kill() }
         case .ingestPauses: simulation.pick(ingests).process.pause(for: pause())
         case .validatorDies: replace(\.validators, makeValidator) { $0.process.kill() }
@@ -368,9 +370,23 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// A gateway stands still, though not longer than its lease holds; the database loses it from its record, and a
+    /// session is ended meanwhile.
+    private func forgetLease() {
+        simulation.pick(gateways).process.pause(for: simulation.pick(.seconds(3), .milliseconds(4_500)))
+        guard database.isUp else { return }
+        database.stop()
+        simulation.after(.milliseconds(100)) { [unowned self] in database.start() }
+        simulation.after(simulation.pick(.milliseconds(1_500), .milliseconds(3_500))) { [unowned self] in
+            simulation.pick(devices).user.map(revoke)
+        }
+    }
+
     private func revoke(_ user: BoundUser) {
         history.becameInvalid(user.sessionID)
-        operation.revoke(user, of: Self.instance.id) { [history] in history.revoked(user.sessionID) }
+        operation.revoke(user, of: Self.instance.id) { [unowned self] in
+            history.revoked(user.sessionID, in: database.store)
+        }
     }
 
     private var processes: [SimulatedProcess] {
