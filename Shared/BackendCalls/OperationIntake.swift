@@ -53,7 +53,6 @@ package struct OperationIntake: Sendable {
                 instanceID: parameter("instanceId"), bizType: parameter("bizType"),
                 linkToken: parameter("linkToken"), thirdMessageID: parameter("thirdMsgId"),
                 oplogID: parameter("oplogId"))
-            try checkKnown(name)
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -70,15 +69,6 @@ package struct OperationIntake: Sendable {
             return answer
         } catch {
             return Self.storeAway
-        }
-    }
-
-    private func checkKnown(_ name: Mss_Bus_V1_OplogName) throws(PushRefusal) {
-        guard directory.instance(InstanceID(name.instanceID)) != nil else {
-            throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
-        }
-        guard directory.configuration(InstanceID(name.instanceID), BizType(name.bizType)) != nil else {
-            throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
         }
     }
 
@@ -115,7 +105,12 @@ package struct OperationIntake: Sendable {
         let name: Mss_Bus_V1_OplogName
         do throws(PushRefusal) {
             name = try recallName(instanceID: instanceID, body: body)
-            try checkKnown(name)
+            guard directory.instance(InstanceID(name.instanceID)) != nil else {
+                throw PushRefusal(.bizNotOnline, "This instance does not exist; check instanceId.")
+            }
+            guard directory.configuration(InstanceID(name.instanceID), BizType(name.bizType)) != nil else {
+                throw PushRefusal(.bizNotOnline, "bizType names no configuration of this instance; check it.")
+            }
         } catch {
             return .result(error.code, detail: error.detail)
         }

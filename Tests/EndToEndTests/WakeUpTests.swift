@@ -125,10 +125,13 @@ extension RunningSystem {
                     }
                     #expect(try said(of: text) == (text == "bee0" ? [503, 200] : [200]))
                     try await registers(device)
+                    let pushed = ContinuousClock.now
                     _ = try await caller.push("UCHAT", to: user, id: "\(user)-again", payload: "again")
                     try await eventually("it is woken again", within: .seconds(10)) {
                         try said(of: text).count { $0 == 200 } == 2
                     }
+                    try await device.connected { try await shows(device, "UCHAT", payloads + ["again"]) }
+                    print("\(text): asleep, woken, and it has the push \(pushed.duration(to: .now)) after the call")
                 }
             }
         }

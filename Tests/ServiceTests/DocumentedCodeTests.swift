@@ -13,13 +13,13 @@ struct DocumentedCodeTests {
         for code in ResultCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code.rawValue)") }
     }
 
-    @Test("the protocol's table of close codes has every code, and none else")
+    @Test("the protocol's table of close codes has every code that a gateway gives")
     func closeCodes() throws {
         let rows = try Self.text(of: "Shared/DeviceProtocol/DeviceProtocol.md").split(separator: "\n")
             .filter { $0.firstMatch(of: /^\| \d000–\d999 \|/) != nil }
         let cells = rows.compactMap { $0.split(separator: "|").last }
         let named = cells.flatMap { $0.matches(of: /\b(\d{4}) [a-z]/).compactMap { UInt32($0.1) } }
-        #expect(Set(named) == Set(CloseCode.allCases.map(\.rawValue)))
+        #expect(Set(named).isSuperset(of: CloseCode.allCases.map(\.rawValue)))
     }
 
     private static func text(of path: String) throws -> String {

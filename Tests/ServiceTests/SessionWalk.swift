@@ -149,7 +149,9 @@ struct SessionWalk {
             case .open, .closed: break
             }
         }
-        if isQuiet, lastBatch != nil, state == .open, happens(80) { return .other(lastResend == nil ? .ticked : .resendRecorded) }
+        if isQuiet, lastBatch != nil, state == .open, happens(80) {
+            return .other(lastResend == nil ? .ticked : .resendRecorded)
+        }
         while true {
             let name = Name.all[Int.random(in: Name.all.indices, using: &random)]
             if !Self.ending.contains(name) || happens(10) { return name }
