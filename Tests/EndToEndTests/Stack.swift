@@ -48,6 +48,26 @@ final class Stack: Sendable {
     /// A notifier with settings of its own; not started.
     func notifier(_ settings: [String: String]) -> Supervised { plan.notifier(settings) }
 
+    /// A standby of the database, which serves at a port; not started.
+    func standby(port: Int) async throws -> Supervised { try await plan.standby(port: port) }
+
+    /// The standby's data become those of the database; neither runs.
+    func takeOver() throws { try plan.takeOver() }
+
+    /// What a server of the database says to a statement of its owner's.
+    ///
+    /// - Parameter port: of the server; nil: of the one that the service uses.
+    func ask(_ statement: String, port: Int? = nil) async throws -> String {
+        let outcome = try await Command.run(
+            URL(fileURLWithPath: "/usr/bin/psql"),
+            [
+                "-X", "-qAt", "-h", "127.0.0.1", "-p", "\(port ?? plan.settings.postgresPort)", "-U", "mss", "-c",
+                statement, "mss",
+            ], environment: ["PATH": "/usr/bin:/bin"])
+        guard outcome.status == 0 else { throw Failure("\(statement): \(outcome.output)") }
+        return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
     /// The service's database, to look into.
     func database() -> TestDatabase {
         TestDatabase(

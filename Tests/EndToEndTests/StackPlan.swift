@@ -116,6 +116,36 @@ struct StackPlan: Sendable {
             log: folder.appending(path: "notifier.log"))
     }
 
+    /// A standby of the database, which serves at a port; not started.
+    func standby(port: Int) async throws -> Supervised {
+        let (own, primary) = (folder.appending(path: "standby"), folder.appending(path: "postgres"))
+        try await run(
+            scripts("postgres.sh"),
+            ["standby", own.path, primary.path, TestHost.areSeparate ? "postgres" : "127.0.0.1", "\(port)"])
+        return Supervised(
+            name: "standby", executable: scripts("postgres.sh"), arguments: ["run", own.path],
+            environment: settings.base, log: folder.appending(path: "standby.log"), host: TestHost("standby"),
+            ports: [port])
+    }
+
+    /// The standby's data become those of the database; neither runs.
+    func takeOver() throws {
+        let files = FileManager.default
+        let data = folder.appending(path: "postgres/data")
+        try files.moveItem(at: data, to: folder.appending(path: "postgres/old"))
+        try files.moveItem(at: folder.appending(path: "standby/data"), to: data)
+        let settings = try FileHandle(forWritingTo: data.appending(path: "postgresql.conf"))
+        try settings.seekToEnd()
+        try settings.write(
+            contentsOf: Data(
+                """
+                port = \(self.settings.postgresPort)
+                unix_socket_directories = '\(folder.appending(path: "postgres/sock").path)'
+
+                """.utf8))
+        try settings.close()
+    }
+
     func makeServersAndCertificate() async throws {
         let scripts = root.appending(path: "deploy/scripts")
         try await run(

@@ -59,8 +59,12 @@ final class Supervised: Sendable {
     /// The process that runs now; 0 before the first start.
     var processIdentifier: Int32 { state.withLock { $0.process?.processIdentifier ?? 0 } }
 
+    /// - Throws: when it cannot be run.
     func start() throws {
-        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        state.withLock { $0.isStopped = false }
+        if !FileManager.default.fileExists(atPath: log.path) {
+            _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        }
         try host?.open(ports)
         try spawn()
     }
@@ -74,13 +78,15 @@ final class Supervised: Sendable {
         if let identifier { Glibc.kill(identifier, number) }
     }
 
-    /// Ends it for good.
-    func stop() {
+    /// Ends it, until it is started again.
+    ///
+    /// - Parameter signal: that it is told by.
+    func stop(by signal: Int32 = SIGTERM) {
         let process = state.withLock { state in
             state.isStopped = true
             return state.process
         }
-        process?.terminate()
+        self.signal(signal)
         process?.waitUntilExit()
     }
 

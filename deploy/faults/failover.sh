@@ -12,11 +12,7 @@ standby="$stack/standby"
 start_stack --scale ingest=2 --scale writer=2 --scale gateway=2
 other_port=$((MSS_STACK_POSTGRES_PORT + 20))
 
-mkdir -p "$standby/sock"
-as_owner pg_basebackup -p "$MSS_STACK_POSTGRES_PORT" -D "$standby/data" --checkpoint=fast --wal-method=stream \
-    --write-recovery-conf
-echo "unix_socket_directories = '$standby/sock'" >> "$standby/data/postgresql.conf"
-chown -R --reference="$primary/data" "$standby"
+deploy/scripts/postgres.sh standby "$standby" "$primary" 127.0.0.1 "$other_port"
 start_server postgres-standby "$standby" "$other_port"
 is_streaming() {
     [ "$(ask "$MSS_STACK_POSTGRES_PORT" "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")" = 1 ]

@@ -11,21 +11,23 @@ work=$(mktemp -d)
 trap 'umount -q "$work/mounted" 2> /dev/null || true; rm -rf "$work"' EXIT
 
 # The build stage: nothing but what it copies.
-mkdir -p "$work/source" "$work/out" "$work/mounted"
+source=$PWD/.build-image/source
+rm -rf "$source"
+mkdir -p "$source" "$work/out" "$work/mounted"
 read -ra copied <<< "$(sed -n '/ AS build/,/^FROM debian/s/^COPY \([^ ]*\) .*/\1/p' "$dockerfile" | tr '\n' ' ')"
-git archive HEAD "${copied[@]}" | tar -x -C "$work/source"
+git archive HEAD "${copied[@]}" | tar -x -C "$source"
 read -ra build <<< "$(sed -n 's/^RUN swift \(build [^\\]*\)\\$/\1/p' "$dockerfile")"
 read -ra programs <<< "$(sed -n '/&& mkdir \/out/,/\/out\/$/p' "$dockerfile" | grep -o 'release/mss[a-z-]*' |
     sed 's/.*\///' | tr '\n' ' ')"
 [ "${#programs[@]}" -gt 0 ] || { echo "check-image: the Dockerfile copies no program" >&2; exit 70; }
-swift "${build[@]}" --package-path "$work/source" --scratch-path "$PWD/.build-image"
+swift "${build[@]}" --package-path "$source" --scratch-path "$PWD/.build-image"
 for program in "${programs[@]}"; do cp ".build-image/release/$program" "$work/out/"; done
-(cd "$work/source" && swift package --scratch-path "$OLDPWD/.build-image" show-dependencies --format json) |
+(cd "$source" && swift package --scratch-path "$OLDPWD/.build-image" show-dependencies --format json) |
     python3 deploy/scripts/sbom.py 0.1.0 > "$work/out/sbom.cdx.json"
 
 # The image's own stage.
 packages=$(sed -n '/^FROM debian/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' "$dockerfile" | tr ' ' ',')
-cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2> /dev/null |
+find /etc/apt -maxdepth 2 \( -name '*.list' -o -name '*.sources' \) -exec cat {} + |
     mmdebstrap --quiet --variant=minbase --include="$packages" bookworm "$work/root" - > "$work/log" 2>&1 ||
     { cat "$work/log" >&2; exit 69; }
 install -m 755 "$work"/out/mss* "$work/root/usr/local/bin/"

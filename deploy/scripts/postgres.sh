@@ -2,6 +2,7 @@
 # A private PostgreSQL server in a folder, for the local stack and for tests; loopback only.
 #   postgres.sh init DIR PORT [PASSWORD]   make the cluster; PASSWORD is the file of user mss's; without all are trusted
 #   postgres.sh tls DIR TLS                from now on it takes TLS alone, with TLS/postgres.pem and its key
+#   postgres.sh standby DIR OF HOST PORT   make a standby of the running server in OF, which is at HOST; serves at PORT
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there
@@ -22,6 +23,18 @@ as_owner() { # PostgreSQL refuses to run as root
     fi
 }
 
+make_reachable() { # the server's user must own its folder, and be able to walk down to it
+    [ "$(id -u)" = 0 ] || return 0
+    chown -R postgres:postgres "$dir"
+    local parent
+    parent=$(dirname "$dir")
+    while [ "$parent" != / ]; do chmod a+x "$parent"; parent=$(dirname "$parent"); done
+}
+
+port_of() { # DIR
+    sed -n 's/^port = //p' "$1/data/postgresql.conf" | tail -n 1
+}
+
 case $verb in
 init)
     [ -f "$dir/data/PG_VERSION" ] && exit 0
@@ -30,12 +43,7 @@ init)
     umask 077
     # The server's user cannot read the original.
     if [ -n "$password" ]; then cp "$password" "$dir/password"; else echo unused > "$dir/password"; fi
-    if [ "$(id -u)" = 0 ]; then
-        chown -R postgres:postgres "$dir"
-        # The server's user must be able to walk down to its folder.
-        parent=$(dirname "$dir")
-        while [ "$parent" != / ]; do chmod a+x "$parent"; parent=$(dirname "$parent"); done
-    fi
+    make_reachable
     cd "$dir"
     auth=trust
     [ -z "$password" ] || auth=scram-sha-256
@@ -67,6 +75,18 @@ tls)
     # A killed server's number may be another process's by now.
     if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/cwd")" = "$dir/data" ]; then kill -HUP "$pid"; fi
     ;;
+standby)
+    of=$(realpath "${3:?OF is missing}") host=${4:?HOST is missing} port=${5:?PORT is missing}
+    mkdir -p "$dir/sock"
+    cp "$of/password" "$dir/password"
+    make_reachable
+    cd "$dir"
+    PGPASSWORD=$(cat "$dir/password")
+    export PGPASSWORD
+    (as_owner "$(bin)/pg_basebackup" -h "$host" -p "$(port_of "$of")" -U mss -D "$dir/data" --checkpoint=fast \
+        --wal-method=stream --write-recovery-conf)
+    printf '%s\n' "port = $port" "unix_socket_directories = '$dir/sock'" >> "$dir/data/postgresql.conf"
+    ;;
 run)
     cd "$dir"
     # Children of a killed server hold its shared memory until they notice; a new one refuses to start before.
@@ -85,7 +105,7 @@ run)
     as_owner "$(bin)/postgres" -D "$dir/data"
     ;;
 create-database)
-    port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)
+    port=$(port_of "$dir")
     PGPASSWORD=$(cat "$dir/password")
     export PGPASSWORD
     query="SELECT 1 FROM pg_database WHERE datname = '${3:?NAME is missing}'"
@@ -93,7 +113,7 @@ create-database)
     [ -n "$exists" ] || "$(bin)/createdb" -h 127.0.0.1 -p "$port" -U mss "$3"
     ;;
 ready)
-    port=$(sed -n 's/^port = //p' "$dir/data/postgresql.conf" | tail -n 1)
+    port=$(port_of "$dir")
     "$(bin)/pg_isready" -q -h 127.0.0.1 -p "$port" -U mss -d postgres
     ;;
 *) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
