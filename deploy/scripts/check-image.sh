@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 dockerfile=deploy/Dockerfile
 deploy/scripts/packages.sh mmdebstrap
 work=$(mktemp -d)
-trap 'umount -q "$work/mounted" 2> /dev/null || true; rm -rf "$work"' EXIT
+trap 'umount -q "$work/mounted/proc" "$work/mounted" 2> /dev/null || true; rm -rf --one-file-system "$work"' EXIT
 
 # The build stage: nothing but what it copies.
 source=$PWD/.build-image/source
@@ -36,6 +36,8 @@ user=$(sed -n 's/^USER \([0-9]*\):.*/\1/p' "$dockerfile")
 
 mount --bind "$work/root" "$work/mounted"
 mount -o remount,ro,bind "$work/mounted"
+# Programs find their arguments there.
+mount --bind /proc "$work/mounted/proc"
 for program in "${programs[@]}"; do
     version=$(chroot "$work/mounted" setpriv --reuid="$user" --regid="$user" --clear-groups --bounding-set=-all \
         --inh-caps=-all --no-new-privs "/usr/local/bin/$program" --version)
