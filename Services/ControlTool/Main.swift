@@ -5,7 +5,7 @@ import ServiceKit
 @main
 struct ControlTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "mssctl", abstract: "Operates the Mobile Sync Service.",
+        commandName: "mssctl", abstract: "Operates the Mobile Sync Service.", version: "mssctl \(ServiceMain.version)",
         subcommands: [
             SecretsCommand.self, MigrateCommand.self, InstanceCommand.self, ConfigCommand.self, KeyCommand.self,
             ApplyCommand.self, ExportCommand.self, PushCommand.self, PushGlobalCommand.self, RolloutCommand.self,
