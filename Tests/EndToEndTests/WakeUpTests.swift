@@ -130,7 +130,11 @@ extension RunningSystem {
                     try await eventually("it is woken again", within: .seconds(10)) {
                         try said(of: text).count { $0 == 200 } == 2
                     }
-                    try await device.connected { try await shows(device, "UCHAT", payloads + ["again"]) }
+                    try await device.connected {
+                        try await eventually("it has the push", within: .seconds(10)) {
+                            device.payloads("UCHAT").last == "again"
+                        }
+                    }
                     print("\(text): asleep, woken, and it has the push \(pushed.duration(to: .now)) after the call")
                 }
             }
