@@ -83,7 +83,8 @@ struct SessionResendTests {
             let notice = ChannelNotice(
                 channelID: channel, address: ChannelAddress(target: target(instance), bizType: BizType("B")),
                 after: OplogID(after), upto: entries.last?.id ?? OplogID(after), entries: entries)
-            return machine.noticed(notice, in: world)
+            let actions = machine.noticed(notice, in: world)
+            return machine.write(actions)
         }
 
         mutating func page(_ entries: [Oplog], after: Int64, upto: Int64) -> [SessionAction] {

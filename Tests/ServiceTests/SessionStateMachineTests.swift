@@ -104,6 +104,7 @@ struct SessionStateMachineTests {
         #expect(first.recorded == [11] && first.pushed.isEmpty && first.batches.isEmpty)
         let sent = bench.machine.noticed(Bench.notice("B", channel: 3, after: 11, ids: [12]), in: bench.world)
         #expect(sent.pushed == [12] && sent.recorded.isEmpty)
+        bench.machine.write(sent)
         #expect(bench.machine.noticed(skipped(13), in: bench.world).recorded.isEmpty, "12 is not stored yet")
         let acknowledged = bench.receive { packet in
             packet.storedAck.channels = [
@@ -398,7 +399,9 @@ struct SessionStateMachineTests {
     func acknowledgementsAreClamped() throws {
         var bench = Bench()
         bench.open([("B", 3, 5, 5)])
-        _ = bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6, 7]), in: bench.world)
+        let sent =
+            bench.machine.noticed(Bench.notice("B", channel: 3, after: 5, ids: [6]), in: bench.world)
+            + bench.machine.noticed(Bench.notice("B", channel: 3, after: 6, ids: [7]), in: bench.world)
         func acknowledge(_ upto: Int64) -> Int64? {
             bench.receive {
                 $0.storedAck.channels = [
@@ -410,6 +413,8 @@ struct SessionStateMachineTests {
                 ]
             }.compactMap { if case .record(_, _, _, let upto) = $0 { upto.value } else { nil } }.first
         }
+        #expect(acknowledge(6) == nil, "it waits to be written")
+        bench.machine.write(sent)
         #expect(acknowledge(6) == 6)
         #expect(acknowledge(5) == nil)
         #expect(acknowledge(1_000) == 7)
@@ -420,9 +425,9 @@ struct SessionStateMachineTests {
         var bench = Bench()
         bench.open([("B", 3, 0, 0)])
         let large = SessionLimits().windowBytes
-        #expect(
-            bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1], payload: large), in: bench.world)
-                .pushed == [1])
+        let sent = bench.machine.noticed(
+            Bench.notice("B", channel: 3, after: 0, ids: [1], payload: large), in: bench.world)
+        #expect(bench.machine.write(sent).pushed == [1])
         let full = bench.machine.noticed(Bench.notice("B", channel: 3, after: 1, ids: [2]), in: bench.world)
         #expect(full.pushed.isEmpty)
         #expect(full.fetches.isEmpty)

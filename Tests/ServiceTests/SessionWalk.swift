@@ -125,6 +125,7 @@ struct SessionWalk {
             let event = event(name)
             let actions = bench.machine.handle(event, in: bench.world)
             check(actions, of: name, before: before)
+            bench.machine.write(actions)
             follow(actions)
             if state == .closed { afterEnd += 1 }
         }

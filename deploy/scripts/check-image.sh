@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Dockerfile's steps without an engine, on Debian 12 as root: what it copies is built as it says, its packages are put
-# into a new root file system, and every program of the image starts there as the image's user, without capabilities and
-# with nothing it can write to. Some ten minutes; it needs mmdebstrap.
+# The Dockerfile's steps without an engine, on Debian 12 as root: what it copies is built as it says, its packages are
+# put into a new root file system, and every program of the image starts there as the image's user, without
+# capabilities and with nothing it can write to. Some ten minutes; it needs mmdebstrap.
 #   check-image.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -43,4 +43,5 @@ for program in "${programs[@]}"; do
         --inh-caps=-all --no-new-privs "/usr/local/bin/$program" --version)
     echo "$version, $(du -h "$work/out/$program" | cut -f 1)"
 done
-echo "the image's files: $(du -sh "$work/root" | cut -f 1), user $user, $(grep -c '"bom-ref"' "$work/out/sbom.cdx.json") parts"
+parts=$(grep -c '"bom-ref"' "$work/out/sbom.cdx.json")
+echo "the image's files: $(du -sh "$work/root" | cut -f 1), user $user, $parts parts"
