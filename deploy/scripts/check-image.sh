@@ -28,13 +28,13 @@ for program in "${programs[@]}"; do cp ".build-image/release/$program" "$work/ou
 # The image's own stage.
 packages=$(sed -n '/^FROM debian/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' "$dockerfile" | tr ' ' ',')
 find /etc/apt -maxdepth 2 \( -name '*.list' -o -name '*.sources' \) -exec cat {} + |
-    mmdebstrap --quiet --variant=minbase --include="$packages" bookworm "$work/root" - > "$work/log" 2>&1 ||
+    mmdebstrap --quiet --variant=minbase --include="$packages" bookworm "$work/files" - > "$work/log" 2>&1 ||
     { cat "$work/log" >&2; exit 69; }
-install -m 755 "$work"/out/mss* "$work/root/usr/local/bin/"
-install -D -m 644 -t "$work/root/usr/local/share/doc/mobile-sync-service" "$work/out/sbom.cdx.json"
+install -m 755 "$work"/out/mss* "$work/files/usr/local/bin/"
+install -D -m 644 -t "$work/files/usr/local/share/doc/mobile-sync-service" "$work/out/sbom.cdx.json"
 user=$(sed -n 's/^USER \([0-9]*\):.*/\1/p' "$dockerfile")
 
-mount --bind "$work/root" "$work/mounted"
+mount --bind "$work/files" "$work/mounted"
 mount -o remount,ro,bind "$work/mounted"
 # Programs find their arguments there.
 mount --bind /proc "$work/mounted/proc"
@@ -44,4 +44,4 @@ for program in "${programs[@]}"; do
     echo "$version, $(du -h "$work/out/$program" | cut -f 1)"
 done
 parts=$(grep -c '"bom-ref"' "$work/out/sbom.cdx.json")
-echo "the image's files: $(du -sh "$work/root" | cut -f 1), user $user, $parts parts"
+echo "the image's files: $(du -sh "$work/files" | cut -f 1), user $user, $parts parts"
