@@ -3,15 +3,14 @@ import TestSupport
 import Testing
 
 extension RunningSystem {
-    /// `deploy/faults/failover.sh` has the standby that lacks the last commits.
+    /// On a stack of its own: ids are others afterwards. `deploy/faults/failover.sh` has the standby that lacks the last
+    /// commits.
     @Suite("Failover")
     struct FailoverTests {
-        let stack: Stack
-
-        init() throws { stack = try RunningSystem.stack }
-
         @Test("the database fails over to a synchronous standby under load: nothing is lost, doubled or out of order")
         func database() async throws {
+            let stack = try await Stack.start()
+            defer { stack.stop() }
             let port = try FreePorts.take(1)[0]
             let standby = try await stack.standby(port: port)
             try standby.start()
