@@ -145,6 +145,13 @@ let services: [Target] = [
         ],
         path: "Services/SessionValidator", swiftSettings: strict),
     .executableTarget(
+        name: "Relay",
+        dependencies: [
+            "BackendCalls", "TenantCalls", "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "SyncStore",
+            "PostgreSQL", "ConnectionThread", protobuf, crypto, nioHTTP1, logging, metrics, lifecycle,
+        ],
+        path: "Services/Relay", swiftSettings: strict),
+    .executableTarget(
         name: "StatisticsAggregator",
         dependencies: [
             "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
@@ -201,7 +208,7 @@ let tests: [Target] = [
         dependencies: [
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
-            "Notifier", "TenantCalls", "BackendCalls", "ServiceKit", "Credentials", "MobileSync",
+            "Notifier", "Relay", "TenantCalls", "BackendCalls", "ServiceKit", "Credentials", "MobileSync",
             "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS",
             argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
@@ -263,6 +270,7 @@ let package = Package(
         .executable(name: "mss-session-validator", targets: ["SessionValidator"]),
         .executable(name: "mss-statistics", targets: ["StatisticsAggregator"]),
         .executable(name: "mss-notifier", targets: ["Notifier"]),
+        .executable(name: "mss-relay", targets: ["Relay"]),
         .executable(name: "mss-console", targets: ["Console"]),
         .executable(name: "mssctl", targets: ["ControlTool"]),
     ],
