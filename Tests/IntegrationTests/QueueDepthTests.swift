@@ -61,7 +61,7 @@ struct QueueDepthTests {
         try await OwnBroker.with { broker in
             let writer = Self.bus(
                 .writer, at: broker,
-                CommandQueue.allCases.filter { $0 != .validate }.map { queue in
+                CommandQueue.allCases.filter { $0.consumer == .writer }.map { queue in
                     AMQPConsumption(queue: queue.rawValue, prefetch: 1) { _ in }
                 })
             let console = Self.bus(.console, at: broker)
