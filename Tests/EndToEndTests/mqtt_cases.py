@@ -287,7 +287,8 @@ def redelivery_on_reconnect(user, version):
     client.socket.close()
     client = Client(user, user, version, gateway=1)
     client.subscribe("UCHAT")
-    check(payloads(client.messages(3, seconds=3)) == ["2", "3"], "what had no answer, and nothing else")
+    got = payloads(client.messages(3, seconds=3))
+    check(got == ["2", "3"], f"what had no answer, and nothing else: {got}")
     client.leave()
 
 
