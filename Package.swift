@@ -100,11 +100,15 @@ let kits: [Target] = [
 ]
 
 // Floor 4, faces: the vendor guide's API over the client library, for apps; what a backend may ask for, for those who
-// serve it.
+// serve it; calls of tenants.
 let faces: [Target] = [
     .target(
         name: "BackendCalls", dependencies: ["ServiceKit", "BusMessages", "Credentials", "SyncModel", protobuf],
         path: "Shared/BackendCalls", swiftSettings: strict),
+    .target(
+        name: "TenantCalls",
+        dependencies: ["ServiceKit", "SyncModel", nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS],
+        path: "Shared/TenantCalls", swiftSettings: strict),
     .target(
         name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging], path: "Shared/MobileSyncLegacy",
         swiftSettings: strict),
@@ -136,10 +140,17 @@ let services: [Target] = [
     .executableTarget(
         name: "SessionValidator",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", protobuf, crypto, nioCore, nioHTTP1,
-            nioPosix, nioSSL, nioTLS, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "TenantCalls", protobuf, crypto, nioHTTP1,
+            logging, metrics, lifecycle,
         ],
         path: "Services/SessionValidator", swiftSettings: strict),
+    .executableTarget(
+        name: "Relay",
+        dependencies: [
+            "BackendCalls", "TenantCalls", "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "SyncStore",
+            "PostgreSQL", "ConnectionThread", protobuf, crypto, nioHTTP1, logging, metrics, lifecycle,
+        ],
+        path: "Services/Relay", swiftSettings: strict),
     .executableTarget(
         name: "StatisticsAggregator",
         dependencies: [
@@ -197,7 +208,8 @@ let tests: [Target] = [
         dependencies: [
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
-            "Notifier", "BackendCalls", "ServiceKit", "Credentials", "MobileSync", "MobileSyncLegacy", "BusMessages",
+            "Notifier", "Relay", "TenantCalls", "BackendCalls", "ServiceKit", "Credentials", "MobileSync",
+            "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS",
             argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
             nioPosix, nioSSL, nioTLS, nioWebSocket,
@@ -258,6 +270,7 @@ let package = Package(
         .executable(name: "mss-session-validator", targets: ["SessionValidator"]),
         .executable(name: "mss-statistics", targets: ["StatisticsAggregator"]),
         .executable(name: "mss-notifier", targets: ["Notifier"]),
+        .executable(name: "mss-relay", targets: ["Relay"]),
         .executable(name: "mss-console", targets: ["Console"]),
         .executable(name: "mssctl", targets: ["ControlTool"]),
     ],

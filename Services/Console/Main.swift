@@ -14,7 +14,8 @@ struct Main {
             let settings = context.settings
             let board = ProcessReportBoard()
             let control = ControlConnection(
-                context, keysFor: nil, extra: board.topology, consumptions: [board.consumption], answers: .verdicts)
+                context, keysFor: nil, extra: board.topology, consumptions: [board.consumption],
+                answers: [.verdicts, .relayed])
             let database = Database(
                 configuration: PostgresConfiguration(settings, applicationName: context.name), health: context.health,
                 logger: context.logger)

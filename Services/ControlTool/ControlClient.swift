@@ -21,7 +21,7 @@ struct ControlClient: Sendable {
     ///   - answers: those that do not come straight back and that the body asks for.
     ///   - board: hears how the processes stand; nil: nobody does.
     static func with<Outcome: Sendable>(
-        answers: AnswerExchange? = nil, board: ProcessReportBoard? = nil,
+        answers: [AnswerExchange] = [], board: ProcessReportBoard? = nil,
         _ body: @Sendable (ControlClient) async throws -> Outcome
     ) async throws -> Outcome {
         let settings = try ToolSettings.read(ProcessSettings.amqpKeys)
@@ -147,6 +147,18 @@ struct ControlClient: Sendable {
         }
     }
 
+    /// Asks about operations of devices.
+    func relay(_ fill: @Sendable (inout Mss_Bus_V1_RelayCommand) -> Void) async throws -> Mss_Bus_V1_Reply {
+        let actor = Self.actor
+        return try await ask(.relay, as: Mss_Bus_V1_RelayCommands.self) { correlation in
+            var command = Mss_Bus_V1_RelayCommand()
+            command.correlation = correlation
+            command.by = actor
+            fill(&command)
+            return command
+        }
+    }
+
     private func ask(
         _ queue: CommandQueue = .control, isRepeatable: Bool = true,
         _ fill: @Sendable (inout Mss_Bus_V1_ControlCommand) -> Void
@@ -176,7 +188,12 @@ struct ControlClient: Sendable {
                     throw ValidationError("no answer came (\(error)): it may have been done; look before you repeat it")
                 }
                 guard error.code == .unavailable || error.code == .unanswered, .now < deadline else {
-                    let who = queue == .validate ? "session validator" : "oplog writer"
+                    let who =
+                        switch queue.consumer {
+                        case .validator: "session validator"
+                        case .relay: "relay"
+                        default: "oplog writer"
+                        }
                     throw ValidationError("no \(who) answered: \(error); are broker and \(who)s running?")
                 }
                 try await Task.sleep(for: .milliseconds(200))

@@ -22,6 +22,8 @@ struct ControlFile: Codable {
         let bindDevices: Bool?
         /// UTF-16 units of a session id at the most; 100 by default.
         let sessionLength: Int?
+        /// Where operations of devices go; none by default, and of one that exists as it is.
+        let relayUrl: String?
         /// True by default, and of one that exists as it is.
         let enabled: Bool?
     }
@@ -91,7 +93,8 @@ extension Instance {
             limits: KeyLimits(
                 requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
                     ?? existing?.limits.requestsPerSecond,
-                pushesPerDay: entry.pushesPerDay.map { $0 == 0 ? nil : $0 } ?? existing?.limits.pushesPerDay))
+                pushesPerDay: entry.pushesPerDay.map { $0 == 0 ? nil : $0 } ?? existing?.limits.pushesPerDay),
+            relayURL: entry.relayUrl ?? existing?.relayURL ?? "")
     }
 }
 
@@ -107,7 +110,8 @@ extension ControlFile.InstanceEntry {
             requireSignature: instance.requiresSignature,
             // 0: no limit.
             requestsPerSecond: instance.limits.requestsPerSecond ?? 0, pushesPerDay: instance.limits.pushesPerDay ?? 0,
-            bindDevices: instance.bindsDevices, sessionLength: instance.sessionUnits, enabled: instance.isEnabled)
+            bindDevices: instance.bindsDevices, sessionLength: instance.sessionUnits, relayUrl: instance.relayURL,
+            enabled: instance.isEnabled)
     }
 }
 

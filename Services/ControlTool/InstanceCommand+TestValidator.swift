@@ -19,7 +19,7 @@ extension InstanceCommand {
         func run() async throws {
             let (instance, user) = (instance, user)
             let session = try RevokeCommand.session(in: sessionFile)
-            try await ControlClient.with(answers: .verdicts) { client in
+            try await ControlClient.with(answers: [.verdicts]) { client in
                 _ = try await client.instance(instance)
                 let reply = try await client.verdict(of: session, user: user, instance: instance)
                 print(reply.words)
@@ -68,7 +68,7 @@ extension Instance {
             ("retention", "\(retention.components.seconds / 86_400) days"),
             ("signature required", requiresSignature ? "yes" : "no"), ("binds devices", bindsDevices ? "yes" : "no"),
             ("session length", "\(sessionUnits)"), ("limits without a key", LimitArguments.words(limits)),
-            ("revision", "\(revision)"),
+            ("relay", relayURL), ("revision", "\(revision)"),
         ].map { "\($0.0): \(OneLine.of($0.1))" }.joined(separator: "\n")
     }
 }

@@ -58,6 +58,8 @@ struct InstanceCommand: AsyncParsableCommand {
         var bindDevices = false
         @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
         var sessionLength = Limits.sessionUnits
+        @Option(name: .customLong("relay-url"), help: "Where the tenant takes operations; none: they are refused.")
+        var relayURL: String?
 
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
@@ -65,7 +67,7 @@ struct InstanceCommand: AsyncParsableCommand {
                 validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
                 requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay,
-                bindDevices: bindDevices, sessionLength: sessionLength, enabled: true)
+                bindDevices: bindDevices, sessionLength: sessionLength, relayUrl: relayURL, enabled: true)
             let instance = Instance(entry)
             let message = try instance.soundBus
             try await ControlClient.with { client in
@@ -96,6 +98,10 @@ struct InstanceCommand: AsyncParsableCommand {
         var bindDevices: Bool?
         @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
         var sessionLength: Int?
+        @Option(
+            name: .customLong("relay-url"),
+            help: "Where the tenant takes operations of devices; empty: they are refused.")
+        var relayURL: String?
         @OptionGroup(title: "Limits of calls without a key") var limits: LimitArguments
 
         func run() async throws {
@@ -114,6 +120,7 @@ struct InstanceCommand: AsyncParsableCommand {
                 instance.bindsDevices = options.bindDevices ?? instance.bindsDevices
                 instance.sessionUnits = options.sessionLength ?? instance.sessionUnits
                 instance.limits = options.limits.over(instance.limits)
+                instance.relayURL = options.relayURL ?? instance.relayURL
             }
         }
     }

@@ -74,7 +74,7 @@ struct Arrival: Sendable {
     }
 
     private func addDevice(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
-        try pipeline.addHandler(ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
+        try pipeline.addHandler(ByteToMessageHandler(PacketDecoder.ofDevice))
         try addSession(pipeline)
     }
 

@@ -32,6 +32,23 @@ extension Mss_Device_V1_Packet {
         }
     }
 
+    /// - Parameter retryAfterMilliseconds: of refusals to be sent again; 0: whenever the device likes.
+    static func operationsTaken(
+        _ number: UInt32, refusals: [OperationRefusal], retryAfterMilliseconds: UInt32
+    ) -> Self {
+        .with {
+            $0.operationsTaken.number = number
+            $0.operationsTaken.refusals = refusals.map { refusal in
+                .with {
+                    $0.operationID = refusal.operationID
+                    $0.code = refusal.code
+                    $0.message = refusal.message
+                }
+            }
+            $0.operationsTaken.retryAfterMs = retryAfterMilliseconds
+        }
+    }
+
     /// - Parameters:
     ///   - key: the channel, where it is known.
     ///   - fill: the answer; of a refusal nothing.

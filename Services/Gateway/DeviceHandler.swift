@@ -187,6 +187,8 @@ final class DeviceHandler: ChannelInboundHandler {
             gateway.validate(
                 instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,
                 for: handle(on: context))
+        case .submit(let submission):
+            gateway.submit(submission, for: handle(on: context))
         case .record(let channelID, let deviceID, let storeID, let upto):
             gateway.reporter.record(channelID: channelID, deviceID: deviceID, storeID: storeID, upto: upto)
         case .confirm(let report):

@@ -18,7 +18,7 @@ struct Main {
             }
             let control = ControlConnection(
                 context, keysFor: .device, extra: .notices(gatewayID: gatewayID), consumptions: [notices],
-                answers: .verdicts
+                answers: [.verdicts, .relayed]
             ) { link.core?.surroundingsChanged() }
             let core = GatewayCore(
                 context, limits: GatewaySettings.limits(settings), admission: AdmissionSettings.limits(settings),

@@ -26,6 +26,8 @@ enum SessionAction {
     case readSummary(SummaryRead)
     /// Ask the tenant; the answer comes back with the bind it was asked for.
     case validate(instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32)
+    /// Hand operations to the relay; the answer comes back with their number.
+    case submit(OperationSubmission)
     /// Record a sync point.
     case record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID)
     /// Make what the app did durable, then answer the report.

@@ -19,6 +19,7 @@ enum SessionEvent: Sendable {
     case historyRead(Mss_Bus_V1_HistoryReply?, of: UInt64)
     case summaryRead(Mss_Bus_V1_SummaryReply?, of: UInt64)
     case resendRecorded(channelID: Int64, oplogID: OplogID, repeats: Int)
+    case operationsAnswered(Mss_Bus_V1_SubmitReply?, number: UInt32)
     // What writers, validators and operators tell.
     case noticed(ChannelNotice)
     case superseded(by: Int64)
@@ -60,6 +61,7 @@ extension SessionStateMachine {
         case .summaryRead(let page, let id): return summaryRead(page, of: id, in: world)
         case .resendRecorded(let channelID, let oplogID, let repeats):
             return resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats, in: world)
+        case .operationsAnswered(let reply, let number): return answeredOperations(reply, number: number)
         case .noticed(let notice): return noticed(notice, in: world)
         case .superseded(let epoch): return superseded(by: epoch)
         case .rereadWaiting, .announcementDue: return announce(in: world)

@@ -31,4 +31,15 @@ extension SessionStateMachine {
     mutating func refused(_ refusal: RateRefusal) -> [SessionAction] {
         phase == .closed ? [] : close(refusal.code, refusal.reason)
     }
+
+    /// This gateway has more devices than others: this one goes where there are fewer, unless data is on its way to it.
+    mutating func surplus() -> [SessionAction] {
+        guard phase == .open, windowUsed == 0, !isRegistering else { return [] }
+        return close(.surplus, "this gateway has more devices than others")
+    }
+
+    /// This gateway goes away; the device comes back elsewhere or later.
+    mutating func drained() -> [SessionAction] {
+        phase == .closed ? [] : close(.draining, "this gateway is shutting down")
+    }
 }

@@ -51,6 +51,8 @@ struct SessionStateMachine {
     var ownsUser = false
     var rereads = SessionRereads()
     var requests = SessionRequests()
+    /// Operations of the present bind on their way to the relay.
+    var operations = SessionOperations()
     private var needsOpen = false
     private(set) var isRegistering = false
     /// The lease under which the registration on its way was sent, and whether it held then.
@@ -124,6 +126,8 @@ struct SessionStateMachine {
             return received(request, in: world)
         case (_, .summaryRequest(let request)):
             return received(request, in: world)
+        case (_, .submitOperations(let frame)):
+            return received(frame, in: world)
         case (.open, .storedAck(let ack)):
             return received(ack, in: world)
         case (.open, .confirmReport(let report)):
@@ -540,6 +544,7 @@ struct SessionStateMachine {
         check = SessionCheck()
         hasUntoldVerdict = false
         untoldState = nil
+        operations.forgetUser()
     }
 
     mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
@@ -577,17 +582,6 @@ struct SessionStateMachine {
 
     /// Something outside changed that rules look at: configurations, or the lease.
     mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] { readOn(in: world) }
-
-    /// This gateway has more devices than others: this one goes where there are fewer, unless data is on its way to it.
-    mutating func surplus() -> [SessionAction] {
-        guard phase == .open, windowUsed == 0, !isRegistering else { return [] }
-        return close(.surplus, "this gateway has more devices than others")
-    }
-
-    /// This gateway goes away; the device comes back elsewhere or later.
-    mutating func drained() -> [SessionAction] {
-        phase == .closed ? [] : close(.draining, "this gateway is shutting down")
-    }
 
     /// The connection is gone.
     mutating func disconnected() { phase = .closed }

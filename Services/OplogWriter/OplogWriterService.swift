@@ -21,12 +21,12 @@ struct OplogWriterService: Service {
         ring: KeyRing, reporter: ProcessReporter?, tracer: PushTracer?, logger: Logger
     ) {
         var queues: [CommandQueue: WorkQueue<AMQPDelivery>] = [:]
-        for queue in CommandQueue.allCases where queue != .validate { queues[queue] = WorkQueue() }
+        for queue in CommandQueue.allCases where queue.consumer == .writer { queues[queue] = WorkQueue() }
         let bus = MessageBus(
             configuration: amqp,
             consumptions: queues.map { queue, work in
                 AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
-            }, answers: .taken, reporter: reporter, logger: logger)
+            }, answers: [.taken], reporter: reporter, logger: logger)
         let factBook = FactBook(bus: bus)
         var runLanes: [@Sendable () async -> Void] = []
         func addLanes<Work: LaneWork>(_ work: Work, _ count: Int = 1) {

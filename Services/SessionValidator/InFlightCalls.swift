@@ -1,4 +1,5 @@
 import SyncModel
+import TenantCalls
 
 /// Who asks what, and which question goes out when; pure. `Asker` is whoever wants the answer.
 ///

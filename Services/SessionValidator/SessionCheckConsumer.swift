@@ -9,6 +9,7 @@ import ServiceLifecycle
 import SwiftProtobuf
 import SyncModel
 import Synchronization
+import TenantCalls
 
 /// Takes the gateways' questions off the bus, asks tenants, and answers; settles a body once all of it is answered.
 final class SessionCheckConsumer: Service, Sendable {

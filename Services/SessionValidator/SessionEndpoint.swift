@@ -1,9 +1,9 @@
 import Credentials
 import Foundation
-import NIOCore
 import NIOHTTP1
 import ServiceKit
 import SyncModel
+import TenantCalls
 
 /// Asks a tenant about one session over HTTP, directly or through a mobile gateway (spec V2), and only where an
 /// operator allows it (spec V7).
@@ -20,10 +20,7 @@ struct SessionEndpoint: Sendable {
         .tooManyRequests, .badGateway, .serviceUnavailable, .gatewayTimeout,
     ]
 
-    private let limit: Duration
-    private let policy: CalloutPolicy
-    private let resolver: any HostResolving
-    private let connections: TenantConnections
+    private let caller: TenantCaller
 
     /// - Parameters:
     ///   - limit: for the whole call, from the name's lookup to the answer's last byte.
@@ -34,14 +31,13 @@ struct SessionEndpoint: Sendable {
         limit: Duration, connectLimit: Duration = .seconds(1), policy: CalloutPolicy, authorityFile: String? = nil,
         resolver: any HostResolving = SystemResolver()
     ) throws {
-        self.limit = limit
-        self.policy = policy
-        self.resolver = resolver
-        connections = try TenantConnections(connectLimit: connectLimit, authorityFile: authorityFile)
+        caller = try TenantCaller(
+            limit: limit, connectLimit: connectLimit, bodyMax: TenantAnswer.bytesMax, policy: policy,
+            authorityFile: authorityFile, resolver: resolver)
     }
 
     /// Whether the URL may be called as it is written; what its host resolves to is checked with each call.
-    func permit(_ url: String) throws(CalloutRefusal) { _ = try policy.url(url) }
+    func permit(_ url: String) throws(CalloutRefusal) { _ = try caller.url(url) }
 
     /// The tenant's answer, or why there is none; never longer than the limit.
     ///
@@ -53,23 +49,20 @@ struct SessionEndpoint: Sendable {
         let question = Question(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
         guard var body = try? JSONEncoder().encode(question) else { return .unknown("the question is no JSON") }
         do {
-            let url = try policy.url(url)
-            var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: url.requestTarget)
-            head.headers = ["Host": url.hostField, "Content-Type": "application/json", "Accept": "application/json"]
+            let url = try caller.url(url)
+            var fields = HTTPHeaders()
             switch form {
             case .http:
                 if let signer {
                     let signed = signer.headers(method: "POST", target: url.requestTarget, body: body, at: .now)
-                    head.headers.add(contentsOf: HTTPHeaders(signed))
+                    fields.add(contentsOf: HTTPHeaders(signed))
                 }
             case .mobileGateway(let gateway):
                 let wrapped = MobileGatewayQuestion(body, through: gateway, secret: signer?.secret, at: .now)
-                head.headers.add(contentsOf: HTTPHeaders(wrapped.headers))
+                fields.add(contentsOf: HTTPHeaders(wrapped.headers))
                 body = wrapped.body
             }
-            head.headers.add(name: "Content-Length", value: "\(body.count)")
-            let deadline = NIODeadline.now() + .nanoseconds(limit.wholeMilliseconds * 1_000_000)
-            let answer = try await exchange(head, ByteBuffer(bytes: body), with: url, of: instanceID, by: deadline)
+            let answer = try await caller.post(body, to: url, fields: fields, of: instanceID)
             return Self.outcome(of: answer, as: form, sessionID: sessionID)
         } catch let refusal as CalloutRefusal {
             return .noAnswer("not called: \(refusal)")
@@ -82,67 +75,7 @@ struct SessionEndpoint: Sendable {
     }
 
     /// Ends the connections; nothing may be asked afterwards.
-    func close() { connections.close() }
-
-    /// Resolves once, checks every address, and asks at one of them.
-    private func exchange(
-        _ head: HTTPRequestHead, _ body: ByteBuffer, with url: CalloutURL, of instanceID: InstanceID,
-        by deadline: NIODeadline
-    ) async throws -> TenantResponse {
-        let addresses = try await addresses(of: url, by: deadline)
-        try policy.check(addresses, port: url.port)
-        for address in addresses {
-            let key = TenantConnections.Key(instanceID, url, at: address)
-            guard let waiting = connections.waiting(key) else { continue }
-            do {
-                return try await exchange(head, body, on: waiting, key, by: deadline)
-            } catch let error as CalloutError where error != .closed {
-                throw error
-            } catch {
-                // It had been idle, and the tenant's server was about to close it: a new one decides.
-                break
-            }
-        }
-        var failure: any Error = CalloutError.notInTime
-        for address in addresses {
-            let key = TenantConnections.Key(instanceID, url, at: address)
-            let channel: any Channel
-            do {
-                channel = try await connections.connect(key, by: deadline)
-            } catch {
-                failure = error
-                continue
-            }
-            return try await exchange(head, body, on: channel, key, by: deadline)
-        }
-        throw failure
-    }
-
-    private func exchange(
-        _ head: HTTPRequestHead, _ body: ByteBuffer, on channel: any Channel, _ key: TenantConnections.Key,
-        by deadline: NIODeadline
-    ) async throws -> TenantResponse {
-        let answer = try await connections.exchange(head, body, on: channel, by: deadline)
-        if answer.keepsConnection, answer.status == .ok {
-            connections.keep(channel, for: key)
-        } else {
-            channel.close(promise: nil)
-        }
-        return answer
-    }
-
-    private func addresses(of url: CalloutURL, by deadline: NIODeadline) async throws -> [IPAddress] {
-        switch url.host {
-        case .address(let address): return [address]
-        case .name(let name):
-            let loop = connections.loop
-            let found = loop.makePromise(of: [IPAddress].self)
-            let timer = loop.scheduleTask(deadline: deadline) { found.fail(CalloutError.notInTime) }
-            defer { timer.cancel() }
-            resolver.addresses(of: name, on: loop).cascade(to: found)
-            return try await found.futureResult.get()
-        }
-    }
+    func close() { caller.close() }
 
     private static func outcome(
         of answer: TenantResponse, as form: ValidatorForm, sessionID: String

@@ -1,4 +1,5 @@
 import SyncModel
+import TenantCalls
 
 /// Reads a tenant's answer to `com.antcloud.session.validate` in all the forms that tenants give it (spec V3); pure.
 ///

@@ -13,4 +13,20 @@ package struct PushRequest: Hashable, Sendable {
     package var targeting: Targeting
     /// Nil for the default validity. May lie in the past.
     package var validUntil: WallTime?
+
+    /// A push of the service's own making, whose parameters its maker answers for.
+    package init(
+        scope: PushScope, instanceID: InstanceID, bizType: BizType, linkToken: String, thirdMessageID: ThirdMessageID,
+        payload: [UInt8], isBinary: Bool, targeting: Targeting, validUntil: WallTime? = nil
+    ) {
+        self.scope = scope
+        self.instanceID = instanceID
+        self.bizType = bizType
+        self.linkToken = linkToken
+        self.thirdMessageID = thirdMessageID
+        self.payload = payload
+        self.isBinary = isBinary
+        self.targeting = targeting
+        self.validUntil = validUntil
+    }
 }

@@ -6,6 +6,8 @@
 package enum AnswerExchange: String, Sendable, CaseIterable {
     /// From session validators to gateways, consoles and the tool.
     case verdicts = "mss.verdicts"
+    /// From relays to gateways, consoles and the tool.
+    case relayed = "mss.relayed"
     /// From gateways to oplog writers: what they took of a notice.
     case taken = "mss.taken"
 

@@ -1,28 +1,22 @@
 /// The kinds of processes at the broker, each a user with the least rights (SEC10). Raw values are the users' names.
 package enum BusTier: String, Sendable, CaseIterable {
-    case ingest, writer, gateway, validator, statistics, console, notifier, tool
+    case ingest, writer, gateway, validator, statistics, console, notifier, relay, tool
 
     /// The command queues that it sends to.
     private var sends: [CommandQueue] {
         switch self {
         case .ingest: [.append, .snapshot, .operation, .admission]
-        case .gateway: [.session, .lease, .fetch, .ack, .snapshot, .validate, .admission]
+        case .gateway: [.session, .lease, .fetch, .ack, .snapshot, .validate, .admission, .submit]
         case .validator: [.snapshot]
-        case .console: [.append, .snapshot, .control, .people, .validate]
-        case .tool: [.snapshot, .control, .people, .validate]
+        case .relay: [.append, .snapshot]
+        case .console: [.append, .snapshot, .control, .people, .validate, .relay]
+        case .tool: [.snapshot, .control, .people, .validate, .relay]
         case .writer, .statistics, .notifier: []
         }
     }
 
     /// The command queues that it declares and consumes.
-    private var consumes: [CommandQueue] {
-        switch self {
-        case .writer:
-            [.append, .session, .lease, .fetch, .ack, .snapshot, .control, .operation, .people, .admission]
-        case .validator: [.validate]
-        case .ingest, .gateway, .statistics, .console, .notifier, .tool: []
-        }
-    }
+    private var consumes: [CommandQueue] { CommandQueue.allCases.filter { $0.consumer == self } }
 
     /// Exchanges that it publishes to beside those of its commands.
     private var publishes: [String] {
@@ -32,6 +26,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts, reports]
         case .gateway: [AnswerExchange.taken.rawValue, facts, reports]
         case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange, reports]
+        case .relay: [AnswerExchange.relayed.rawValue, reports]
         case .ingest, .statistics, .console, .notifier: [reports]
         case .tool: []
         }
@@ -40,12 +35,15 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// Exchanges to which it binds exclusive queues of its processes, which are named after them.
     private var listens: [String] {
         switch self {
-        case .ingest, .validator: [Topology.controlChangesExchange]
-        case .gateway: [Topology.noticesExchange, Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue]
+        case .ingest, .validator, .relay: [Topology.controlChangesExchange]
+        case .gateway:
+            [Topology.noticesExchange, Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue]
+                + [AnswerExchange.relayed.rawValue]
         case .writer: [AnswerExchange.taken.rawValue]
         case .console:
             [Topology.controlChangesExchange, AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
-        case .tool: [AnswerExchange.verdicts.rawValue, Topology.reportsExchange]
+                + [AnswerExchange.relayed.rawValue]
+        case .tool: [AnswerExchange.verdicts.rawValue, AnswerExchange.relayed.rawValue, Topology.reportsExchange]
         case .statistics, .notifier: []
         }
     }

@@ -98,7 +98,7 @@ extension SyncModel.Instance {
             bindsDevices: bus.bindsDevices,
             sessionUnits: bus.sessionUnits == 0 ? Limits.sessionUnits : Int(bus.sessionUnits),
             limits: SyncModel.KeyLimits(bus: bus.limits), keys: bus.keys.compactMap(SyncModel.AppKey.init(bus:)),
-            revision: Int(bus.revision))
+            relayURL: bus.relayURL, revision: Int(bus.revision))
     }
 
     /// The instance as the schema has it.
@@ -115,6 +115,7 @@ extension SyncModel.Instance {
             $0.sessionUnits = UInt32(sessionUnits)
             $0.limits = limits.bus
             $0.keys = keys.map(\.bus)
+            $0.relayURL = relayURL
             $0.revision = UInt32(clamping: revision)
             guard case .mobileGateway(let gateway) = validatorForm else { return }
             $0.mobileGateway.appID = gateway.appID

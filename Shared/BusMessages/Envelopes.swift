@@ -115,3 +115,17 @@ extension Mss_Bus_V1_ProcessReports: Envelope {
         set { reports = newValue }
     }
 }
+
+extension Mss_Bus_V1_SubmitCommands: Envelope {
+    package var elements: [Mss_Bus_V1_SubmitCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}
+
+extension Mss_Bus_V1_RelayCommands: Envelope {
+    package var elements: [Mss_Bus_V1_RelayCommand] {
+        get { commands }
+        set { commands = newValue }
+    }
+}

@@ -27,6 +27,10 @@ package enum CommandQueue: String, Sendable, CaseIterable {
     case admission = "mss.admission"
     /// Gateways, and consoles for who tries an endpoint, to session validator: consistency checks.
     case validate = "mss.validate"
+    /// Gateway to relay: operations of devices.
+    case submit = "mss.submit"
+    /// Consoles and the tool to relay: what has become of operations. Apart from `submit`, so that no gateway may ask it.
+    case relay = "mss.relay"
 
     /// The caller's time-out, which is also how long a command may wait in the queue: what is older is worth nothing.
     package var timeout: Duration {
@@ -34,20 +38,36 @@ package enum CommandQueue: String, Sendable, CaseIterable {
         case .append: .milliseconds(2_500)
         case .admission: .milliseconds(1_500)
         case .lease: Limits.gatewayLeaseRenewal
-        case .session, .fetch, .ack, .control, .snapshot, .operation, .people: .seconds(5)
+        case .session, .fetch, .ack, .control, .snapshot, .operation, .people, .submit, .relay: .seconds(5)
         case .validate: .seconds(8)
         }
     }
 
-    /// Bodies that may wait; the broker refuses more, so that an outage cannot fill its memory.
-    package var maxBodies: Int { 10_000 }
+    /// Bodies that may wait; the broker refuses more, so that an outage cannot fill its memory. Those of operations are
+    /// larger.
+    package var maxBodies: Int { self == .submit ? 2_000 : 10_000 }
+
+    /// Who consumes it.
+    package var consumer: BusTier {
+        switch self {
+        case .append, .session, .lease, .fetch, .ack, .control, .snapshot, .operation, .people, .admission: .writer
+        case .validate: .validator
+        case .submit, .relay: .relay
+        }
+    }
 
     /// The exchange that leads to this queue alone, so that the right to send commands is one for each queue: on the
     /// default exchange it is one for all of them.
     package var exchange: String { Topology.exchange(to: rawValue) }
 
     /// How answers come back; nil: straight, to the connection that asked.
-    package var answers: AnswerExchange? { self == .validate ? .verdicts : nil }
+    package var answers: AnswerExchange? {
+        switch consumer {
+        case .validator: .verdicts
+        case .relay: .relayed
+        default: nil
+        }
+    }
 }
 
 /// Names of exchanges and queues that are no command queues.

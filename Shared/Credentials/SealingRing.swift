@@ -42,6 +42,14 @@ package struct SealingRing: Sendable {
         return SymmetricKey(data: secret)
     }
 
+    /// Seals a text that is not to be read in the database, such as a session's id; nil for an empty ring.
+    package func seal(text: String, of address: KeyAddress) -> [UInt8]? { seal(Array(text.utf8), of: address) }
+
+    /// The text; nil as for `open`.
+    package func openText(_ sealed: [UInt8], of address: KeyAddress) -> String? {
+        open(sealed, of: address).map { $0.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
+    }
+
     /// The id of the key that sealed a secret; nil for what is no sealed secret.
     static func keyID(of sealed: [UInt8]) -> String? { parts(of: sealed)?.id }
 

@@ -8,7 +8,7 @@ import SyncModel
 public final class SyncClient: Sendable {
     private let configuration: SyncClientConfiguration
     private let logger: Logger
-    private let board = ClientBoard()
+    let board = ClientBoard()
     let engine: ClientEngine
     private let connection: ClientConnection
 
@@ -202,7 +202,7 @@ public final class SyncClient: Sendable {
     ///
     /// - Throws: `SyncError.store`; `invalidArgument` for a Sync ID that cannot be, or when 200 are suspended already.
     public func suspend(_ bizType: String) async throws(SyncError) {
-        try Self.checkBizType(bizType)
+        try Self.checkTaken(bizType)
         try await engine.setSuspended(true, bizType: bizType)
     }
 
@@ -219,7 +219,7 @@ public final class SyncClient: Sendable {
     ///
     /// - Throws: `SyncError.store`; `invalidArgument` for a Sync ID that cannot be.
     public func recover(_ bizType: String) async throws(SyncError) {
-        try Self.checkBizType(bizType)
+        try Self.checkTaken(bizType)
         try await engine.beginRecovery(of: bizType)
     }
 
@@ -227,7 +227,7 @@ public final class SyncClient: Sendable {
     ///
     /// - Throws: As `suspend`.
     public func unsubscribe(_ bizType: String) async throws(SyncError) {
-        try Self.checkBizType(bizType)
+        try Self.checkTaken(bizType)
         try await engine.unsubscribe(bizType)
     }
 
@@ -245,6 +245,14 @@ public final class SyncClient: Sendable {
     /// `.damaged` at the end. What was stored and not processed is lost; `recover` and `history` bring back what the
     /// server still has.
     public var replacedDamagedStore: Bool { engine.replacedDamagedStore }
+
+    /// Only Sync IDs that the app itself takes can be suspended and sent again.
+    private static func checkTaken(_ bizType: String) throws(SyncError) {
+        try checkBizType(bizType)
+        guard !bizType.isSame(as: ReservedSyncID.results.text) else {
+            throw SyncError(.invalidArgument, "\(bizType) is the client's own; see operationResults()")
+        }
+    }
 
     private static func checkBizType(_ bizType: String) throws(SyncError) {
         guard (1...Limits.bizTypeUnits).contains(bizType.utf16.count), !bizType.utf8.contains(0) else {

@@ -23,7 +23,7 @@ package struct ControlConnection: Sendable {
     package init(
         _ context: ServiceContext, keysFor purpose: AppKey.Purpose?, extra: AMQPTopology = AMQPTopology(),
         consumptions: [AMQPConsumption] = [],
-        answers: AnswerExchange? = nil, onLoaded: @escaping @Sendable () -> Void = {}
+        answers: [AnswerExchange] = [], onLoaded: @escaping @Sendable () -> Void = {}
     ) {
         let processID = UUID().uuidString
         let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

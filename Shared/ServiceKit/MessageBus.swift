@@ -32,7 +32,7 @@ package final class MessageBus: Service, Sendable {
     ///   - reporter: what consoles hear of this process over this connection; nil for a tool.
     package convenience init(
         configuration: AMQPConfiguration, extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption],
-        answers: AnswerExchange? = nil, reporter: ProcessReporter? = nil, logger: Logger
+        answers: [AnswerExchange] = [], reporter: ProcessReporter? = nil, logger: Logger
     ) {
         self.init(
             extra: extra, consumptions: consumptions, answers: answers, reporter: reporter, logger: logger
@@ -47,7 +47,7 @@ package final class MessageBus: Service, Sendable {
     ///
     /// - Parameter processID: part of the names of this process's own queues.
     package init(
-        extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption], answers: AnswerExchange? = nil,
+        extra: AMQPTopology = AMQPTopology(), consumptions: [AMQPConsumption], answers: [AnswerExchange] = [],
         reporter: ProcessReporter? = nil, processID: String = UUID().uuidString, clock: ProcessClock = .system,
         logger: Logger, over connect: Connecting
     ) {
@@ -71,14 +71,14 @@ package final class MessageBus: Service, Sendable {
         }
         var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
         var consumptions = consumptions
-        if let answers {
-            topology = topology.adding(.answers(answers, processID: processID))
+        for exchange in answers {
+            topology = topology.adding(.answers(exchange, processID: processID))
             consumptions.append(
-                AMQPConsumption(queue: answers.queue(processID: processID), prefetch: nil) { deliveries in
-                    complete(deliveries.map(\.body), answers)
+                AMQPConsumption(queue: exchange.queue(processID: processID), prefetch: nil) { deliveries in
+                    complete(deliveries.map(\.body), exchange)
                 })
         }
-        answerKey = answers == nil ? nil : processID
+        answerKey = answers.isEmpty ? nil : processID
         let listeners = ConnectionListeners()
         self.reporter = reporter
         self.logger = logger

@@ -21,6 +21,8 @@ package struct Instance: Hashable, Sendable {
     package var limits: KeyLimits
     /// Live keys, at most two of a purpose; those of a snapshot, not changed by storing the instance.
     package var keys: [AppKey]
+    /// Where the tenant takes operations of devices (spec, two-way §2); empty: they are refused.
+    package var relayURL: String
     /// Rises with every change; 0 for one that is not stored yet.
     package var revision: Int
 
@@ -28,7 +30,7 @@ package struct Instance: Hashable, Sendable {
         id: InstanceID, name: String, isEnabled: Bool, validatorURL: String, verdictLifetime: Duration,
         retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http, requiresSignature: Bool = false,
         bindsDevices: Bool = false, sessionUnits: Int = Limits.sessionUnits, limits: KeyLimits = KeyLimits(),
-        keys: [AppKey] = [], revision: Int = 0
+        keys: [AppKey] = [], relayURL: String = "", revision: Int = 0
     ) {
         self.id = id
         self.name = name
@@ -42,6 +44,7 @@ package struct Instance: Hashable, Sendable {
         self.sessionUnits = sessionUnits
         self.limits = limits
         self.keys = keys
+        self.relayURL = relayURL
         self.revision = revision
     }
 

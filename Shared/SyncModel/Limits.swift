@@ -53,6 +53,20 @@ package enum Limits {
     package static let longestFirstResend = Duration.seconds(3_600)
     /// Repeats on the resend ladder after the first hand-out (spec D14).
     package static let resendRepeats = 6
+    /// Bytes of an operation's id: printable ASCII (DeviceProtocol.md, Operations).
+    package static let operationIDBytes = 64
+    /// Bytes of an entity's key.
+    package static let entityKeyBytes = 256
+    /// UTF-16 units of an operation's name.
+    package static let operationNameUnits = 30
+    /// Operations that go with another in one call.
+    package static let operationChildren = 100
+    /// Operations in one frame of a device.
+    package static let frameOperations = 64
+    /// Bytes of one operation's bodies, those of its children included: with all the rest it fits a frame.
+    package static let operationBodyBytes = 192 * 1_024
+    /// UTF-16 units of what a tenant says of an operation.
+    package static let operationMessageUnits = 1_000
     /// Hand-outs of one oplog of any cause; one more would be another turn of a crash loop (DeviceProtocol.md).
     package static let resendHandOuts = 50
 }

@@ -39,6 +39,8 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
     case pauseRollout = 62
     case resumeRollout = 63
     case stopRollout = 64
+    /// A dead operation of a device is done after all.
+    case retryOperation = 70
 
     /// The action in commands, in exports and in the API.
     package var word: String {
@@ -77,6 +79,7 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
         case .pauseRollout: "pause-rollout"
         case .resumeRollout: "resume-rollout"
         case .stopRollout: "stop-rollout"
+        case .retryOperation: "retry-operation"
         }
     }
 

@@ -37,7 +37,8 @@ package enum MigrationRunner {
                 CREATE TABLE IF NOT EXISTS schema_migration (
                     name text PRIMARY KEY, checksum bigint NOT NULL, is_additive boolean NOT NULL,
                     applied_at timestamptz NOT NULL DEFAULT now());
-                GRANT SELECT ON schema_migration TO mss_writer, mss_statistics, mss_console, mss_notifier;
+                GRANT SELECT ON schema_migration TO mss_writer, mss_statistics, mss_console, mss_notifier,
+                    mss_relay;
                 """, within: limit)
         let missing = try missing(after: try history(connection), of: all)
         for migration in missing { try apply(migration, to: connection) }

@@ -3,7 +3,7 @@ package import PostgreSQL
 /// The logins of the tiers that open the database, each a member of its tier's role (SEC10).
 package enum TierLogins {
     /// Who has one, by its name.
-    package static let tiers = ["writer", "statistics", "console", "notifier"]
+    package static let tiers = ["writer", "statistics", "console", "notifier", "relay"]
 
     private static let limit = Duration.seconds(30)
 

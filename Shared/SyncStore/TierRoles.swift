@@ -25,6 +25,8 @@ package enum TierRoles {
         Role(name: "mss_console", inherits: true, memberOf: []),
         // The notifier: whom to wake, nothing of the oplog.
         Role(name: "mss_notifier", inherits: true, memberOf: []),
+        // The relay: operations of devices, nothing of the oplog.
+        Role(name: "mss_relay", inherits: true, memberOf: []),
     ]
 
     /// Makes what is missing of roles and memberships, and leaves PUBLIC nothing of the database. To be run before the
@@ -38,13 +40,13 @@ package enum TierRoles {
             END IF;
             EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
             EXECUTE format(
-                'GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console, mss_notifier',
+                'GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console, mss_notifier, mss_relay',
                 current_database());
         END $$;
         REVOKE ALL ON SCHEMA public FROM PUBLIC;
         GRANT USAGE, CREATE ON SCHEMA public TO mss_owner WITH GRANT OPTION;
         GRANT USAGE ON SCHEMA public TO mss_oplog_keeper, mss_operator, mss_writer, mss_statistics,
-            mss_console, mss_notifier;
+            mss_console, mss_notifier, mss_relay;
         ALTER DEFAULT PRIVILEGES FOR ROLE mss_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
         """
 

@@ -1010,7 +1010,8 @@ class Suite:
                      f"/instances/{DEMO}/data?by=user&id=console-u1", f"/instances/{DEMO}/devices",
                      f"/instances/{DEMO}/device?device={self.device_id}", "/records", "/records/1",
                      f"/instances/{DEMO}/trace?bizType=UCHAT&linkToken=console-u1&thirdMsgId=browser-1",
-                     f"/instances/{DEMO}/configurations/UCHAT", f"/instances/{DEMO}/dead-letters"]:
+                     f"/instances/{DEMO}/configurations/UCHAT", f"/instances/{DEMO}/dead-letters",
+                     f"/instances/{DEMO}/operations"]:
             status, found = call("GET", "/api/v1" + path, token=token)
             assert status == 200, (path, found)
             self.fits(found, self.schema(document, path.split("?")[0]), path)

@@ -22,7 +22,8 @@ extension RunningSystem {
             let toUser = try await stack.tool(["doctor"] + testPush + ["--biz-type", "UCHAT", "--user", "doctor-u"])
             #expect(toUser.status == 0, "\(toUser.output)")
             for text in [
-                "ok       broker", "2 mss-ingest, 2 mss-oplog-writer, 2 mss-gateway, 1 mss-session-validator",
+                "ok       broker",
+                "2 mss-ingest, 2 mss-oplog-writer, 2 mss-gateway, 1 mss-session-validator, 2 mss-relay",
                 "ok       versions", "ok       clocks", "ok       control", "ok       certificates",
                 "ok       database",
                 "ok       test push     stored after",

@@ -88,7 +88,7 @@ final class FrameProxy: Sendable {
                         let pipeline = device.pipeline.syncOperations
                         try pipeline.addHandler(NIOSSLServerHandler(context: toDevice))
                         try pipeline.addHandler(
-                            ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
+                            ByteToMessageHandler(PacketDecoder.ofDevice))
                         try pipeline.addHandler(Relay(to: channel, fault.toGateway))
                     }
             }

@@ -15,6 +15,8 @@ final class Stack: Sendable {
     static let globalInstance = "global_app"
     /// An instance whose tenant is asked through a mobile gateway.
     static let mobileGatewayInstance = "space_gateway"
+    /// An instance whose tenant takes operations.
+    static let operationInstance = "operations_app"
 
     let apis: [Int]
     let gateways: [Int]
@@ -36,6 +38,9 @@ final class Stack: Sendable {
         self.folder = folder
         self.processes = processes
     }
+
+    /// Where a test's tenant takes operations.
+    var operationsPort: Int { plan.settings.operationsPort }
 
     /// Where people reach the console.
     var consolePort: Int { plan.settings.consolePort }

@@ -48,6 +48,7 @@ struct StackPlan: Sendable {
                 "ingest-\(number)", "mss-ingest",
                 ["MSS_INGEST_PORT": "\(settings.apis[number])"].merging(settings.sealingKeys("backend")) { $1 })
             add("gateway-\(number)", "mss-gateway", settings.gateway(number))
+            add("relay-\(number)", "mss-relay", settings.relay)
         }
         add("validator", "mss-session-validator", settings.validator(allowed: badTenants.allow))
         add("statistics", "mss-statistics", settings.postgres("statistics"))
@@ -211,6 +212,10 @@ struct StackPlan: Sendable {
         try Self.mobileGatewayControlData(tenantPort: settings.tenantPort)
             .write(to: gateway, atomically: true, encoding: .utf8)
         try await run(Self.binaries.appending(path: "mssctl"), ["apply", gateway.path])
+        let operations = folder.appending(path: "operations_app.json")
+        try Self.operationControlData(tenantPort: settings.operationsPort)
+            .write(to: operations, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["apply", operations.path])
     }
 
     /// An instance whose tenant is asked through a mobile gateway.
@@ -224,6 +229,20 @@ struct StackPlan: Sendable {
               "scope": "appointed", "target": "user", "repush": "all", "checkSession": true},
             {"instanceId": "\(Stack.mobileGatewayInstance)", "bizType": "UCHAT", "description": "",
               "scope": "appointed", "target": "user", "repush": "all"}
+          ]
+        }
+        """
+    }
+
+    /// An instance whose tenant takes operations, where a test plays it.
+    private static func operationControlData(tenantPort: Int) -> String {
+        """
+        {
+          "instances": [{"instanceId": "\(Stack.operationInstance)",
+            "relayUrl": "http://127.0.0.1:\(tenantPort)/operations"}],
+          "configurations": [
+            {"instanceId": "\(Stack.operationInstance)", "bizType": "ORDER", "description": "", "scope": "appointed",
+              "target": "user", "repush": "all"}
           ]
         }
         """

@@ -14,7 +14,9 @@ struct StackSettings: Sendable {
     var apis: [Int] { [ports[5], ports[6]] }
     var gateways: [Int] { [ports[7], ports[8]] }
     /// Of health and metrics, in the order in which the processes are named.
-    var healthPorts: [Int] { Array(ports[9..<23]) }
+    var healthPorts: [Int] { Array(ports[9..<22]) }
+    /// Where a test's tenant takes operations, which relays may call.
+    var operationsPort: Int { ports[22] }
     /// Where the canary run's tenant listens, which the validator may call.
     var canaryTenantPort: Int { ports[23] }
     /// Where bad tenants lead to, and nothing may arrive.
@@ -88,6 +90,15 @@ struct StackSettings: Sendable {
             "MSS_CONSOLE_DEVICE_PAGE": "https://127.0.0.1:\(gateways[0])/",
             "MSS_CONSOLE_SEALING_KEY": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
         ].merging(postgres("console")) { $1 }
+    }
+
+    /// A tenant that fails is called again soon, and given up soon.
+    var relay: [String: String] {
+        [
+            "MSS_RELAY_ALLOWED_HOSTS": "http://127.0.0.1:\(operationsPort),http://127.0.0.1:\(tenantPort)",
+            "MSS_RELAY_LOOPBACK": "development", "MSS_RELAY_FIRST_PAUSE_MS": "200", "MSS_RELAY_ATTEMPTS": "4",
+            "MSS_RELAY_TIMEOUT_MS": "2000", "MSS_RELAY_TENANT_CONCURRENCY": "16",
+        ].merging(sealingKeys("callout")) { $1 }.merging(postgres("relay")) { $1 }
     }
 
     /// - Parameter allowed: further endpoints that it may call.

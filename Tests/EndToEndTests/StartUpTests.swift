@@ -7,7 +7,7 @@ import Testing
 struct StartUpTests {
     private static let services = [
         "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics",
-        "mss-console", "mss-notifier",
+        "mss-console", "mss-notifier", "mss-relay",
     ]
 
     private func run(
@@ -30,7 +30,9 @@ struct StartUpTests {
                 try #"{"apps": []}"#.write(toFile: apps, atomically: true, encoding: .utf8)
                 settings["MSS_NOTIFIER_APPS_FILE"] = apps
             }
-            let hasDatabase = ["mss-oplog-writer", "mss-statistics", "mss-console", "mss-notifier"].contains(binary)
+            let hasDatabase = [
+                "mss-oplog-writer", "mss-statistics", "mss-console", "mss-notifier", "mss-relay",
+            ].contains(binary)
             let bare = try await run(binary, [], settings)
             #expect(bare.status == 78 && bare.output.contains("MSS_AMQP_USER: it is required"))
             #expect(bare.output.contains("MSS_POSTGRES_USER: it is required") == hasDatabase)

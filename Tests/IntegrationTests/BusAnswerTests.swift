@@ -27,7 +27,7 @@ struct BusAnswerTests {
     }
 
     private func bus(
-        _ tier: BusTier, at broker: OwnBroker, _ consumptions: [AMQPConsumption] = [], answers: AnswerExchange? = nil
+        _ tier: BusTier, at broker: OwnBroker, _ consumptions: [AMQPConsumption] = [], answers: [AnswerExchange] = []
     ) -> MessageBus {
         MessageBus(
             configuration: AMQPConfiguration(
@@ -53,7 +53,7 @@ struct BusAnswerTests {
                         validated.take($0, as: Mss_Bus_V1_ValidateCommands.self, \.correlation)
                     }
                 ])
-            let gateway = bus(.gateway, at: broker, answers: .verdicts)
+            let gateway = bus(.gateway, at: broker, answers: [.verdicts])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for bus in [writer, validator, gateway] {
                     group.addTask { try await bus.run() }
@@ -101,7 +101,7 @@ struct BusAnswerTests {
                         asked.take($0, as: Mss_Bus_V1_ValidateCommands.self, \.correlation)
                     }
                 ])
-            let console = bus(.console, at: broker, answers: .verdicts)
+            let console = bus(.console, at: broker, answers: [.verdicts])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for bus in [validator, console] {
                     group.addTask { try await bus.run() }
@@ -126,7 +126,7 @@ struct BusAnswerTests {
     @Test("R4: who asks where no queue is hears at once that nobody has it")
     func nobody() async throws {
         try await OwnBroker.with { broker in
-            let console = bus(.console, at: broker, answers: .verdicts)
+            let console = bus(.console, at: broker, answers: [.verdicts])
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await console.run() }
                 try await eventually("a connection", within: .seconds(30)) { console.isConnected }

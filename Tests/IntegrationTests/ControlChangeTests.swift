@@ -181,7 +181,7 @@ struct ControlChangeTests {
             #expect(records[2].after?.contains(#""verdictLifetimeSeconds": 1.5"#) == true)
             #expect(
                 records[0].after == #"""
-                    {"name": "one", "enabled": true, "revision": 1, "instanceId": "app", "bindDevices": false, \#
+                    {"name": "one", "enabled": true, "relayUrl": "", "revision": 1, "instanceId": "app", "bindDevices": false, \#
                     "gatewayAppId": "app", "pushesPerDay": null, "validatorUrl": "", "retentionDays": 30, \#
                     "sessionLength": 100, "validatorMode": "mgs", "requireSignature": false, "requestsPerSecond": 5, \#
                     "gatewayWorkspaceId": "space", "validatorWrapsBody": false, "verdictLifetimeSeconds": 600}

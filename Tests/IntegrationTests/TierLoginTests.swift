@@ -11,7 +11,7 @@ struct TierLoginTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             func dropLogins() async throws {
-                try await database.execute("DROP ROLE IF EXISTS writer, statistics, console, notifier")
+                try await database.execute("DROP ROLE IF EXISTS writer, statistics, console, notifier, relay")
             }
             do { try await check(database) } catch {
                 try await dropLogins()
@@ -27,23 +27,26 @@ struct TierLoginTests {
         #expect(refused?.message.contains("a role console that is not this service's") == true)
         try await database.execute("DROP ROLE console")
 
-        let passwords = ["writer": "it's one", "statistics": "two", "console": "three", "notifier": "four"]
+        let passwords = [
+            "writer": "it's one", "statistics": "two", "console": "three", "notifier": "four", "relay": "five",
+        ]
         try await database.makeLogins(passwords: passwords)
         let first = try await verifiers(database)
-        #expect(first.map { $0[0] } == ["console", "notifier", "statistics", "writer"])
+        #expect(first.map { $0[0] } == ["console", "notifier", "relay", "statistics", "writer"])
         #expect(first.allSatisfy { $0[1]?.hasPrefix("SCRAM-SHA-256$4096:") == true && $0[2] == "true" })
         #expect(first.allSatisfy { row in passwords.values.allSatisfy { row[1]?.contains($0) == false } })
 
         try await database.makeLogins(passwords: ["writer": "another"])
         let second = try await verifiers(database)
-        #expect(second.prefix(3) == first.prefix(3) && second[3] != first[3])
+        #expect(second.prefix(4) == first.prefix(4) && second[4] != first[4])
     }
 
     private func verifiers(_ database: TestDatabase) async throws -> [[String?]] {
         try await database.rows(
             """
             SELECT rolname, rolpassword, pg_has_role(oid, to_regrole('mss_' || rolname), 'MEMBER')::text
-            FROM pg_authid WHERE rolname IN ('writer', 'statistics', 'console', 'notifier') AND rolcanlogin ORDER BY rolname
+            FROM pg_authid
+            WHERE rolname IN ('writer', 'statistics', 'console', 'notifier', 'relay') AND rolcanlogin ORDER BY rolname
             """, columns: 3)
     }
 }

@@ -4,6 +4,7 @@ enum TierRightsMatrix {
     /// The tiers, in the order of a row's columns.
     static let roles = [
         "mss_writer", "mss_statistics", "mss_console", "mss_operator", "mss_oplog_keeper", "mss_notifier",
+        "mss_relay",
     ]
 
     private static let everything = "SELECT INSERT UPDATE DELETE TRUNCATE"
@@ -12,7 +13,7 @@ enum TierRightsMatrix {
     /// `UPDATE(a,b)`: of these columns alone, by name.
     static let rights: [String: [String]] = [
         // Control data.
-        "schema_migration": ["SELECT", "SELECT", "SELECT", "", "", "SELECT"],
+        "schema_migration": ["SELECT", "SELECT", "SELECT", "", "", "SELECT", "SELECT"],
         "belt": [],
         "control_version": ["SELECT"],
         "instance": ["SELECT", "", "", "SELECT"],
@@ -49,7 +50,7 @@ enum TierRightsMatrix {
         "current_system": [],
         "current_timeline": [],
         "begin_epoch": [],
-        "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE"],
+        "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],
         "oplog": ["SELECT", "", "", "SELECT", everything],
@@ -89,6 +90,21 @@ enum TierRightsMatrix {
         "claim_wake_ups": ["", "", "", "", "", "EXECUTE"],
         "note_wake_ups": ["", "", "", "", "", "EXECUTE"],
         "forget_push_tokens": ["", "", "", "", "", "EXECUTE"],
+        // Operations of devices: by functions alone.
+        "device_operation": [],
+        "device_operation_number_seq": [],
+        "device_operation_turn": [],
+        "make_result_configuration": [],
+        "lock_operation_lines": [],
+        "take_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "claim_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "answer_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "claim_untold_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "finish_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "list_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "count_device_operations": ["", "", "", "", "", "", "EXECUTE"],
+        "retry_device_operation": ["", "", "", "", "", "", "EXECUTE"],
+        "forget_device_operations": ["", "", "", "", "", "", "EXECUTE"],
         // Who may use the console.
         "console_account": ["", "", "SELECT UPDATE(language,totp_step)"],
         "console_grant": ["", "", "SELECT"],

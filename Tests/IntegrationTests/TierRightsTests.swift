@@ -79,7 +79,7 @@ struct TierRightsTests {
 
     /// Who logs in: the writer becomes the operator and the keeper.
     private static func tier(of role: String) -> String {
-        ["mss_statistics", "mss_console", "mss_notifier"].contains(role) ? role : "mss_writer"
+        ["mss_statistics", "mss_console", "mss_notifier", "mss_relay"].contains(role) ? role : "mss_writer"
     }
 
     private static func objects(of database: TestDatabase) async throws -> [Object] {

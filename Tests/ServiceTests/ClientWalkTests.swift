@@ -13,7 +13,8 @@ private struct ClientWalk {
     }
 
     enum Other: String, CaseIterable {
-        case opened, stored, userChanged, foregroundChanged, subscriptionsChanged, asked, news, collected, ticked, lost
+        case opened, stored, userChanged, foregroundChanged, subscriptionsChanged, asked, news, collected, ticked, lost,
+            operations, operationsCollected
     }
 
     struct Pair: Hashable {
@@ -31,6 +32,8 @@ private struct ClientWalk {
     private var bindNumber: UInt32 = 0
     private var ticket: UInt64 = 0
     private var answeredTickets: Set<UInt64> = []
+    /// A frame of operations has no answer yet.
+    private var isOut = false
     private(set) var met: Set<Pair> = []
     private(set) var faults: [String] = []
 
@@ -87,7 +90,7 @@ private struct ClientWalk {
         case .userChanged:
             let next = Self.users.randomElement(using: &random) ?? nil
             let isHeard = state == .greeting || state == .open
-            if isHeard, next != user { (user, bindNumber) = (next, bindNumber + 1) }
+            if isHeard, next != user { (user, bindNumber, isOut) = (next, bindNumber + 1, false) }
             return machine.userChanged(to: next, points: [], now: now)
         case .foregroundChanged:
             return machine.foregroundChanged(to: Bool.random(using: &random), now: now)
@@ -99,6 +102,10 @@ private struct ClientWalk {
         case .collected:
             let content = OplogReport(confirmed: happens(80) ? [.with { $0.bizType = "B" }] : [])
             return machine.collected(content, now: now)
+        case .operations: return machine.hasOperations(now: now)
+        case .operationsCollected:
+            let found = happens(80) ? [DeviceOperation(id: "o", component: "C", key: "k", name: "n")] : []
+            return machine.collected(found, ofUser: user?.userID ?? "one", now: now)
         case .ticked: return machine.ticked(now: now)
         case .lost: return machine.end(.lost(reason: "the network"))
         }
@@ -144,7 +151,18 @@ private struct ClientWalk {
         if before == .ended, state != .ended { fault("an ended connection came back") }
         for action in actions {
             switch action {
-            case .send:
+            case .operationsAnswered(let answer):
+                if !isOut { fault("it takes an answer to nothing") }
+                if answer.taken + answer.over.map(\.operationID) + answer.free != ["o"], before == .open {
+                    fault("it takes \(answer)")
+                }
+                isOut = false
+            case .send(let packet):
+                if case .submitOperations(let frame)? = packet.body {
+                    if isOut { fault("it sends a second frame of operations") }
+                    if frame.bindNumber != bindNumber || user == nil { fault("it sends operations of another bind") }
+                    isOut = true
+                }
                 if before == .ended || before == .idle && name != Other.opened.rawValue { fault("it sends") }
             case .store(let batches, let userID, let number):
                 if before != .open { fault("it stores before it was greeted") }

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("What the doctor says") struct DoctorDiagnosisTests {
     private static let services = [
-        "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
+        "mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-relay", "mss-statistics",
+        "mss-console",
     ]
     private static let now = WallTime(milliseconds: 1_790_000_000_000)
 

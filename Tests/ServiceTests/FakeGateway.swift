@@ -185,7 +185,7 @@ final class FakeGateway: Sendable {
                     let frames = FrameQueue()
                     let pipeline = channel.pipeline.syncOperations
                     try pipeline.addHandler(
-                        ByteToMessageHandler(PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)))
+                        ByteToMessageHandler(PacketDecoder.ofDevice))
                     try pipeline.addHandler(FrameHandler(frames))
                     accepted.yield(Session(channel, frames))
                 }

@@ -172,7 +172,8 @@ struct GatewayFloodTests {
             let ping: [UInt8] = [0, 0, 0, 4, 0x62, 2, 8, 7]
             let unknown: [UInt8] = [0, 0, 0, 5, 0xfa, 0x06, 2, 1, 2]
             for isConnected in [false, true] {
-                #expect(try await code(isConnected, [0, 1, 0, 1]) == 5000, "65,537 bytes")
+                #expect(try await code(isConnected, [0, 1, 0, 1, 0x0a]) == 5000, "65,537 bytes")
+                #expect(try await code(isConnected, [0, 4, 0, 1]) == 5000, "262,145 bytes")
                 #expect(try await code(isConnected, [0, 0, 0, 1, 0xff]) == 5000, "no packet")
             }
             #expect(try await code(false, ping) == 5000)

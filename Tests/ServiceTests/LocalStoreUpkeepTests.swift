@@ -202,7 +202,7 @@ import Testing
     )
     func bounded() throws {
         try withPath { path in
-            let limit = 1_000_000
+            let limit = 1_050_000
             let local = try open(path, limit: limit)
             let payload = Data(repeating: 3, count: 4_000)
             var next: Int64 = 1

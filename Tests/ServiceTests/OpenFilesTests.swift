@@ -3,6 +3,7 @@ import Testing
 
 @testable import ServiceKit
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Open files")
 struct OpenFilesTests {

@@ -22,10 +22,10 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         try make()
         let texts = try texts()
-        let tiers = ["ingest", "writer", "gateway", "validator", "statistics", "console", "notifier", "tool"]
+        let tiers = ["ingest", "writer", "gateway", "validator", "statistics", "console", "notifier", "relay", "tool"]
         let expected =
             tiers.map { "amqp_\($0)" }
-            + ["owner", "writer", "statistics", "console", "notifier"].map { "postgres_\($0)" }
+            + ["owner", "writer", "statistics", "console", "notifier", "relay"].map { "postgres_\($0)" }
             + ["backend", "device", "callout"].map { "sealing_\($0)" }
             + ["master_keys", "console_sealing_key", "definitions.json"]
         #expect(Set(texts.keys) == Set(expected))
@@ -80,7 +80,7 @@ import Testing
         }
         let text = try #require(texts["definitions.json"])
         let users = try JSONDecoder().decode(Definitions.self, from: Data(text.utf8)).users
-        #expect(users.count == 8)
+        #expect(users.count == 9)
         return Dictionary(uniqueKeysWithValues: users.map { ($0.name, $0.passwordHash) })
     }
 

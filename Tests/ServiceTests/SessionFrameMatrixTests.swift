@@ -66,6 +66,18 @@ struct SessionFrameMatrixTests {
         },
         Row(name: "history") { $0.historyRequest.requestNumber = 1 },
         Row(name: "summary") { $0.summaryRequest.requestNumber = 1 },
+        Row(name: "operations") {
+            $0.submitOperations.number = 1
+            $0.submitOperations.operations = [.with { $0.operationID = "o" }]
+        },
+        Row(name: "operations, number 0", opening: violation, open: violation) {
+            $0.submitOperations.operations = [.with { $0.operationID = "o" }]
+        },
+        Row(name: "operations, none", opening: violation, open: violation) { $0.submitOperations.number = 1 },
+        Row(name: "operations, 65", opening: violation, open: violation) {
+            $0.submitOperations.number = 1
+            $0.submitOperations.operations = (0...64).map { n in .with { $0.operationID = "o\(n)" } }
+        },
         Row(name: "ping") { $0.ping.number = 1 },
         Row(name: "pong") { $0.pong.number = 1 },
         Row(name: "close", opening: .normal, open: .normal) { $0.close.code = 1_000 },
@@ -78,6 +90,7 @@ struct SessionFrameMatrixTests {
         Row(name: "session state") { $0.sessionState.bindNumber = 1 },
         Row(name: "history page") { $0.historyPage.requestNumber = 1 },
         Row(name: "summary page") { $0.summaryPage.requestNumber = 1 },
+        Row(name: "operations taken") { $0.operationsTaken.number = 1 },
         Row(name: "unknown body") { $0.body = nil },
     ]
 
@@ -111,7 +124,7 @@ struct SessionFrameMatrixTests {
             Self.rows.compactMap { row in
                 Mss_Device_V1_Packet.with(row.fill).body.map { String("\($0)".prefix { $0 != "(" }) }
             })
-        #expect(bodies.count == 19, "DeviceProtocol.md, Packets and their fields")
+        #expect(bodies.count == 21, "DeviceProtocol.md, Packets and their fields")
     }
 
     @Test("SEC9, SEC11: what is refused for its rate closes once, in every state, with the code of the refusal")

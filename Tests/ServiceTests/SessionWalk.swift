@@ -28,7 +28,8 @@ struct SessionWalk {
     enum Other: String, CaseIterable {
         case brokenFrame, overRate, disconnected, claimed, notClaimed, registered, notRegistered, validated,
             notValidated, fetched, notFetched, historyRead, historyNotRead, summaryRead, summaryNotRead, resendRecorded,
-            noticed, superseded, rereadWaiting, invalidated, revoked, disconnectedByOperator, announcementDue,
+            operationsAnswered, operationsNotAnswered, noticed, superseded, rereadWaiting, invalidated, revoked,
+            disconnectedByOperator, announcementDue,
             surroundingsChanged, ticked, surplus, drained
     }
 
@@ -55,7 +56,10 @@ struct SessionWalk {
         ("subscriptions", { $0.subscriptions.suspended = [] }), ("historyRequest", { $0.historyRequest.count = 1 }),
         ("historyPage", { $0.historyPage.requestNumber = 1 }),
         ("summaryRequest", { $0.summaryRequest.requestNumber = 1 }),
-        ("summaryPage", { $0.summaryPage.requestNumber = 1 }), ("none", { $0.body = nil }),
+        ("summaryPage", { $0.summaryPage.requestNumber = 1 }),
+        ("submitOperations", { $0.submitOperations.number = 1 }),
+        ("operationsTaken", { $0.operationsTaken.number = 1 }),
+        ("none", { $0.body = nil }),
     ]
     /// These mostly end a session: they are drawn less often.
     private static let ending: Set<Name> = Set(
@@ -76,6 +80,9 @@ struct SessionWalk {
     private var pushed: [Int64: Int64] = [:]
     private var lastBatch: Mss_Device_V1_ChannelBatch?
     private var lastRequest: UInt64 = 0
+    private var operationsNumber: UInt32 = 0
+    /// A frame of operations is with the relay.
+    private var submitted: UInt32?
     private var lastResend: (channelID: Int64, oplogID: OplogID, repeats: Int)?
 
     init(seed: UInt64) {
@@ -194,6 +201,8 @@ struct SessionWalk {
             let resend = lastResend ?? (channel.id, OplogID(1), 1)
             lastResend = nil
             return .resendRecorded(channelID: resend.channelID, oplogID: resend.oplogID, repeats: resend.repeats)
+        case .operationsAnswered: return .operationsAnswered(.init(), number: submitted ?? 1)
+        case .operationsNotAnswered: return .operationsAnswered(nil, number: submitted ?? 1)
         case .noticed: return .noticed(notice(of: channel))
         case .superseded: return .superseded(by: happens(50) ? 1 : .max)
         case .rereadWaiting: return .rereadWaiting
@@ -249,6 +258,15 @@ struct SessionWalk {
             return .with {
                 $0.summaryRequest.requestNumber = 2
                 $0.summaryRequest.bindNumber = bindNumber
+            }
+        case "submitOperations":
+            // A device waits for the answer, mostly.
+            if submitted == nil || happens(2) { operationsNumber += 1 }
+            let number = happens(80) ? bindNumber : bindNumber + 1
+            return .with {
+                $0.submitOperations.number = operationsNumber
+                $0.submitOperations.bindNumber = number
+                $0.submitOperations.operations = [.with { $0.operationID = "o\(operationsNumber)" }]
             }
         default: break
         }
@@ -337,6 +355,7 @@ struct SessionWalk {
                 if batch.reread == 0 { pushed[channelID] = max(pushed[channelID, default: 0], batch.upto) }
             case .readHistory(let read): lastRequest = read.id
             case .readSummary(let read): lastRequest = read.id
+            case .submit(let submission): submitted = submission.number
             case .recordResend(let channelID, _, _, let oplogID, let repeats):
                 lastResend = (channelID, oplogID, repeats)
             default: break
@@ -345,8 +364,11 @@ struct SessionWalk {
     }
 
     private mutating func check(_ actions: [SessionAction], of name: Name, before: State) {
-        func fault(_ text: String) { faults.append("\(name) in \(before): \(text)") }
+        var found: [String] = []
+        defer { faults += found.map { "\(name) in \(before): \($0)" } }
+        func fault(_ text: String) { found.append(text) }
         if case .frame("bind") = name { pushed = pushed.filter { [6, 8].contains($0.key) } }
+        for text in operationFaults(actions, of: name) { fault(text) }
         let closes = actions.count { if case .close = $0 { true } else { false } }
         if before == .closed, !actions.isEmpty { fault("a closed session did something") }
         if before == .closed, state != .closed { fault("a closed session came back") }
@@ -376,6 +398,27 @@ struct SessionWalk {
                 fault("\(first) of \(channelID) goes out after \(pushed[channelID, default: 0])")
             }
         }
+    }
+
+    /// One frame of operations is with the relay at a time, of the present bind; each has one answer.
+    private mutating func operationFaults(_ actions: [SessionAction], of name: Name) -> [String] {
+        var faults: [String] = []
+        func fault(_ text: String) { faults.append(text) }
+        if case .frame("bind") = name { submitted = nil }
+        for action in actions {
+            switch action {
+            case .submit(let submission):
+                if submitted != nil { fault("it submits a second frame") }
+                if submission.userID.text != "u" || bench.machine.phase != .open { fault("it submits for nobody") }
+                if bench.machine.check.word == .invalid { fault("it submits on an invalid session") }
+            case .answer(let packet):
+                guard case .operationsTaken(let reply)? = packet.body else { continue }
+                if case .other = name, submitted != reply.number { fault("it answers \(reply.number)") }
+                if submitted == reply.number { submitted = nil }
+            default: break
+            }
+        }
+        return faults
     }
 
     private func isAnswer(_ name: Name) -> Bool {

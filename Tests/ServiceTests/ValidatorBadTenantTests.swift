@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Bad tenants", .timeLimit(.minutes(5)))
 struct ValidatorBadTenantTests {

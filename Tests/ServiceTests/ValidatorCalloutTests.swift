@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 /// DNS that never answers.
 private struct SilentResolver: HostResolving {

@@ -2,6 +2,7 @@ import SyncModel
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Calls to tenants")
 struct ValidatorCallsTests {

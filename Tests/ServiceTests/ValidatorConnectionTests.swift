@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Connections to tenants", .timeLimit(.minutes(1)))
 struct ValidatorConnectionTests {
@@ -14,7 +15,7 @@ struct ValidatorConnectionTests {
     func gone() async throws {
         let tenant = try FakeTenant(answer: FakeTenant.valid, keepsOpen: true)
         defer { _ = tenant.stop() }
-        let connections = try TenantConnections(connectLimit: .seconds(10), authorityFile: nil)
+        let connections = try TenantConnections(connectLimit: .seconds(10), bodyMax: 16_384, authorityFile: nil)
         let key = TenantConnections.Key(
             InstanceID("i"), try CalloutURL("http://127.0.0.1:\(tenant.port)/"),
             at: try #require(IPAddress("127.0.0.1")))

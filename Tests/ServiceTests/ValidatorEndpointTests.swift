@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Session endpoints", .timeLimit(.minutes(5)))
 struct ValidatorEndpointTests {

@@ -3,6 +3,7 @@ import ServiceKit
 import Synchronization
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 /// DNS as a test writes it: for each name its answers in turn, the last one for good.
 final class FakeResolver: HostResolving {

@@ -9,6 +9,7 @@ import Testing
 
 @testable import ControlTool
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Mobile gateways and signatures", .timeLimit(.minutes(5)))
 struct ValidatorMobileGatewayTests {

@@ -2,6 +2,7 @@ import ServiceKit
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("Callout policy")
 struct ValidatorPolicyTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import SessionValidator
+@testable import TenantCalls
 
 @Suite("The spelling of callouts")
 struct ValidatorURLTests {

@@ -320,6 +320,13 @@ final class SimulatedDevice {
             perform(machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
             handOut.filled(outcome.filledChannels)
             read()
+        case .collectOperations(let userID):
+            perform(
+                machine.collected(
+                    try store.outbox.takeFrame(ofUser: userID, maxBytes: DeviceProtocolLimits.operationsBytes),
+                    ofUser: userID, now: simulation.now))
+        case .operationsAnswered(let answer):
+            try store.outbox.answered(taken: answer.taken, over: answer.over, free: answer.free)
         case .collectReport(let userID, let bindNumber):
             perform(
                 machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: simulation.now))

@@ -78,7 +78,7 @@ final class SimulatedGateway: @unchecked Sendable {
                 AMQPConsumption(queue: Topology.noticesQueue(gatewayID: name), prefetch: nil) {
                     link.core?.received($0)
                 }
-            ], answers: .verdicts, processID: name, clock: simulation.clock, logger: process.logger,
+            ], answers: [.verdicts, .relayed], processID: name, clock: simulation.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let directory = ControlDirectory(
             bus: bus, keysFor: .device, wakeUps: AsyncStream.makeStream(of: Void.self), logger: process.logger

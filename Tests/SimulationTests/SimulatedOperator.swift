@@ -32,7 +32,7 @@ final class SimulatedOperator: @unchecked Sendable {
         self.process = process
         self.database = database
         let bus = MessageBus(
-            consumptions: [], answers: .taken, processID: name, clock: process.simulation.clock,
+            consumptions: [], answers: [.taken], processID: name, clock: process.simulation.clock,
             logger: process.logger, over: process.connecting(to: broker, number: number))
         self.bus = bus
         process.every(.milliseconds(100)) { bus.expireRequests() }

@@ -40,7 +40,7 @@ final class SimulatedWriter {
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }
-            }, answers: .taken, processID: name, clock: process.simulation.clock, logger: process.logger,
+            }, answers: [.taken], processID: name, clock: process.simulation.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let factBook = FactBook(bus: bus)
         append = AppendWork(bus: bus, factBook: factBook)

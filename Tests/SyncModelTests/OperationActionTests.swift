@@ -15,6 +15,7 @@ struct OperationActionTests {
             58: "failed-confirmation",
             60: "start-rollout",
             61: "widen-rollout", 62: "pause-rollout", 63: "resume-rollout", 64: "stop-rollout",
+            70: "retry-operation",
         ]
         let actual = OperationAction.allCases.map { ($0.rawValue, $0.word) }
         #expect(Dictionary(uniqueKeysWithValues: actual) == expected)

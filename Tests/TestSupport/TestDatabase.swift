@@ -20,6 +20,7 @@ package actor TestDatabase {
     private let statistics: PostgresConnection
     private let console: PostgresConnection
     private let notifier: PostgresConnection
+    private let relay: PostgresConnection
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -50,6 +51,7 @@ package actor TestDatabase {
         statistics = hasTiers ? connection(as: "mss_statistics") : owner
         console = hasTiers ? connection(as: "mss_console") : owner
         notifier = hasTiers ? connection(as: "mss_notifier") : owner
+        relay = hasTiers ? connection(as: "mss_relay") : owner
     }
 
     /// Databases at a time: making one copies the server's template, and its migrations meet others' at the roles.
@@ -119,6 +121,11 @@ package actor TestDatabase {
         try notifier.run(query, within: .seconds(10))
     }
 
+    /// As the relay.
+    package func runAsRelay<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
+        try relay.run(query, within: .seconds(10))
+    }
+
     /// As the oplog writer.
     package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try writer.run(query, within: .seconds(10))
@@ -185,7 +192,7 @@ package actor TestDatabase {
     }
 
     package func close() {
-        for connection in [owner, writer, statistics, console, notifier] { connection.close() }
+        for connection in [owner, writer, statistics, console, notifier, relay] { connection.close() }
         thread.stop()
     }
 }

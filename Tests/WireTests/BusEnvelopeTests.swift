@@ -71,6 +71,10 @@ struct BusEnvelopeTests {
         Kind("replies of roll-outs", Mss_Bus_V1_Replies.self, BusSamples.rolloutReplies),
         Kind("shares", Mss_Bus_V1_FetchCommands.self, BusSamples.sharedFetches),
         Kind("facts", Mss_Bus_V1_Facts.self, BusSamples.facts),
+        Kind("submissions", Mss_Bus_V1_SubmitCommands.self, BusSamples.submissions),
+        Kind("relay commands", Mss_Bus_V1_RelayCommands.self, BusSamples.relayCommands),
+        Kind("replies of relays", Mss_Bus_V1_Replies.self, BusSamples.operationReplies),
+        Kind("relay of an instance", Mss_Bus_V1_ControlCommands.self, BusSamples.relayInstances),
         Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]
 
@@ -116,6 +120,8 @@ struct BusEnvelopeTests {
         check(Mss_Bus_V1_OperationCommands.self, BusSamples.personCommands, \.correlation)
         check(Mss_Bus_V1_AdmissionCommands.self, BusSamples.admissions, \.correlation)
         check(Mss_Bus_V1_ValidateCommands.self, BusSamples.validations, \.correlation)
+        check(Mss_Bus_V1_SubmitCommands.self, BusSamples.submissions, \.correlation)
+        check(Mss_Bus_V1_RelayCommands.self, BusSamples.relayCommands, \.correlation)
     }
 
     @Test("what was written is read back the same", arguments: kinds)

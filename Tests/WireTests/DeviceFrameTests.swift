@@ -69,6 +69,21 @@ import Testing
             }
         ]
     }
+    private static let operation = Mss_Device_V1_Packet.with {
+        $0.submitOperations.number = 1
+        $0.submitOperations.bindNumber = 1
+        $0.submitOperations.operations = [
+            .with {
+                $0.operationID = "o1"
+                $0.component = "ORDER"
+                $0.entityKey = "17"
+                $0.name = "update"
+                $0.body = Data(#"{"a":1}"#.utf8)
+                $0.submittedAtMs = 1_700_000_000_000
+            }
+        ]
+    }
+    private static let taken = Mss_Device_V1_Packet.with { $0.operationsTaken.number = 1 }
     private static let storedAck = Mss_Device_V1_Packet.with {
         $0.storedAck.channels = [
             .with {
@@ -81,6 +96,7 @@ import Testing
     @Test(arguments: [
         ("A device connects", connect), ("The gateway's greeting", connected), ("A ping", ping), ("Oplog 9", push),
         ("The device's answer", storedAck), ("Its report", report), ("A question", question),
+        ("An order is updated", operation), ("The service has taken that", taken),
     ])
     func examplesOfTheTextHoldToTheByte(start: String, packet: Mss_Device_V1_Packet) throws {
         #expect(bytes(of: packet) == unhex(try exampleInText(after: start)))
@@ -100,6 +116,19 @@ import Testing
         let limit = DeviceProtocolLimits.toGatewayBytes
         #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([[0, 1, 0, 1]]) }
         #expect(throws: FrameError.tooLarge(bytes: 0xffff_ffff)) { try decoded([[0xff, 0xff, 0xff, 0xff]]) }
+        // Behind the first frame a longer one may be of operations: its first bytes decide.
+        let ping = bytes(of: Self.ping)
+        #expect(try decoded([ping, [0, 1, 0, 1], [0xA2], [1]]) == [Self.ping])
+        #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([ping, [0, 1, 0, 1, 0x0a]]) }
+        #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([ping, [0, 1, 0, 1, 0xA2, 2]]) }
+        let most = DeviceProtocolLimits.operationsBytes
+        #expect(try decoded([ping, [0, 4, 0, 0, 0xA2, 1]]) == [Self.ping])
+        #expect(throws: FrameError.tooLarge(bytes: most + 1)) { try decoded([ping, [0, 4, 0, 1, 0xA2, 1]]) }
+        let large = Mss_Device_V1_Packet.with {
+            $0.submitOperations.number = 1
+            $0.submitOperations.operations = [.with { $0.body = Data(repeating: 7, count: 3 * limit) }]
+        }
+        #expect(try decoded([ping] + bytes(of: large).map { [$0] }) == [Self.ping, large])
         // At the limit it is only waited for.
         #expect(try decoded([[0, 1, 0, 0]]) == [])
     }
@@ -149,7 +178,7 @@ import Testing
 
     /// What a gateway's decoder makes of these pieces, one after the other.
     private func decoded(_ pieces: [[UInt8]]) throws -> [Mss_Device_V1_Packet] {
-        var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toGatewayBytes)
+        var decoder = PacketDecoder.ofDevice
         var buffer = ByteBuffer()
         var packets: [Mss_Device_V1_Packet] = []
         for piece in pieces {

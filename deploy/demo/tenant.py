@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""A tenant's session endpoint for the demo: every session is valid but those that start with "bad".
+"""A tenant for the demo. Its session endpoint: every session is valid but those that start with "bad".
 
 POST /control {"sessionId": "s", "valid": false} makes it say otherwise of a session from then on.
+POST /operations takes operations of devices: it does each id once, and refuses those that are named "refuse".
+
 Under /mgw.htm it answers as an mPaaS mobile gateway in front of such a tenant does.
 
 Usage: tenant.py [--port 7190]
@@ -13,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 said = {}  # of sessions that /control named
+done = {}  # the last operation of each entity, by (component, key)
+ids = set()  # of operations that were done
 
 
 class SessionEndpoint(BaseHTTPRequestHandler):
@@ -26,6 +30,8 @@ class SessionEndpoint(BaseHTTPRequestHandler):
             if self.path == "/control":
                 said[question["sessionId"]] = bool(question["valid"])
                 return self.answer(200, {})
+            if self.path == "/operations":
+                return self.operate(question)
             if is_gateway:
                 question = question[0].get("_requestBody", question[0])
             session = question["sessionId"]
@@ -37,6 +43,16 @@ class SessionEndpoint(BaseHTTPRequestHandler):
         is_valid = said.get(session, not session.startswith("bad"))
         self.answer(200, {"resultCode": "OK", "success": True, "result": {"sid": session, "valid": is_valid}},
                     {"Result-Status": "1000"} if is_gateway else {})
+
+    def operate(self, operation):
+        if operation["operation"] == "refuse":
+            return self.answer(409, {"code": 409, "message": "it was to be refused"})
+        name = (self.headers["Idempotency-Key"], operation["operationId"])
+        if name not in ids:
+            ids.add(name)
+            for one in [operation] + operation["children"]:
+                done[one["component"], one["entityKey"]] = one.get("body")
+        self.answer(200, {"message": "done"})
 
     def is_call(self):
         fields = self.headers

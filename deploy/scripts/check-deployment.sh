@@ -33,7 +33,7 @@ check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml
 chart() { helm template mss deploy/chart --namespace mss "$@"; }
 helm lint --quiet --strict deploy/chart || complain "chart: see above"
 chart > "$work/default.yaml"
-tiers=(ingest writer gateway validator statistics console notifier)
+tiers=(ingest writer gateway validator relay statistics console notifier)
 chart --set notifier.enabled=true > "$work/waking.yaml"
 chart --set "$(printf '%s.autoscaling.enabled=true,' "${tiers[@]}")networkPolicy.enabled=false" \
     --set notifier.enabled=true > "$work/scaled.yaml"

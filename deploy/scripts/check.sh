@@ -24,7 +24,7 @@ except ImportError:
     sys.exit(0)
 services = yaml.safe_load(open("docker-compose.yml"))["services"]
 expected = {"postgres", "rabbitmq", "ingest", "writer", "gateway", "validator", "statistics", "console", "notifier",
-            "migrate"}
+            "relay", "migrate"}
 sys.exit(0 if expected <= set(services) else 1)
 PYTHON
 [ -z "$failed" ]

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
-            "mss-notifier"]
+            "mss-notifier", "mss-relay"]
 
 
 def settings(binaries: Path, program: str) -> dict[str, str]:

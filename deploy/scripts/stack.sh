@@ -12,7 +12,8 @@ device_port=${MSS_STACK_DEVICE_PORT:-7443}     # further gateways have the next 
 console_port=${MSS_STACK_CONSOLE_PORT:-7090}
 postgres_port=${MSS_STACK_POSTGRES_PORT:-7432}
 rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it
-# Of health: validator, statistics, console, then four each of ingest, writer and gateway.
+# Of health: validator, statistics, console, then four each of ingest, writer and gateway, the notifier, three further
+# relays, and the first one (7189).
 health_port=${MSS_STACK_HEALTH_PORT:-7170}
 tenant_port=${MSS_STACK_TENANT_PORT:-7190}
 binaries="$root/.build/${MSS_STACK_CONFIGURATION:-release}"

@@ -88,6 +88,25 @@ enum AnswerExamples {
                 bizType: "ORDER-PAID", linkToken: "u1", oplogId: 7, thirdMsgId: "order-1", deviceId: "d1", attempts: 7,
                 deadAt: moment.milliseconds, replayable: true, deadText: "", trace: "")
         ], bizType: "", isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
+    static let deviceOperations = DeviceOperationArea.List(
+        operations: [
+            DeviceOperationArea.Operation(
+                .with {
+                    $0.number = 7
+                    $0.deviceID = "d1"
+                    $0.userID = "u1"
+                    $0.operationID = "9f0c"
+                    $0.component = "ORDER"
+                    $0.entityKey = "17"
+                    $0.name = "update"
+                    $0.state = UInt32(DeviceOperationState.dead.rawValue)
+                    $0.attempts = 10
+                    $0.code = 504
+                    $0.message = "given up"
+                    $0.takenAtMs = moment.milliseconds
+                    $0.bodyBytes = 12
+                }, words)
+        ], waiting: 0, dead: 1, choices: [], isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
 
     // MARK: Devices
 

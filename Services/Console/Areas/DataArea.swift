@@ -60,6 +60,7 @@ struct DataArea: Sendable {
         let isUser: Bool
         let result: Result?
         let deadLetters: String
+        let operations: String
     }
 
     var routes: [Route] {
@@ -71,7 +72,8 @@ struct DataArea: Sendable {
                 let page = Page(
                     id: (exchange.query["id"] ?? "").trimmed, isUser: exchange.query["by"] != "device",
                     result: exchange.query["id"] == nil ? nil : try await result(exchange),
-                    deadLetters: Paths.page(instance.id, "dead-letters"))
+                    deadLetters: Paths.page(instance.id, "dead-letters"),
+                    operations: Paths.page(instance.id, "operations"))
                 return .page(
                     PageContent(
                         template: "data", title: "tab.data", tab: .data, instanceID: instance.id, content: page))

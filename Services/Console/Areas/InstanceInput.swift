@@ -7,6 +7,7 @@ struct InstanceInput: Decodable, Sendable {
     var requiresSignature: Bool?
     var bindsDevices: Bool?
     var validatorUrl: String?
+    var relayUrl: String?
     var validatorMode: String?
     var gatewayAppId: String?
     var gatewayWorkspaceId: String?
@@ -28,6 +29,7 @@ struct InstanceInput: Decodable, Sendable {
         RouteInput("requiresSignature", .flag, "Backend calls and device connects must be signed."),
         RouteInput("bindsDevices", .flag, "A device id belongs to the secret that it was first registered with."),
         RouteInput("validatorUrl", "Where the tenant answers session checks; empty: no check can succeed."),
+        RouteInput("relayUrl", "Where the tenant takes operations of devices; empty: they are refused."),
         RouteInput("validatorMode", "http (standard), or mgs: through an mPaaS mobile gateway."),
         RouteInput("gatewayAppId", "With mgs."), RouteInput("gatewayWorkspaceId", "With mgs."),
         RouteInput("gatewayWrapsBody", .flag, "With mgs: the question stands under _requestBody."),
@@ -56,12 +58,8 @@ struct InstanceInput: Decodable, Sendable {
         guard (1...100).contains(instance.name.utf16.count) else { throw .wrong("name", "fault.longerThan", "100") }
         if let requiresSignature { instance.requiresSignature = requiresSignature }
         if let bindsDevices { instance.bindsDevices = bindsDevices }
-        if let url = validatorUrl?.trimmed {
-            guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
-                throw .wrong("validatorUrl", "fault.url")
-            }
-            instance.validatorURL = url
-        }
+        if let url = try Self.url(validatorUrl, "validatorUrl") { instance.validatorURL = url }
+        if let url = try Self.url(relayUrl, "relayUrl") { instance.relayURL = url }
         instance.validatorForm = try form(instance.validatorForm)
         if let seconds = verdictLifetimeSeconds {
             let most = Int(Limits.longestVerdictLifetime.components.seconds)
@@ -81,6 +79,15 @@ struct InstanceInput: Decodable, Sendable {
         if let pushesPerDay { instance.limits.pushesPerDay = pushesPerDay == 0 ? nil : pushesPerDay }
         if let fault = instance.fault { throw .refused(fault) }
         return instance
+    }
+
+    /// An endpoint's URL, or none.
+    private static func url(_ text: String?, _ member: String) throws(ConsoleFault) -> String? {
+        guard let url = text?.trimmed else { return nil }
+        guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
+            throw .wrong(member, "fault.url")
+        }
+        return url
     }
 
     private func form(_ old: ValidatorForm) throws(ConsoleFault) -> ValidatorForm {

@@ -24,6 +24,8 @@ struct InstanceItem: Encodable, Sendable {
     let requiresSignature: Bool
     let bindsDevices: Bool
     let validatorUrl: String
+    /// Where operations of devices go; empty: they are refused.
+    let relayUrl: String
     /// `http` or `mgs`.
     let validatorMode: String
     let gatewayAppId: String?
@@ -45,8 +47,8 @@ struct InstanceItem: Encodable, Sendable {
     let api: String
 
     private enum CodingKeys: String, CodingKey {
-        case instanceId, name, enabled, requiresSignature, bindsDevices, validatorUrl, validatorMode, gatewayAppId
-        case gatewayWorkspaceId, gatewayWrapsBody, verdictLifetimeSeconds, retentionDays, sessionLength
+        case instanceId, name, enabled, requiresSignature, bindsDevices, validatorUrl, relayUrl, validatorMode
+        case gatewayAppId, gatewayWorkspaceId, gatewayWrapsBody, verdictLifetimeSeconds, retentionDays, sessionLength
         case requestsPerSecond, pushesPerDay, keys, revision
     }
 
@@ -59,6 +61,7 @@ struct InstanceItem: Encodable, Sendable {
         requiresSignature = instance.requiresSignature
         bindsDevices = instance.bindsDevices
         validatorUrl = instance.validatorURL
+        relayUrl = instance.relayURL
         isMobileGateway = gateway != nil
         validatorMode = gateway == nil ? "http" : "mgs"
         gatewayAppId = gateway?.appID

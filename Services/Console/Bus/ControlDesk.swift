@@ -63,6 +63,22 @@ struct ControlDesk: Sendable {
         }
     }
 
+    /// Asks relays about operations of devices, or has one done after all.
+    func relay(
+        by visitor: Visitor, _ fill: @Sendable (inout Mss_Bus_V1_RelayCommand) -> Void
+    ) async throws(ConsoleFault) -> Mss_Bus_V1_Reply {
+        let actor = visitor.actor
+        return try await ask { () throws(BusError) in
+            try await bus.request(.relay, as: Mss_Bus_V1_RelayCommands.self) { correlation in
+                var command = Mss_Bus_V1_RelayCommand()
+                command.correlation = correlation
+                command.by = actor
+                fill(&command)
+                return command
+            }
+        }
+    }
+
     /// One roll-out with its figures; nil: there is none of that name.
     func rollout(_ name: Rollout.Name, for visitor: Visitor) async throws(ConsoleFault) -> Rollout? {
         let reply = try await operate(by: visitor) {

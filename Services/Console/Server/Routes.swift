@@ -43,6 +43,7 @@ enum Routes {
             + DataArea(database: database, desk: desk).routes
             + TraceArea(database: database, desk: desk, operations: operations).routes
             + DeadLetterArea(desk: desk).routes
+            + DeviceOperationArea(desk: desk).routes
             + DeviceArea(desk: desk, devices: devices).routes
             + RecordArea(database: database, desk: desk, streams: streams).routes
         return routes + APIArea(routes: routes).own

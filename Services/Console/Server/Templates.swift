@@ -20,6 +20,7 @@ enum Templates {
         "devices": PackageResources.devices_mustache,
         "device": PackageResources.device_mustache,
         "dead-letters": PackageResources.dead_letters_mustache,
+        "operations": PackageResources.operations_mustache,
         "rollouts": PackageResources.rollouts_mustache,
         "rollout": PackageResources.rollout_mustache,
         "service": PackageResources.service_mustache,

@@ -27,6 +27,10 @@ enum PacketSummary {
             "HistoryPage \(page.requestNumber) \(page.refusal) \(page.entries.map(\.oplogID)) head \(page.head)"
         case .summaryRequest(let request): "SummaryRequest \(request.requestNumber)"
         case .summaryPage(let page): "SummaryPage \(page.requestNumber) \(page.refusal) \(page.channels.map(\.bizType))"
+        case .submitOperations(let frame):
+            "SubmitOperations \(frame.number) (\(frame.operations.map(\.operationID)))"
+        case .operationsTaken(let reply):
+            "OperationsTaken \(reply.number) (\(reply.refusals.map { "\($0.operationID) \($0.code)" }))"
         case nil: "a packet without a known body"
         }
     }

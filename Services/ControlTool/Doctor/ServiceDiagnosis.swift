@@ -16,6 +16,7 @@ struct ServiceDiagnosis {
     private static let needed = [
         ("mss-ingest", "no push is taken"), ("mss-oplog-writer", "nothing is stored or handed out"),
         ("mss-gateway", "no device can connect"), ("mss-session-validator", "checked data is withheld"),
+        ("mss-relay", "operations of devices wait on them"),
         ("mss-statistics", "figures stand still"), ("mss-console", "nobody can sign in to it"),
     ]
     /// Services that an installation may do without.

@@ -55,6 +55,7 @@ struct SupportBundleCommand: AsyncParsableCommand {
             let instances = control.instances.map { instance in
                 var shown = instance
                 shown.validatorURL = Redaction.place(of: instance.validatorURL)
+                shown.relayURL = Redaction.place(of: instance.relayURL)
                 return shown
             }
             return [

@@ -1238,160 +1238,148 @@ package nonisolated struct Mss_Bus_V1_ControlCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
+package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 {
-    get {_storage._correlation}
-    set {_uniqueStorage()._correlation = newValue}
-  }
+  package var correlation: UInt64 = 0
 
-  package var body: OneOf_Body? {
-    get {return _storage._body}
-    set {_uniqueStorage()._body = newValue}
-  }
+  package var body: Mss_Bus_V1_ControlCommand.OneOf_Body? = nil
 
   package var snapshot: Mss_Bus_V1_SnapshotRequest {
     get {
-      if case .snapshot(let v)? = _storage._body {return v}
+      if case .snapshot(let v)? = body {return v}
       return Mss_Bus_V1_SnapshotRequest()
     }
-    set {_uniqueStorage()._body = .snapshot(newValue)}
+    set {body = .snapshot(newValue)}
   }
 
   package var putInstance: Mss_Bus_V1_Instance {
     get {
-      if case .putInstance(let v)? = _storage._body {return v}
+      if case .putInstance(let v)? = body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {_uniqueStorage()._body = .putInstance(newValue)}
+    set {body = .putInstance(newValue)}
   }
 
   /// Creates it or changes it, whichever is needed.
   package var putConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .putConfiguration(let v)? = _storage._body {return v}
+      if case .putConfiguration(let v)? = body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {_uniqueStorage()._body = .putConfiguration(newValue)}
+    set {body = .putConfiguration(newValue)}
   }
 
   /// Refused when it exists.
   package var createConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .createConfiguration(let v)? = _storage._body {return v}
+      if case .createConfiguration(let v)? = body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {_uniqueStorage()._body = .createConfiguration(newValue)}
+    set {body = .createConfiguration(newValue)}
   }
 
   /// Refused when it does not exist, or when its revision is not the one given.
   package var modifyConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .modifyConfiguration(let v)? = _storage._body {return v}
+      if case .modifyConfiguration(let v)? = body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {_uniqueStorage()._body = .modifyConfiguration(newValue)}
+    set {body = .modifyConfiguration(newValue)}
   }
 
   package var switchConfiguration: Mss_Bus_V1_ConfigurationSwitch {
     get {
-      if case .switchConfiguration(let v)? = _storage._body {return v}
+      if case .switchConfiguration(let v)? = body {return v}
       return Mss_Bus_V1_ConfigurationSwitch()
     }
-    set {_uniqueStorage()._body = .switchConfiguration(newValue)}
+    set {body = .switchConfiguration(newValue)}
   }
 
   /// Refused unless it is offline.
   package var deleteConfiguration: Mss_Bus_V1_ConfigurationName {
     get {
-      if case .deleteConfiguration(let v)? = _storage._body {return v}
+      if case .deleteConfiguration(let v)? = body {return v}
       return Mss_Bus_V1_ConfigurationName()
     }
-    set {_uniqueStorage()._body = .deleteConfiguration(newValue)}
+    set {body = .deleteConfiguration(newValue)}
   }
 
   /// Is a version in force on every gateway?
   package var awaitVersion: Mss_Bus_V1_AwaitVersion {
     get {
-      if case .awaitVersion(let v)? = _storage._body {return v}
+      if case .awaitVersion(let v)? = body {return v}
       return Mss_Bus_V1_AwaitVersion()
     }
-    set {_uniqueStorage()._body = .awaitVersion(newValue)}
+    set {body = .awaitVersion(newValue)}
   }
 
   /// Makes a secret, which only the reply holds in clear.
   package var createKey: Mss_Bus_V1_CreateKey {
     get {
-      if case .createKey(let v)? = _storage._body {return v}
+      if case .createKey(let v)? = body {return v}
       return Mss_Bus_V1_CreateKey()
     }
-    set {_uniqueStorage()._body = .createKey(newValue)}
+    set {body = .createKey(newValue)}
   }
 
   package var revokeKey: Mss_Bus_V1_KeyName {
     get {
-      if case .revokeKey(let v)? = _storage._body {return v}
+      if case .revokeKey(let v)? = body {return v}
       return Mss_Bus_V1_KeyName()
     }
-    set {_uniqueStorage()._body = .revokeKey(newValue)}
+    set {body = .revokeKey(newValue)}
   }
 
   /// Seals every secret anew with the newest master key.
   package var resealKeys: Mss_Bus_V1_ResealKeys {
     get {
-      if case .resealKeys(let v)? = _storage._body {return v}
+      if case .resealKeys(let v)? = body {return v}
       return Mss_Bus_V1_ResealKeys()
     }
-    set {_uniqueStorage()._body = .resealKeys(newValue)}
+    set {body = .resealKeys(newValue)}
   }
 
   package var releaseDevice: Mss_Bus_V1_ReleaseDevice {
     get {
-      if case .releaseDevice(let v)? = _storage._body {return v}
+      if case .releaseDevice(let v)? = body {return v}
       return Mss_Bus_V1_ReleaseDevice()
     }
-    set {_uniqueStorage()._body = .releaseDevice(newValue)}
+    set {body = .releaseDevice(newValue)}
   }
 
   /// Refused when it exists.
   package var createInstance: Mss_Bus_V1_Instance {
     get {
-      if case .createInstance(let v)? = _storage._body {return v}
+      if case .createInstance(let v)? = body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {_uniqueStorage()._body = .createInstance(newValue)}
+    set {body = .createInstance(newValue)}
   }
 
   /// Refused when it does not exist, or when its revision is not the one given.
   package var modifyInstance: Mss_Bus_V1_Instance {
     get {
-      if case .modifyInstance(let v)? = _storage._body {return v}
+      if case .modifyInstance(let v)? = body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {_uniqueStorage()._body = .modifyInstance(newValue)}
+    set {body = .modifyInstance(newValue)}
   }
 
   package var records: Mss_Bus_V1_RecordsRequest {
     get {
-      if case .records(let v)? = _storage._body {return v}
+      if case .records(let v)? = body {return v}
       return Mss_Bus_V1_RecordsRequest()
     }
-    set {_uniqueStorage()._body = .records(newValue)}
+    set {body = .records(newValue)}
   }
 
   /// Who asks for a change, and from which address or host, for the records.
-  package var actor: String {
-    get {_storage._actor}
-    set {_uniqueStorage()._actor = newValue}
-  }
+  package var actor: String = String()
 
-  package var source: String {
-    get {_storage._source}
-    set {_uniqueStorage()._source = newValue}
-  }
+  package var source: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1424,8 +1412,6 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
   }
 
   package init() {}
-
-  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_ConfigurationName: Sendable {
@@ -1625,64 +1611,102 @@ package nonisolated struct Mss_Bus_V1_Snapshot: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_Instance: Sendable {
+package nonisolated struct Mss_Bus_V1_Instance: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var instanceID: String = String()
+  package var instanceID: String {
+    get {_storage._instanceID}
+    set {_uniqueStorage()._instanceID = newValue}
+  }
 
-  package var name: String = String()
+  package var name: String {
+    get {_storage._name}
+    set {_uniqueStorage()._name = newValue}
+  }
 
-  package var enabled: Bool = false
+  package var enabled: Bool {
+    get {_storage._enabled}
+    set {_uniqueStorage()._enabled = newValue}
+  }
 
-  package var validatorURL: String = String()
+  package var validatorURL: String {
+    get {_storage._validatorURL}
+    set {_uniqueStorage()._validatorURL = newValue}
+  }
 
-  package var verdictLifetimeMs: Int64 = 0
+  package var verdictLifetimeMs: Int64 {
+    get {_storage._verdictLifetimeMs}
+    set {_uniqueStorage()._verdictLifetimeMs = newValue}
+  }
 
-  package var retentionDays: UInt32 = 0
+  package var retentionDays: UInt32 {
+    get {_storage._retentionDays}
+    set {_uniqueStorage()._retentionDays = newValue}
+  }
 
   /// Present: the tenant is asked through a mobile gateway.
   package var mobileGateway: Mss_Bus_V1_MobileGateway {
-    get {_mobileGateway ?? Mss_Bus_V1_MobileGateway()}
-    set {_mobileGateway = newValue}
+    get {_storage._mobileGateway ?? Mss_Bus_V1_MobileGateway()}
+    set {_uniqueStorage()._mobileGateway = newValue}
   }
   /// Returns true if `mobileGateway` has been explicitly set.
-  package var hasMobileGateway: Bool {self._mobileGateway != nil}
+  package var hasMobileGateway: Bool {_storage._mobileGateway != nil}
   /// Clears the value of `mobileGateway`. Subsequent reads from it will return its default value.
-  package mutating func clearMobileGateway() {self._mobileGateway = nil}
+  package mutating func clearMobileGateway() {_uniqueStorage()._mobileGateway = nil}
 
   /// Backend calls and device connects must be signed.
-  package var requiresSignature: Bool = false
+  package var requiresSignature: Bool {
+    get {_storage._requiresSignature}
+    set {_uniqueStorage()._requiresSignature = newValue}
+  }
 
   /// A device id belongs to the secret that it was first registered with.
-  package var bindsDevices: Bool = false
+  package var bindsDevices: Bool {
+    get {_storage._bindsDevices}
+    set {_uniqueStorage()._bindsDevices = newValue}
+  }
 
   /// UTF-16 units of a session id at the most; 0: 100.
-  package var sessionUnits: UInt32 = 0
+  package var sessionUnits: UInt32 {
+    get {_storage._sessionUnits}
+    set {_uniqueStorage()._sessionUnits = newValue}
+  }
 
   /// Live keys; only in snapshots.
-  package var keys: [Mss_Bus_V1_AppKey] = []
+  package var keys: [Mss_Bus_V1_AppKey] {
+    get {_storage._keys}
+    set {_uniqueStorage()._keys = newValue}
+  }
 
   /// What calls without a key may do; only the instance's own limits.
   package var limits: Mss_Bus_V1_KeyLimits {
-    get {_limits ?? Mss_Bus_V1_KeyLimits()}
-    set {_limits = newValue}
+    get {_storage._limits ?? Mss_Bus_V1_KeyLimits()}
+    set {_uniqueStorage()._limits = newValue}
   }
   /// Returns true if `limits` has been explicitly set.
-  package var hasLimits: Bool {self._limits != nil}
+  package var hasLimits: Bool {_storage._limits != nil}
   /// Clears the value of `limits`. Subsequent reads from it will return its default value.
-  package mutating func clearLimits() {self._limits = nil}
+  package mutating func clearLimits() {_uniqueStorage()._limits = nil}
 
   /// Rises with every change.
-  package var revision: UInt32 = 0
+  package var revision: UInt32 {
+    get {_storage._revision}
+    set {_uniqueStorage()._revision = newValue}
+  }
+
+  /// Where operations of devices go; empty: they are refused.
+  package var relayURL: String {
+    get {_storage._relayURL}
+    set {_uniqueStorage()._relayURL = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _mobileGateway: Mss_Bus_V1_MobileGateway? = nil
-  fileprivate var _limits: Mss_Bus_V1_KeyLimits? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_MobileGateway: Sendable {
@@ -2991,6 +3015,317 @@ package nonisolated struct Mss_Bus_V1_ValidateReply: Sendable {
   package init() {}
 }
 
+package nonisolated struct Mss_Bus_V1_SubmitCommands: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var schema: UInt32 = 0
+
+  package var commands: [Mss_Bus_V1_SubmitCommand] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// One frame of a device, all of it or nothing but what is refused for good.
+package nonisolated struct Mss_Bus_V1_SubmitCommand: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var correlation: UInt64 = 0
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var userID: String = String()
+
+  package var sessionID: String = String()
+
+  package var operations: [Mss_Bus_V1_DeviceOperation] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// As the device sent it.
+package nonisolated struct Mss_Bus_V1_DeviceOperation: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var operationID: String = String()
+
+  package var component: String = String()
+
+  package var entityKey: String = String()
+
+  package var name: String = String()
+
+  package var body: Data = Data()
+
+  package var children: [Mss_Bus_V1_DeviceOperation] = []
+
+  package var submittedAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The children of one operation, as they are stored.
+package nonisolated struct Mss_Bus_V1_DeviceOperationList: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var operations: [Mss_Bus_V1_DeviceOperation] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_SubmitReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var refusals: [Mss_Bus_V1_OperationRefusal] = []
+
+  /// Of refusals to be sent again: not before.
+  package var retryAfterMs: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The codes are those of DeviceProtocol.md, Operations.
+package nonisolated struct Mss_Bus_V1_OperationRefusal: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var operationID: String = String()
+
+  package var code: UInt32 = 0
+
+  package var message: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_RelayCommands: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var schema: UInt32 = 0
+
+  package var commands: [Mss_Bus_V1_RelayCommand] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_RelayCommand: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var correlation: UInt64 = 0
+
+  package var body: Mss_Bus_V1_RelayCommand.OneOf_Body? = nil
+
+  package var list: Mss_Bus_V1_ListDeviceOperations {
+    get {
+      if case .list(let v)? = body {return v}
+      return Mss_Bus_V1_ListDeviceOperations()
+    }
+    set {body = .list(newValue)}
+  }
+
+  package var show: Mss_Bus_V1_DeviceOperationName {
+    get {
+      if case .show(let v)? = body {return v}
+      return Mss_Bus_V1_DeviceOperationName()
+    }
+    set {body = .show(newValue)}
+  }
+
+  /// Does a dead letter once more, as if it had been submitted now.
+  package var retry: Mss_Bus_V1_DeviceOperationName {
+    get {
+      if case .retry(let v)? = body {return v}
+      return Mss_Bus_V1_DeviceOperationName()
+    }
+    set {body = .retry(newValue)}
+  }
+
+  /// Who asks for a change, and from which address or host, for the records.
+  package var actor: String = String()
+
+  package var source: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package nonisolated enum OneOf_Body: Equatable, Sendable {
+    case list(Mss_Bus_V1_ListDeviceOperations)
+    case show(Mss_Bus_V1_DeviceOperationName)
+    /// Does a dead letter once more, as if it had been submitted now.
+    case retry(Mss_Bus_V1_DeviceOperationName)
+
+  }
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceOperationName: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var deviceID: String = String()
+
+  package var operationID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Newest first.
+package nonisolated struct Mss_Bus_V1_ListDeviceOperations: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  /// The number of a DeviceOperationState; 0: of all states.
+  package var state: UInt32 = 0
+
+  /// Each empty: of all.
+  package var deviceID: String = String()
+
+  package var userID: String = String()
+
+  /// Only those before this number; 0: from the newest on.
+  package var before: Int64 = 0
+
+  package var limit: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceOperationsReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var operations: [Mss_Bus_V1_DeviceOperationRow] = []
+
+  /// Of the whole instance.
+  package var counts: [Mss_Bus_V1_DeviceOperationCount] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceOperationCount: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var state: UInt32 = 0
+
+  package var operations: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceOperationRow: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Rises in the order in which they were taken.
+  package var number: Int64 = 0
+
+  package var deviceID: String = String()
+
+  package var userID: String = String()
+
+  package var operationID: String = String()
+
+  package var component: String = String()
+
+  package var entityKey: String = String()
+
+  package var name: String = String()
+
+  package var state: UInt32 = 0
+
+  package var attempts: UInt32 = 0
+
+  package var code: UInt32 = 0
+
+  package var message: String = String()
+
+  package var takenAtMs: Int64 = 0
+
+  /// When it is tried next, or when it was done.
+  package var atMs: Int64 = 0
+
+  package var bodyBytes: UInt32 = 0
+
+  package var children: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_DeviceOperationReply: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Absent: there is none.
+  package var operation: Mss_Bus_V1_DeviceOperationRow {
+    get {_operation ?? Mss_Bus_V1_DeviceOperationRow()}
+    set {_operation = newValue}
+  }
+  /// Returns true if `operation` has been explicitly set.
+  package var hasOperation: Bool {self._operation != nil}
+  /// Clears the value of `operation`. Subsequent reads from it will return its default value.
+  package mutating func clearOperation() {self._operation = nil}
+
+  /// Empty when it was done, or nothing was to be; otherwise why it was refused.
+  package var refusal: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+
+  fileprivate var _operation: Mss_Bus_V1_DeviceOperationRow? = nil
+}
+
 package nonisolated struct Mss_Bus_V1_Replies: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -3005,230 +3340,260 @@ package nonisolated struct Mss_Bus_V1_Replies: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_Reply: Sendable {
+package nonisolated struct Mss_Bus_V1_Reply: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 = 0
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
 
-  package var body: Mss_Bus_V1_Reply.OneOf_Body? = nil
+  package var body: OneOf_Body? {
+    get {return _storage._body}
+    set {_uniqueStorage()._body = newValue}
+  }
 
   package var append: Mss_Bus_V1_AppendReply {
     get {
-      if case .append(let v)? = body {return v}
+      if case .append(let v)? = _storage._body {return v}
       return Mss_Bus_V1_AppendReply()
     }
-    set {body = .append(newValue)}
+    set {_uniqueStorage()._body = .append(newValue)}
   }
 
   package var lease: Mss_Bus_V1_LeaseReply {
     get {
-      if case .lease(let v)? = body {return v}
+      if case .lease(let v)? = _storage._body {return v}
       return Mss_Bus_V1_LeaseReply()
     }
-    set {body = .lease(newValue)}
+    set {_uniqueStorage()._body = .lease(newValue)}
   }
 
   package var session: Mss_Bus_V1_SessionReply {
     get {
-      if case .session(let v)? = body {return v}
+      if case .session(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SessionReply()
     }
-    set {body = .session(newValue)}
+    set {_uniqueStorage()._body = .session(newValue)}
   }
 
   package var sweep: Mss_Bus_V1_SweepReply {
     get {
-      if case .sweep(let v)? = body {return v}
+      if case .sweep(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SweepReply()
     }
-    set {body = .sweep(newValue)}
+    set {_uniqueStorage()._body = .sweep(newValue)}
   }
 
   package var fetch: Mss_Bus_V1_FetchReply {
     get {
-      if case .fetch(let v)? = body {return v}
+      if case .fetch(let v)? = _storage._body {return v}
       return Mss_Bus_V1_FetchReply()
     }
-    set {body = .fetch(newValue)}
+    set {_uniqueStorage()._body = .fetch(newValue)}
   }
 
   package var ack: Mss_Bus_V1_AckReply {
     get {
-      if case .ack(let v)? = body {return v}
+      if case .ack(let v)? = _storage._body {return v}
       return Mss_Bus_V1_AckReply()
     }
-    set {body = .ack(newValue)}
+    set {_uniqueStorage()._body = .ack(newValue)}
   }
 
   package var snapshot: Mss_Bus_V1_Snapshot {
     get {
-      if case .snapshot(let v)? = body {return v}
+      if case .snapshot(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Snapshot()
     }
-    set {body = .snapshot(newValue)}
+    set {_uniqueStorage()._body = .snapshot(newValue)}
   }
 
   package var control: Mss_Bus_V1_ControlReply {
     get {
-      if case .control(let v)? = body {return v}
+      if case .control(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ControlReply()
     }
-    set {body = .control(newValue)}
+    set {_uniqueStorage()._body = .control(newValue)}
   }
 
   package var validate: Mss_Bus_V1_ValidateReply {
     get {
-      if case .validate(let v)? = body {return v}
+      if case .validate(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ValidateReply()
     }
-    set {body = .validate(newValue)}
+    set {_uniqueStorage()._body = .validate(newValue)}
   }
 
   /// The command was understood and could not be done; the caller may repeat it.
   package var failure: Mss_Bus_V1_Failure {
     get {
-      if case .failure(let v)? = body {return v}
+      if case .failure(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Failure()
     }
-    set {body = .failure(newValue)}
+    set {_uniqueStorage()._body = .failure(newValue)}
   }
 
   package var taken: Mss_Bus_V1_TakenReply {
     get {
-      if case .taken(let v)? = body {return v}
+      if case .taken(let v)? = _storage._body {return v}
       return Mss_Bus_V1_TakenReply()
     }
-    set {body = .taken(newValue)}
+    set {_uniqueStorage()._body = .taken(newValue)}
   }
 
   package var trace: Mss_Bus_V1_TraceReply {
     get {
-      if case .trace(let v)? = body {return v}
+      if case .trace(let v)? = _storage._body {return v}
       return Mss_Bus_V1_TraceReply()
     }
-    set {body = .trace(newValue)}
+    set {_uniqueStorage()._body = .trace(newValue)}
   }
 
   package var recall: Mss_Bus_V1_RecallReply {
     get {
-      if case .recall(let v)? = body {return v}
+      if case .recall(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RecallReply()
     }
-    set {body = .recall(newValue)}
+    set {_uniqueStorage()._body = .recall(newValue)}
   }
 
   package var devices: Mss_Bus_V1_DevicesReply {
     get {
-      if case .devices(let v)? = body {return v}
+      if case .devices(let v)? = _storage._body {return v}
       return Mss_Bus_V1_DevicesReply()
     }
-    set {body = .devices(newValue)}
+    set {_uniqueStorage()._body = .devices(newValue)}
   }
 
   package var deadLetters: Mss_Bus_V1_DeadLettersReply {
     get {
-      if case .deadLetters(let v)? = body {return v}
+      if case .deadLetters(let v)? = _storage._body {return v}
       return Mss_Bus_V1_DeadLettersReply()
     }
-    set {body = .deadLetters(newValue)}
+    set {_uniqueStorage()._body = .deadLetters(newValue)}
   }
 
   package var replay: Mss_Bus_V1_ReplayReply {
     get {
-      if case .replay(let v)? = body {return v}
+      if case .replay(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ReplayReply()
     }
-    set {body = .replay(newValue)}
+    set {_uniqueStorage()._body = .replay(newValue)}
   }
 
   package var history: Mss_Bus_V1_HistoryReply {
     get {
-      if case .history(let v)? = body {return v}
+      if case .history(let v)? = _storage._body {return v}
       return Mss_Bus_V1_HistoryReply()
     }
-    set {body = .history(newValue)}
+    set {_uniqueStorage()._body = .history(newValue)}
   }
 
   package var summary: Mss_Bus_V1_SummaryReply {
     get {
-      if case .summary(let v)? = body {return v}
+      if case .summary(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SummaryReply()
     }
-    set {body = .summary(newValue)}
+    set {_uniqueStorage()._body = .summary(newValue)}
   }
 
   package var revoke: Mss_Bus_V1_RevokeReply {
     get {
-      if case .revoke(let v)? = body {return v}
+      if case .revoke(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RevokeReply()
     }
-    set {body = .revoke(newValue)}
+    set {_uniqueStorage()._body = .revoke(newValue)}
   }
 
   package var claim: Mss_Bus_V1_ClaimReply {
     get {
-      if case .claim(let v)? = body {return v}
+      if case .claim(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ClaimReply()
     }
-    set {body = .claim(newValue)}
+    set {_uniqueStorage()._body = .claim(newValue)}
   }
 
   package var quota: Mss_Bus_V1_QuotaReply {
     get {
-      if case .quota(let v)? = body {return v}
+      if case .quota(let v)? = _storage._body {return v}
       return Mss_Bus_V1_QuotaReply()
     }
-    set {body = .quota(newValue)}
+    set {_uniqueStorage()._body = .quota(newValue)}
   }
 
   package var disconnect: Mss_Bus_V1_DisconnectReply {
     get {
-      if case .disconnect(let v)? = body {return v}
+      if case .disconnect(let v)? = _storage._body {return v}
       return Mss_Bus_V1_DisconnectReply()
     }
-    set {body = .disconnect(newValue)}
+    set {_uniqueStorage()._body = .disconnect(newValue)}
   }
 
   package var device: Mss_Bus_V1_DeviceReply {
     get {
-      if case .device(let v)? = body {return v}
+      if case .device(let v)? = _storage._body {return v}
       return Mss_Bus_V1_DeviceReply()
     }
-    set {body = .device(newValue)}
+    set {_uniqueStorage()._body = .device(newValue)}
   }
 
   package var record: Mss_Bus_V1_RecordReply {
     get {
-      if case .record(let v)? = body {return v}
+      if case .record(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RecordReply()
     }
-    set {body = .record(newValue)}
+    set {_uniqueStorage()._body = .record(newValue)}
   }
 
   package var records: Mss_Bus_V1_RecordsReply {
     get {
-      if case .records(let v)? = body {return v}
+      if case .records(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RecordsReply()
     }
-    set {body = .records(newValue)}
+    set {_uniqueStorage()._body = .records(newValue)}
   }
 
   package var rollout: Mss_Bus_V1_RolloutReply {
     get {
-      if case .rollout(let v)? = body {return v}
+      if case .rollout(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RolloutReply()
     }
-    set {body = .rollout(newValue)}
+    set {_uniqueStorage()._body = .rollout(newValue)}
   }
 
   package var rollouts: Mss_Bus_V1_RolloutsReply {
     get {
-      if case .rollouts(let v)? = body {return v}
+      if case .rollouts(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RolloutsReply()
     }
-    set {body = .rollouts(newValue)}
+    set {_uniqueStorage()._body = .rollouts(newValue)}
+  }
+
+  package var submit: Mss_Bus_V1_SubmitReply {
+    get {
+      if case .submit(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_SubmitReply()
+    }
+    set {_uniqueStorage()._body = .submit(newValue)}
+  }
+
+  package var deviceOperations: Mss_Bus_V1_DeviceOperationsReply {
+    get {
+      if case .deviceOperations(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DeviceOperationsReply()
+    }
+    set {_uniqueStorage()._body = .deviceOperations(newValue)}
+  }
+
+  package var deviceOperation: Mss_Bus_V1_DeviceOperationReply {
+    get {
+      if case .deviceOperation(let v)? = _storage._body {return v}
+      return Mss_Bus_V1_DeviceOperationReply()
+    }
+    set {_uniqueStorage()._body = .deviceOperation(newValue)}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -3262,10 +3627,15 @@ package nonisolated struct Mss_Bus_V1_Reply: Sendable {
     case records(Mss_Bus_V1_RecordsReply)
     case rollout(Mss_Bus_V1_RolloutReply)
     case rollouts(Mss_Bus_V1_RolloutsReply)
+    case submit(Mss_Bus_V1_SubmitReply)
+    case deviceOperations(Mss_Bus_V1_DeviceOperationsReply)
+    case deviceOperation(Mss_Bus_V1_DeviceOperationReply)
 
   }
 
   package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// From a gateway: the entries of a notice that are not persistent and that it took for at least one live session.
@@ -5764,345 +6134,303 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0\u{1}source\0")
 
-  fileprivate class _StorageClass {
-    var _correlation: UInt64 = 0
-    var _body: Mss_Bus_V1_ControlCommand.OneOf_Body?
-    var _actor: String = String()
-    var _source: String = String()
-
-      // This property is used as the initial default value for new instances of the type.
-      // The type itself is protecting the reference to its storage via CoW semantics.
-      // This will force a copy to be made of this reference when the first mutation occurs;
-      // hence, it is safe to mark this as `nonisolated(unsafe)`.
-      static nonisolated(unsafe) let defaultInstance = _StorageClass()
-
-    private init() {}
-
-    init(copying source: _StorageClass) {
-      _correlation = source._correlation
-      _body = source._body
-      _actor = source._actor
-      _source = source._source
-    }
-  }
-
-  fileprivate mutating func _uniqueStorage() -> _StorageClass {
-    if !isKnownUniquelyReferenced(&_storage) {
-      _storage = _StorageClass(copying: _storage)
-    }
-    return _storage
-  }
-
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    _ = _uniqueStorage()
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      while let fieldNumber = try decoder.nextFieldNumber() {
-        // The use of inline closures is to circumvent an issue where the compiler
-        // allocates stack space for every case branch when no optimizations are
-        // enabled. https://github.com/apple/swift-protobuf/issues/1034
-        switch fieldNumber {
-        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
-        case 2: try {
-          var v: Mss_Bus_V1_SnapshotRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .snapshot(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .snapshot(v)
-          }
-        }()
-        case 3: try {
-          var v: Mss_Bus_V1_Instance?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .putInstance(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .putInstance(v)
-          }
-        }()
-        case 4: try {
-          var v: Mss_Bus_V1_SyncConfiguration?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .putConfiguration(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .putConfiguration(v)
-          }
-        }()
-        case 5: try {
-          var v: Mss_Bus_V1_SyncConfiguration?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .createConfiguration(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .createConfiguration(v)
-          }
-        }()
-        case 6: try {
-          var v: Mss_Bus_V1_SyncConfiguration?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .modifyConfiguration(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .modifyConfiguration(v)
-          }
-        }()
-        case 7: try {
-          var v: Mss_Bus_V1_ConfigurationSwitch?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .switchConfiguration(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .switchConfiguration(v)
-          }
-        }()
-        case 8: try {
-          var v: Mss_Bus_V1_ConfigurationName?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .deleteConfiguration(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .deleteConfiguration(v)
-          }
-        }()
-        case 9: try {
-          var v: Mss_Bus_V1_AwaitVersion?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .awaitVersion(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .awaitVersion(v)
-          }
-        }()
-        case 10: try {
-          var v: Mss_Bus_V1_CreateKey?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .createKey(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .createKey(v)
-          }
-        }()
-        case 11: try {
-          var v: Mss_Bus_V1_KeyName?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .revokeKey(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .revokeKey(v)
-          }
-        }()
-        case 12: try {
-          var v: Mss_Bus_V1_ResealKeys?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .resealKeys(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .resealKeys(v)
-          }
-        }()
-        case 14: try {
-          var v: Mss_Bus_V1_ReleaseDevice?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .releaseDevice(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .releaseDevice(v)
-          }
-        }()
-        case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
-        case 16: try {
-          var v: Mss_Bus_V1_Instance?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .createInstance(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .createInstance(v)
-          }
-        }()
-        case 17: try {
-          var v: Mss_Bus_V1_Instance?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .modifyInstance(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .modifyInstance(v)
-          }
-        }()
-        case 18: try {
-          var v: Mss_Bus_V1_RecordsRequest?
-          var hadOneofValue = false
-          if let current = _storage._body {
-            hadOneofValue = true
-            if case .records(let m) = current {v = m}
-          }
-          try decoder.decodeSingularMessageField(value: &v)
-          if let v = v {
-            if hadOneofValue {try decoder.handleConflictingOneOf()}
-            _storage._body = .records(v)
-          }
-        }()
-        case 19: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
-        default: break
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try {
+        var v: Mss_Bus_V1_SnapshotRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .snapshot(let m) = current {v = m}
         }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .snapshot(v)
+        }
+      }()
+      case 3: try {
+        var v: Mss_Bus_V1_Instance?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .putInstance(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .putInstance(v)
+        }
+      }()
+      case 4: try {
+        var v: Mss_Bus_V1_SyncConfiguration?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .putConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .putConfiguration(v)
+        }
+      }()
+      case 5: try {
+        var v: Mss_Bus_V1_SyncConfiguration?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .createConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .createConfiguration(v)
+        }
+      }()
+      case 6: try {
+        var v: Mss_Bus_V1_SyncConfiguration?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .modifyConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .modifyConfiguration(v)
+        }
+      }()
+      case 7: try {
+        var v: Mss_Bus_V1_ConfigurationSwitch?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .switchConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .switchConfiguration(v)
+        }
+      }()
+      case 8: try {
+        var v: Mss_Bus_V1_ConfigurationName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .deleteConfiguration(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .deleteConfiguration(v)
+        }
+      }()
+      case 9: try {
+        var v: Mss_Bus_V1_AwaitVersion?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .awaitVersion(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .awaitVersion(v)
+        }
+      }()
+      case 10: try {
+        var v: Mss_Bus_V1_CreateKey?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .createKey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .createKey(v)
+        }
+      }()
+      case 11: try {
+        var v: Mss_Bus_V1_KeyName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .revokeKey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .revokeKey(v)
+        }
+      }()
+      case 12: try {
+        var v: Mss_Bus_V1_ResealKeys?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .resealKeys(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .resealKeys(v)
+        }
+      }()
+      case 14: try {
+        var v: Mss_Bus_V1_ReleaseDevice?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .releaseDevice(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .releaseDevice(v)
+        }
+      }()
+      case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 16: try {
+        var v: Mss_Bus_V1_Instance?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .createInstance(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .createInstance(v)
+        }
+      }()
+      case 17: try {
+        var v: Mss_Bus_V1_Instance?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .modifyInstance(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .modifyInstance(v)
+        }
+      }()
+      case 18: try {
+        var v: Mss_Bus_V1_RecordsRequest?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .records(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .records(v)
+        }
+      }()
+      case 19: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every if/case branch local when no optimizations
-      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-      // https://github.com/apple/swift-protobuf/issues/1182
-      if _storage._correlation != 0 {
-        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
-      }
-      switch _storage._body {
-      case .snapshot?: try {
-        guard case .snapshot(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-      }()
-      case .putInstance?: try {
-        guard case .putInstance(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-      }()
-      case .putConfiguration?: try {
-        guard case .putConfiguration(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-      }()
-      case .createConfiguration?: try {
-        guard case .createConfiguration(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-      }()
-      case .modifyConfiguration?: try {
-        guard case .modifyConfiguration(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-      }()
-      case .switchConfiguration?: try {
-        guard case .switchConfiguration(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-      }()
-      case .deleteConfiguration?: try {
-        guard case .deleteConfiguration(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-      }()
-      case .awaitVersion?: try {
-        guard case .awaitVersion(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-      }()
-      case .createKey?: try {
-        guard case .createKey(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
-      }()
-      case .revokeKey?: try {
-        guard case .revokeKey(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-      }()
-      case .resealKeys?: try {
-        guard case .resealKeys(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
-      }()
-      case .releaseDevice?: try {
-        guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
-      }()
-      default: break
-      }
-      if !_storage._actor.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
-      }
-      switch _storage._body {
-      case .createInstance?: try {
-        guard case .createInstance(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
-      }()
-      case .modifyInstance?: try {
-        guard case .modifyInstance(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
-      }()
-      case .records?: try {
-        guard case .records(let v)? = _storage._body else { preconditionFailure() }
-        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
-      }()
-      default: break
-      }
-      if !_storage._source.isEmpty {
-        try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 19)
-      }
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    switch self.body {
+    case .snapshot?: try {
+      guard case .snapshot(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .putInstance?: try {
+      guard case .putInstance(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .putConfiguration?: try {
+      guard case .putConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case .createConfiguration?: try {
+      guard case .createConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    }()
+    case .modifyConfiguration?: try {
+      guard case .modifyConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    }()
+    case .switchConfiguration?: try {
+      guard case .switchConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
+    case .deleteConfiguration?: try {
+      guard case .deleteConfiguration(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
+    case .awaitVersion?: try {
+      guard case .awaitVersion(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .createKey?: try {
+      guard case .createKey(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+    }()
+    case .revokeKey?: try {
+      guard case .revokeKey(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+    }()
+    case .resealKeys?: try {
+      guard case .resealKeys(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .releaseDevice?: try {
+      guard case .releaseDevice(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
+    default: break
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 15)
+    }
+    switch self.body {
+    case .createInstance?: try {
+      guard case .createInstance(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+    }()
+    case .modifyInstance?: try {
+      guard case .modifyInstance(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+    }()
+    case .records?: try {
+      guard case .records(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+    }()
+    default: break
+    }
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 19)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ControlCommand, rhs: Mss_Bus_V1_ControlCommand) -> Bool {
-    if lhs._storage !== rhs._storage {
-      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
-        let _storage = _args.0
-        let rhs_storage = _args.1
-        if _storage._correlation != rhs_storage._correlation {return false}
-        if _storage._body != rhs_storage._body {return false}
-        if _storage._actor != rhs_storage._actor {return false}
-        if _storage._source != rhs_storage._source {return false}
-        return true
-      }
-      if !storagesAreEqual {return false}
-    }
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.source != rhs.source {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6521,93 +6849,160 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0\u{1}revision\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0\u{1}revision\0\u{3}relay_url\0")
+
+  fileprivate class _StorageClass {
+    var _instanceID: String = String()
+    var _name: String = String()
+    var _enabled: Bool = false
+    var _validatorURL: String = String()
+    var _verdictLifetimeMs: Int64 = 0
+    var _retentionDays: UInt32 = 0
+    var _mobileGateway: Mss_Bus_V1_MobileGateway? = nil
+    var _requiresSignature: Bool = false
+    var _bindsDevices: Bool = false
+    var _sessionUnits: UInt32 = 0
+    var _keys: [Mss_Bus_V1_AppKey] = []
+    var _limits: Mss_Bus_V1_KeyLimits? = nil
+    var _revision: UInt32 = 0
+    var _relayURL: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _instanceID = source._instanceID
+      _name = source._name
+      _enabled = source._enabled
+      _validatorURL = source._validatorURL
+      _verdictLifetimeMs = source._verdictLifetimeMs
+      _retentionDays = source._retentionDays
+      _mobileGateway = source._mobileGateway
+      _requiresSignature = source._requiresSignature
+      _bindsDevices = source._bindsDevices
+      _sessionUnits = source._sessionUnits
+      _keys = source._keys
+      _limits = source._limits
+      _revision = source._revision
+      _relayURL = source._relayURL
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.name) }()
-      case 3: try { try decoder.decodeSingularBoolField(value: &self.enabled) }()
-      case 4: try { try decoder.decodeSingularStringField(value: &self.validatorURL) }()
-      case 5: try { try decoder.decodeSingularInt64Field(value: &self.verdictLifetimeMs) }()
-      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.retentionDays) }()
-      case 7: try { try decoder.decodeSingularMessageField(value: &self._mobileGateway) }()
-      case 8: try { try decoder.decodeSingularBoolField(value: &self.requiresSignature) }()
-      case 9: try { try decoder.decodeSingularBoolField(value: &self.bindsDevices) }()
-      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.sessionUnits) }()
-      case 11: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
-      case 12: try { try decoder.decodeSingularMessageField(value: &self._limits) }()
-      case 13: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._instanceID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._name) }()
+        case 3: try { try decoder.decodeSingularBoolField(value: &_storage._enabled) }()
+        case 4: try { try decoder.decodeSingularStringField(value: &_storage._validatorURL) }()
+        case 5: try { try decoder.decodeSingularInt64Field(value: &_storage._verdictLifetimeMs) }()
+        case 6: try { try decoder.decodeSingularUInt32Field(value: &_storage._retentionDays) }()
+        case 7: try { try decoder.decodeSingularMessageField(value: &_storage._mobileGateway) }()
+        case 8: try { try decoder.decodeSingularBoolField(value: &_storage._requiresSignature) }()
+        case 9: try { try decoder.decodeSingularBoolField(value: &_storage._bindsDevices) }()
+        case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._sessionUnits) }()
+        case 11: try { try decoder.decodeRepeatedMessageField(value: &_storage._keys) }()
+        case 12: try { try decoder.decodeSingularMessageField(value: &_storage._limits) }()
+        case 13: try { try decoder.decodeSingularUInt32Field(value: &_storage._revision) }()
+        case 14: try { try decoder.decodeSingularStringField(value: &_storage._relayURL) }()
+        default: break
+        }
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.instanceID.isEmpty {
-      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
-    }
-    if !self.name.isEmpty {
-      try visitor.visitSingularStringField(value: self.name, fieldNumber: 2)
-    }
-    if self.enabled != false {
-      try visitor.visitSingularBoolField(value: self.enabled, fieldNumber: 3)
-    }
-    if !self.validatorURL.isEmpty {
-      try visitor.visitSingularStringField(value: self.validatorURL, fieldNumber: 4)
-    }
-    if self.verdictLifetimeMs != 0 {
-      try visitor.visitSingularInt64Field(value: self.verdictLifetimeMs, fieldNumber: 5)
-    }
-    if self.retentionDays != 0 {
-      try visitor.visitSingularUInt32Field(value: self.retentionDays, fieldNumber: 6)
-    }
-    try { if let v = self._mobileGateway {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    } }()
-    if self.requiresSignature != false {
-      try visitor.visitSingularBoolField(value: self.requiresSignature, fieldNumber: 8)
-    }
-    if self.bindsDevices != false {
-      try visitor.visitSingularBoolField(value: self.bindsDevices, fieldNumber: 9)
-    }
-    if self.sessionUnits != 0 {
-      try visitor.visitSingularUInt32Field(value: self.sessionUnits, fieldNumber: 10)
-    }
-    if !self.keys.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.keys, fieldNumber: 11)
-    }
-    try { if let v = self._limits {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
-    } }()
-    if self.revision != 0 {
-      try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 13)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._instanceID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._instanceID, fieldNumber: 1)
+      }
+      if !_storage._name.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._name, fieldNumber: 2)
+      }
+      if _storage._enabled != false {
+        try visitor.visitSingularBoolField(value: _storage._enabled, fieldNumber: 3)
+      }
+      if !_storage._validatorURL.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._validatorURL, fieldNumber: 4)
+      }
+      if _storage._verdictLifetimeMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._verdictLifetimeMs, fieldNumber: 5)
+      }
+      if _storage._retentionDays != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._retentionDays, fieldNumber: 6)
+      }
+      try { if let v = _storage._mobileGateway {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      } }()
+      if _storage._requiresSignature != false {
+        try visitor.visitSingularBoolField(value: _storage._requiresSignature, fieldNumber: 8)
+      }
+      if _storage._bindsDevices != false {
+        try visitor.visitSingularBoolField(value: _storage._bindsDevices, fieldNumber: 9)
+      }
+      if _storage._sessionUnits != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._sessionUnits, fieldNumber: 10)
+      }
+      if !_storage._keys.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._keys, fieldNumber: 11)
+      }
+      try { if let v = _storage._limits {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      } }()
+      if _storage._revision != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._revision, fieldNumber: 13)
+      }
+      if !_storage._relayURL.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._relayURL, fieldNumber: 14)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_Instance, rhs: Mss_Bus_V1_Instance) -> Bool {
-    if lhs.instanceID != rhs.instanceID {return false}
-    if lhs.name != rhs.name {return false}
-    if lhs.enabled != rhs.enabled {return false}
-    if lhs.validatorURL != rhs.validatorURL {return false}
-    if lhs.verdictLifetimeMs != rhs.verdictLifetimeMs {return false}
-    if lhs.retentionDays != rhs.retentionDays {return false}
-    if lhs._mobileGateway != rhs._mobileGateway {return false}
-    if lhs.requiresSignature != rhs.requiresSignature {return false}
-    if lhs.bindsDevices != rhs.bindsDevices {return false}
-    if lhs.sessionUnits != rhs.sessionUnits {return false}
-    if lhs.keys != rhs.keys {return false}
-    if lhs._limits != rhs._limits {return false}
-    if lhs.revision != rhs.revision {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._instanceID != rhs_storage._instanceID {return false}
+        if _storage._name != rhs_storage._name {return false}
+        if _storage._enabled != rhs_storage._enabled {return false}
+        if _storage._validatorURL != rhs_storage._validatorURL {return false}
+        if _storage._verdictLifetimeMs != rhs_storage._verdictLifetimeMs {return false}
+        if _storage._retentionDays != rhs_storage._retentionDays {return false}
+        if _storage._mobileGateway != rhs_storage._mobileGateway {return false}
+        if _storage._requiresSignature != rhs_storage._requiresSignature {return false}
+        if _storage._bindsDevices != rhs_storage._bindsDevices {return false}
+        if _storage._sessionUnits != rhs_storage._sessionUnits {return false}
+        if _storage._keys != rhs_storage._keys {return false}
+        if _storage._limits != rhs_storage._limits {return false}
+        if _storage._revision != rhs_storage._revision {return false}
+        if _storage._relayURL != rhs_storage._relayURL {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -9249,6 +9644,699 @@ nonisolated extension Mss_Bus_V1_ValidateReply: SwiftProtobuf.Message, SwiftProt
   }
 }
 
+nonisolated extension Mss_Bus_V1_SubmitCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SubmitCommands"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.schema) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.schema != 0 {
+      try visitor.visitSingularUInt32Field(value: self.schema, fieldNumber: 1)
+    }
+    if !self.commands.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SubmitCommands, rhs: Mss_Bus_V1_SubmitCommands) -> Bool {
+    if lhs.schema != rhs.schema {return false}
+    if lhs.commands != rhs.commands {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SubmitCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SubmitCommand"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}instance_id\0\u{3}device_id\0\u{3}user_id\0\u{3}session_id\0\u{1}operations\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 2)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 3)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 4)
+    }
+    if !self.sessionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionID, fieldNumber: 5)
+    }
+    if !self.operations.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.operations, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SubmitCommand, rhs: Mss_Bus_V1_SubmitCommand) -> Bool {
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.sessionID != rhs.sessionID {return false}
+    if lhs.operations != rhs.operations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperation: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperation"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}operation_id\0\u{1}component\0\u{3}entity_key\0\u{1}name\0\u{1}body\0\u{1}children\0\u{3}submitted_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.component) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.entityKey) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.body) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.children) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.submittedAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 1)
+    }
+    if !self.component.isEmpty {
+      try visitor.visitSingularStringField(value: self.component, fieldNumber: 2)
+    }
+    if !self.entityKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.entityKey, fieldNumber: 3)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 4)
+    }
+    if !self.body.isEmpty {
+      try visitor.visitSingularBytesField(value: self.body, fieldNumber: 5)
+    }
+    if !self.children.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.children, fieldNumber: 6)
+    }
+    if self.submittedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.submittedAtMs, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperation, rhs: Mss_Bus_V1_DeviceOperation) -> Bool {
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.component != rhs.component {return false}
+    if lhs.entityKey != rhs.entityKey {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.children != rhs.children {return false}
+    if lhs.submittedAtMs != rhs.submittedAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationList: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationList"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operations.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.operations, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationList, rhs: Mss_Bus_V1_DeviceOperationList) -> Bool {
+    if lhs.operations != rhs.operations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_SubmitReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SubmitReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}refusals\0\u{3}retry_after_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.refusals) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.retryAfterMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.refusals.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.refusals, fieldNumber: 1)
+    }
+    if self.retryAfterMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.retryAfterMs, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_SubmitReply, rhs: Mss_Bus_V1_SubmitReply) -> Bool {
+    if lhs.refusals != rhs.refusals {return false}
+    if lhs.retryAfterMs != rhs.retryAfterMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_OperationRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationRefusal"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}operation_id\0\u{1}code\0\u{1}message\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.code) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 1)
+    }
+    if self.code != 0 {
+      try visitor.visitSingularUInt32Field(value: self.code, fieldNumber: 2)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_OperationRefusal, rhs: Mss_Bus_V1_OperationRefusal) -> Bool {
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.code != rhs.code {return false}
+    if lhs.message != rhs.message {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RelayCommands: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RelayCommands"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}commands\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.schema) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.commands) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.schema != 0 {
+      try visitor.visitSingularUInt32Field(value: self.schema, fieldNumber: 1)
+    }
+    if !self.commands.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.commands, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RelayCommands, rhs: Mss_Bus_V1_RelayCommands) -> Bool {
+    if lhs.schema != rhs.schema {return false}
+    if lhs.commands != rhs.commands {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_RelayCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".RelayCommand"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}list\0\u{1}show\0\u{1}retry\0\u{1}actor\0\u{1}source\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 2: try {
+        var v: Mss_Bus_V1_ListDeviceOperations?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .list(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .list(v)
+        }
+      }()
+      case 3: try {
+        var v: Mss_Bus_V1_DeviceOperationName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .show(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .show(v)
+        }
+      }()
+      case 4: try {
+        var v: Mss_Bus_V1_DeviceOperationName?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .retry(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .retry(v)
+        }
+      }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.actor) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if self.correlation != 0 {
+      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
+    }
+    switch self.body {
+    case .list?: try {
+      guard case .list(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    }()
+    case .show?: try {
+      guard case .show(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .retry?: try {
+      guard case .retry(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    }()
+    case nil: break
+    }
+    if !self.actor.isEmpty {
+      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 5)
+    }
+    if !self.source.isEmpty {
+      try visitor.visitSingularStringField(value: self.source, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_RelayCommand, rhs: Mss_Bus_V1_RelayCommand) -> Bool {
+    if lhs.correlation != rhs.correlation {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.actor != rhs.actor {return false}
+    if lhs.source != rhs.source {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationName: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationName"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}device_id\0\u{3}operation_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationName, rhs: Mss_Bus_V1_DeviceOperationName) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ListDeviceOperations: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ListDeviceOperations"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}state\0\u{3}device_id\0\u{3}user_id\0\u{1}before\0\u{1}limit\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.state) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.before) }()
+      case 6: try { try decoder.decodeSingularUInt32Field(value: &self.limit) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if self.state != 0 {
+      try visitor.visitSingularUInt32Field(value: self.state, fieldNumber: 2)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 3)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 4)
+    }
+    if self.before != 0 {
+      try visitor.visitSingularInt64Field(value: self.before, fieldNumber: 5)
+    }
+    if self.limit != 0 {
+      try visitor.visitSingularUInt32Field(value: self.limit, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ListDeviceOperations, rhs: Mss_Bus_V1_ListDeviceOperations) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.before != rhs.before {return false}
+    if lhs.limit != rhs.limit {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationsReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationsReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}counts\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.counts) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operations.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.operations, fieldNumber: 1)
+    }
+    if !self.counts.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.counts, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationsReply, rhs: Mss_Bus_V1_DeviceOperationsReply) -> Bool {
+    if lhs.operations != rhs.operations {return false}
+    if lhs.counts != rhs.counts {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationCount"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}state\0\u{1}operations\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.state) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.operations) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.state != 0 {
+      try visitor.visitSingularUInt32Field(value: self.state, fieldNumber: 1)
+    }
+    if self.operations != 0 {
+      try visitor.visitSingularInt64Field(value: self.operations, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationCount, rhs: Mss_Bus_V1_DeviceOperationCount) -> Bool {
+    if lhs.state != rhs.state {return false}
+    if lhs.operations != rhs.operations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationRow: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationRow"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}device_id\0\u{3}user_id\0\u{3}operation_id\0\u{1}component\0\u{3}entity_key\0\u{1}name\0\u{1}state\0\u{1}attempts\0\u{1}code\0\u{1}message\0\u{3}taken_at_ms\0\u{3}at_ms\0\u{3}body_bytes\0\u{1}children\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.deviceID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.component) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.entityKey) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.state) }()
+      case 9: try { try decoder.decodeSingularUInt32Field(value: &self.attempts) }()
+      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.code) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      case 12: try { try decoder.decodeSingularInt64Field(value: &self.takenAtMs) }()
+      case 13: try { try decoder.decodeSingularInt64Field(value: &self.atMs) }()
+      case 14: try { try decoder.decodeSingularUInt32Field(value: &self.bodyBytes) }()
+      case 15: try { try decoder.decodeSingularUInt32Field(value: &self.children) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularInt64Field(value: self.number, fieldNumber: 1)
+    }
+    if !self.deviceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.deviceID, fieldNumber: 2)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 3)
+    }
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 4)
+    }
+    if !self.component.isEmpty {
+      try visitor.visitSingularStringField(value: self.component, fieldNumber: 5)
+    }
+    if !self.entityKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.entityKey, fieldNumber: 6)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 7)
+    }
+    if self.state != 0 {
+      try visitor.visitSingularUInt32Field(value: self.state, fieldNumber: 8)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularUInt32Field(value: self.attempts, fieldNumber: 9)
+    }
+    if self.code != 0 {
+      try visitor.visitSingularUInt32Field(value: self.code, fieldNumber: 10)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 11)
+    }
+    if self.takenAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.takenAtMs, fieldNumber: 12)
+    }
+    if self.atMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.atMs, fieldNumber: 13)
+    }
+    if self.bodyBytes != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bodyBytes, fieldNumber: 14)
+    }
+    if self.children != 0 {
+      try visitor.visitSingularUInt32Field(value: self.children, fieldNumber: 15)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationRow, rhs: Mss_Bus_V1_DeviceOperationRow) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.deviceID != rhs.deviceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.component != rhs.component {return false}
+    if lhs.entityKey != rhs.entityKey {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.code != rhs.code {return false}
+    if lhs.message != rhs.message {return false}
+    if lhs.takenAtMs != rhs.takenAtMs {return false}
+    if lhs.atMs != rhs.atMs {return false}
+    if lhs.bodyBytes != rhs.bodyBytes {return false}
+    if lhs.children != rhs.children {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationReply"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operation\0\u{1}refusal\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._operation) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.refusal) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._operation {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.refusal.isEmpty {
+      try visitor.visitSingularStringField(value: self.refusal, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationReply, rhs: Mss_Bus_V1_DeviceOperationReply) -> Bool {
+    if lhs._operation != rhs._operation {return false}
+    if lhs.refusal != rhs.refusal {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
 nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Replies"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}schema\0\u{1}replies\0")
@@ -9286,496 +10374,585 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0\u{1}submit\0\u{3}device_operations\0\u{3}device_operation\0")
+
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _body: Mss_Bus_V1_Reply.OneOf_Body?
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _body = source._body
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try {
-        var v: Mss_Bus_V1_AppendReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .append(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try {
+          var v: Mss_Bus_V1_AppendReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .append(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .append(v)
+          }
+        }()
+        case 3: try {
+          var v: Mss_Bus_V1_LeaseReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .lease(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .lease(v)
+          }
+        }()
+        case 4: try {
+          var v: Mss_Bus_V1_SessionReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .session(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .session(v)
+          }
+        }()
+        case 5: try {
+          var v: Mss_Bus_V1_SweepReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .sweep(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .sweep(v)
+          }
+        }()
+        case 6: try {
+          var v: Mss_Bus_V1_FetchReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .fetch(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .fetch(v)
+          }
+        }()
+        case 7: try {
+          var v: Mss_Bus_V1_AckReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .ack(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .ack(v)
+          }
+        }()
+        case 8: try {
+          var v: Mss_Bus_V1_Snapshot?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .snapshot(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .snapshot(v)
+          }
+        }()
+        case 9: try {
+          var v: Mss_Bus_V1_ControlReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .control(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .control(v)
+          }
+        }()
+        case 10: try {
+          var v: Mss_Bus_V1_ValidateReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .validate(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .validate(v)
+          }
+        }()
+        case 11: try {
+          var v: Mss_Bus_V1_Failure?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .failure(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .failure(v)
+          }
+        }()
+        case 12: try {
+          var v: Mss_Bus_V1_TakenReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .taken(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .taken(v)
+          }
+        }()
+        case 13: try {
+          var v: Mss_Bus_V1_TraceReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .trace(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .trace(v)
+          }
+        }()
+        case 14: try {
+          var v: Mss_Bus_V1_RecallReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .recall(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .recall(v)
+          }
+        }()
+        case 15: try {
+          var v: Mss_Bus_V1_DevicesReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .devices(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .devices(v)
+          }
+        }()
+        case 16: try {
+          var v: Mss_Bus_V1_DeadLettersReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deadLetters(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deadLetters(v)
+          }
+        }()
+        case 17: try {
+          var v: Mss_Bus_V1_ReplayReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .replay(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .replay(v)
+          }
+        }()
+        case 18: try {
+          var v: Mss_Bus_V1_HistoryReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .history(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .history(v)
+          }
+        }()
+        case 19: try {
+          var v: Mss_Bus_V1_SummaryReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .summary(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .summary(v)
+          }
+        }()
+        case 20: try {
+          var v: Mss_Bus_V1_RevokeReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .revoke(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .revoke(v)
+          }
+        }()
+        case 22: try {
+          var v: Mss_Bus_V1_ClaimReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .claim(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .claim(v)
+          }
+        }()
+        case 23: try {
+          var v: Mss_Bus_V1_QuotaReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .quota(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .quota(v)
+          }
+        }()
+        case 24: try {
+          var v: Mss_Bus_V1_DisconnectReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .disconnect(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .disconnect(v)
+          }
+        }()
+        case 25: try {
+          var v: Mss_Bus_V1_DeviceReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .device(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .device(v)
+          }
+        }()
+        case 26: try {
+          var v: Mss_Bus_V1_RecordReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .record(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .record(v)
+          }
+        }()
+        case 27: try {
+          var v: Mss_Bus_V1_RecordsReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .records(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .records(v)
+          }
+        }()
+        case 28: try {
+          var v: Mss_Bus_V1_RolloutReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .rollout(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .rollout(v)
+          }
+        }()
+        case 29: try {
+          var v: Mss_Bus_V1_RolloutsReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .rollouts(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .rollouts(v)
+          }
+        }()
+        case 30: try {
+          var v: Mss_Bus_V1_SubmitReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .submit(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .submit(v)
+          }
+        }()
+        case 31: try {
+          var v: Mss_Bus_V1_DeviceOperationsReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deviceOperations(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deviceOperations(v)
+          }
+        }()
+        case 32: try {
+          var v: Mss_Bus_V1_DeviceOperationReply?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deviceOperation(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deviceOperation(v)
+          }
+        }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .append(v)
-        }
-      }()
-      case 3: try {
-        var v: Mss_Bus_V1_LeaseReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .lease(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .lease(v)
-        }
-      }()
-      case 4: try {
-        var v: Mss_Bus_V1_SessionReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .session(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .session(v)
-        }
-      }()
-      case 5: try {
-        var v: Mss_Bus_V1_SweepReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .sweep(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .sweep(v)
-        }
-      }()
-      case 6: try {
-        var v: Mss_Bus_V1_FetchReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .fetch(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .fetch(v)
-        }
-      }()
-      case 7: try {
-        var v: Mss_Bus_V1_AckReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .ack(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .ack(v)
-        }
-      }()
-      case 8: try {
-        var v: Mss_Bus_V1_Snapshot?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .snapshot(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .snapshot(v)
-        }
-      }()
-      case 9: try {
-        var v: Mss_Bus_V1_ControlReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .control(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .control(v)
-        }
-      }()
-      case 10: try {
-        var v: Mss_Bus_V1_ValidateReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .validate(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .validate(v)
-        }
-      }()
-      case 11: try {
-        var v: Mss_Bus_V1_Failure?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .failure(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .failure(v)
-        }
-      }()
-      case 12: try {
-        var v: Mss_Bus_V1_TakenReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .taken(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .taken(v)
-        }
-      }()
-      case 13: try {
-        var v: Mss_Bus_V1_TraceReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .trace(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .trace(v)
-        }
-      }()
-      case 14: try {
-        var v: Mss_Bus_V1_RecallReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .recall(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .recall(v)
-        }
-      }()
-      case 15: try {
-        var v: Mss_Bus_V1_DevicesReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .devices(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .devices(v)
-        }
-      }()
-      case 16: try {
-        var v: Mss_Bus_V1_DeadLettersReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .deadLetters(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .deadLetters(v)
-        }
-      }()
-      case 17: try {
-        var v: Mss_Bus_V1_ReplayReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .replay(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .replay(v)
-        }
-      }()
-      case 18: try {
-        var v: Mss_Bus_V1_HistoryReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .history(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .history(v)
-        }
-      }()
-      case 19: try {
-        var v: Mss_Bus_V1_SummaryReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .summary(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .summary(v)
-        }
-      }()
-      case 20: try {
-        var v: Mss_Bus_V1_RevokeReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .revoke(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .revoke(v)
-        }
-      }()
-      case 22: try {
-        var v: Mss_Bus_V1_ClaimReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .claim(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .claim(v)
-        }
-      }()
-      case 23: try {
-        var v: Mss_Bus_V1_QuotaReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .quota(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .quota(v)
-        }
-      }()
-      case 24: try {
-        var v: Mss_Bus_V1_DisconnectReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .disconnect(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .disconnect(v)
-        }
-      }()
-      case 25: try {
-        var v: Mss_Bus_V1_DeviceReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .device(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .device(v)
-        }
-      }()
-      case 26: try {
-        var v: Mss_Bus_V1_RecordReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .record(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .record(v)
-        }
-      }()
-      case 27: try {
-        var v: Mss_Bus_V1_RecordsReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .records(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .records(v)
-        }
-      }()
-      case 28: try {
-        var v: Mss_Bus_V1_RolloutReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .rollout(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .rollout(v)
-        }
-      }()
-      case 29: try {
-        var v: Mss_Bus_V1_RolloutsReply?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .rollouts(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .rollouts(v)
-        }
-      }()
-      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.correlation != 0 {
-      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
-    }
-    switch self.body {
-    case .append?: try {
-      guard case .append(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    }()
-    case .lease?: try {
-      guard case .lease(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
-    case .session?: try {
-      guard case .session(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .sweep?: try {
-      guard case .sweep(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .fetch?: try {
-      guard case .fetch(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .ack?: try {
-      guard case .ack(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case .snapshot?: try {
-      guard case .snapshot(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    }()
-    case .control?: try {
-      guard case .control(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
-    case .validate?: try {
-      guard case .validate(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
-    }()
-    case .failure?: try {
-      guard case .failure(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-    }()
-    case .taken?: try {
-      guard case .taken(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
-    }()
-    case .trace?: try {
-      guard case .trace(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
-    }()
-    case .recall?: try {
-      guard case .recall(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
-    }()
-    case .devices?: try {
-      guard case .devices(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
-    }()
-    case .deadLetters?: try {
-      guard case .deadLetters(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
-    }()
-    case .replay?: try {
-      guard case .replay(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
-    }()
-    case .history?: try {
-      guard case .history(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
-    }()
-    case .summary?: try {
-      guard case .summary(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
-    }()
-    case .revoke?: try {
-      guard case .revoke(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
-    }()
-    case .claim?: try {
-      guard case .claim(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
-    }()
-    case .quota?: try {
-      guard case .quota(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
-    }()
-    case .disconnect?: try {
-      guard case .disconnect(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
-    }()
-    case .device?: try {
-      guard case .device(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
-    }()
-    case .record?: try {
-      guard case .record(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
-    }()
-    case .records?: try {
-      guard case .records(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
-    }()
-    case .rollout?: try {
-      guard case .rollout(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
-    }()
-    case .rollouts?: try {
-      guard case .rollouts(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 29)
-    }()
-    case nil: break
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      switch _storage._body {
+      case .append?: try {
+        guard case .append(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      }()
+      case .lease?: try {
+        guard case .lease(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .session?: try {
+        guard case .session(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .sweep?: try {
+        guard case .sweep(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .fetch?: try {
+        guard case .fetch(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .ack?: try {
+        guard case .ack(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case .snapshot?: try {
+        guard case .snapshot(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      }()
+      case .control?: try {
+        guard case .control(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      }()
+      case .validate?: try {
+        guard case .validate(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      }()
+      case .failure?: try {
+        guard case .failure(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      }()
+      case .taken?: try {
+        guard case .taken(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      }()
+      case .trace?: try {
+        guard case .trace(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+      }()
+      case .recall?: try {
+        guard case .recall(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+      }()
+      case .devices?: try {
+        guard case .devices(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 15)
+      }()
+      case .deadLetters?: try {
+        guard case .deadLetters(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+      }()
+      case .replay?: try {
+        guard case .replay(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      }()
+      case .history?: try {
+        guard case .history(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+      }()
+      case .summary?: try {
+        guard case .summary(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+      }()
+      case .revoke?: try {
+        guard case .revoke(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+      }()
+      case .claim?: try {
+        guard case .claim(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+      }()
+      case .quota?: try {
+        guard case .quota(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+      }()
+      case .disconnect?: try {
+        guard case .disconnect(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+      }()
+      case .device?: try {
+        guard case .device(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
+      }()
+      case .record?: try {
+        guard case .record(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 26)
+      }()
+      case .records?: try {
+        guard case .records(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 27)
+      }()
+      case .rollout?: try {
+        guard case .rollout(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 28)
+      }()
+      case .rollouts?: try {
+        guard case .rollouts(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 29)
+      }()
+      case .submit?: try {
+        guard case .submit(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 30)
+      }()
+      case .deviceOperations?: try {
+        guard case .deviceOperations(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 31)
+      }()
+      case .deviceOperation?: try {
+        guard case .deviceOperation(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 32)
+      }()
+      case nil: break
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_Reply, rhs: Mss_Bus_V1_Reply) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs.body != rhs.body {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._body != rhs_storage._body {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

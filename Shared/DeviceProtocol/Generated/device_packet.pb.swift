@@ -360,6 +360,22 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     set {body = .summaryPage(newValue)}
   }
 
+  package var submitOperations: Mss_Device_V1_SubmitOperations {
+    get {
+      if case .submitOperations(let v)? = body {return v}
+      return Mss_Device_V1_SubmitOperations()
+    }
+    set {body = .submitOperations(newValue)}
+  }
+
+  package var operationsTaken: Mss_Device_V1_OperationsTaken {
+    get {
+      if case .operationsTaken(let v)? = body {return v}
+      return Mss_Device_V1_OperationsTaken()
+    }
+    set {body = .operationsTaken(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -382,6 +398,8 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     case historyPage(Mss_Device_V1_HistoryPage)
     case summaryRequest(Mss_Device_V1_SummaryRequest)
     case summaryPage(Mss_Device_V1_SummaryPage)
+    case submitOperations(Mss_Device_V1_SubmitOperations)
+    case operationsTaken(Mss_Device_V1_OperationsTaken)
 
   }
 
@@ -1043,6 +1061,92 @@ package nonisolated struct Mss_Device_V1_ChannelSummary: Sendable {
   fileprivate var _last: Mss_Device_V1_Entry? = nil
 }
 
+/// What the bound user did on this device, for the tenant. One at a time: the next goes after OperationsTaken.
+package nonisolated struct Mss_Device_V1_SubmitOperations: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Rises within a connection.
+  package var number: UInt32 = 0
+
+  /// The present bind.
+  package var bindNumber: UInt32 = 0
+
+  /// In the order in which they are to be done, 1 to 64.
+  package var operations: [Mss_Device_V1_DeviceOperation] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Device_V1_DeviceOperation: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 1 to 64 printable ASCII characters, chosen by the device; the same operation has it in every repeat.
+  package var operationID: String = String()
+
+  /// What kind of thing it is done to: the form of a business type.
+  package var component: String = String()
+
+  /// Which thing; operations on one (component, key) are done in their order. 1 to 256 bytes.
+  package var entityKey: String = String()
+
+  /// create, update, delete, or the app's own: 1 to 30 characters.
+  package var name: String = String()
+
+  /// JSON, or any bytes.
+  package var body: Data = Data()
+
+  /// Are done with it, in one call: at most 100, without children of their own.
+  package var children: [Mss_Device_V1_DeviceOperation] = []
+
+  /// By the device's clock, milliseconds since 1970.
+  package var submittedAtMs: Int64 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The answer: what is not refused here is on the service's disk and will be done.
+package nonisolated struct Mss_Device_V1_OperationsTaken: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var number: UInt32 = 0
+
+  package var refusals: [Mss_Device_V1_OperationRefusal] = []
+
+  /// Of refusals to be sent again: not before.
+  package var retryAfterMs: UInt32 = 0
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// An operation that was not taken. The code says whether it may be sent again: DeviceProtocol.md, Operations.
+package nonisolated struct Mss_Device_V1_OperationRefusal: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var operationID: String = String()
+
+  package var code: UInt32 = 0
+
+  package var message: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "mss.device.v1"
@@ -1065,7 +1169,7 @@ nonisolated extension Mss_Device_V1_RequestRefusal: SwiftProtobuf._ProtoNameProv
 
 nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Packet"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0\u{3}submit_operations\0\u{3}operations_taken\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1320,6 +1424,32 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
           self.body = .summaryPage(v)
         }
       }()
+      case 20: try {
+        var v: Mss_Device_V1_SubmitOperations?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .submitOperations(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .submitOperations(v)
+        }
+      }()
+      case 21: try {
+        var v: Mss_Device_V1_OperationsTaken?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .operationsTaken(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .operationsTaken(v)
+        }
+      }()
       default: break
       }
     }
@@ -1406,6 +1536,14 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
     case .summaryPage?: try {
       guard case .summaryPage(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+    }()
+    case .submitOperations?: try {
+      guard case .submitOperations(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
+    }()
+    case .operationsTaken?: try {
+      guard case .operationsTaken(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
     case nil: break
     }
@@ -2790,6 +2928,186 @@ nonisolated extension Mss_Device_V1_ChannelSummary: SwiftProtobuf.Message, Swift
     if lhs.syncPoint != rhs.syncPoint {return false}
     if lhs._last != rhs._last {return false}
     if lhs.waiting != rhs.waiting {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_SubmitOperations: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".SubmitOperations"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}bind_number\0\u{1}operations\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 1)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 2)
+    }
+    if !self.operations.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.operations, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_SubmitOperations, rhs: Mss_Device_V1_SubmitOperations) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.operations != rhs.operations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_DeviceOperation: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperation"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}operation_id\0\u{1}component\0\u{3}entity_key\0\u{1}name\0\u{1}body\0\u{1}children\0\u{3}submitted_at_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.component) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.entityKey) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.body) }()
+      case 6: try { try decoder.decodeRepeatedMessageField(value: &self.children) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.submittedAtMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 1)
+    }
+    if !self.component.isEmpty {
+      try visitor.visitSingularStringField(value: self.component, fieldNumber: 2)
+    }
+    if !self.entityKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.entityKey, fieldNumber: 3)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 4)
+    }
+    if !self.body.isEmpty {
+      try visitor.visitSingularBytesField(value: self.body, fieldNumber: 5)
+    }
+    if !self.children.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.children, fieldNumber: 6)
+    }
+    if self.submittedAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.submittedAtMs, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_DeviceOperation, rhs: Mss_Device_V1_DeviceOperation) -> Bool {
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.component != rhs.component {return false}
+    if lhs.entityKey != rhs.entityKey {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.body != rhs.body {return false}
+    if lhs.children != rhs.children {return false}
+    if lhs.submittedAtMs != rhs.submittedAtMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_OperationsTaken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationsTaken"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}refusals\0\u{3}retry_after_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.refusals) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.retryAfterMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 1)
+    }
+    if !self.refusals.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.refusals, fieldNumber: 2)
+    }
+    if self.retryAfterMs != 0 {
+      try visitor.visitSingularUInt32Field(value: self.retryAfterMs, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_OperationsTaken, rhs: Mss_Device_V1_OperationsTaken) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.refusals != rhs.refusals {return false}
+    if lhs.retryAfterMs != rhs.retryAfterMs {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_OperationRefusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OperationRefusal"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}operation_id\0\u{1}code\0\u{1}message\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.operationID) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.code) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.operationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.operationID, fieldNumber: 1)
+    }
+    if self.code != 0 {
+      try visitor.visitSingularUInt32Field(value: self.code, fieldNumber: 2)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_OperationRefusal, rhs: Mss_Device_V1_OperationRefusal) -> Bool {
+    if lhs.operationID != rhs.operationID {return false}
+    if lhs.code != rhs.code {return false}
+    if lhs.message != rhs.message {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

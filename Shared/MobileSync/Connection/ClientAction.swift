@@ -11,6 +11,10 @@ enum ClientAction: Hashable, Sendable {
     case collectReport(userID: String?, bindNumber: UInt32)
     /// The gateway has recorded this: do not tell it again.
     case recorded(OplogReport, userID: String?)
+    /// Look for operations of this user that the service has not taken.
+    case collectOperations(userID: String)
+    /// The service has answered operations.
+    case operationsAnswered(ClientOperations.Answer)
     /// A question has its answer.
     case answered(ticket: UInt64, ClientRequests.Answer)
     /// Everything that waited when the connection opened, or the user was bound, has been sent.

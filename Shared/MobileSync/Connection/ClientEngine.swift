@@ -19,6 +19,10 @@ actor ClientEngine {
     private let logger: Logger
     private let signer: ConnectSigner?
     let store: LocalStore
+    /// The store's operations, for the app's own threads.
+    nonisolated let outbox: OperationOutbox
+    /// The number of the last result that the app was given in this run, by user.
+    var shownResults: [String: Int64] = [:]
     var handOut: HandOut
     private var schedule = ResendSchedule()
     /// When `ticked` is called next at the latest, as far as it asked for it.
@@ -55,6 +59,7 @@ actor ClientEngine {
             key: configuration.storeKey, limit: configuration.storeLimit, clock: configuration.clock)
         handOut = HandOut(channels: try store.startOver())
         self.store = store
+        outbox = store.outbox
         board.deviceID = store.identity.deviceID
         replacedDamagedStore = store.replacedDamaged
         schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? Limits.firstResend)
@@ -137,6 +142,7 @@ actor ClientEngine {
     func ticked() -> (end: ConnectionEnd?, next: ContinuousClock.Instant?) {
         guard board.wantsConnection(at: .now) else { return (leave(), nil) }
         perform(machine.ticked(now: .now))
+        perform(machine.hasOperations(now: .now))
         climbLadder()
         useRoom()
         if let recoveryRetryAt, .now >= recoveryRetryAt { recoverRefused() }
@@ -243,7 +249,7 @@ actor ClientEngine {
 
     // MARK: Actions
 
-    private func perform(_ actions: [ClientAction]) {
+    func perform(_ actions: [ClientAction]) {
         for action in actions {
             do throws(SyncError) {
                 try perform(action)
@@ -281,6 +287,8 @@ actor ClientEngine {
             }
             perform(
                 machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
+            if outcome.hasNews { perform(machine.hasNews()) }
+            if outcome.hasResults { board.wakes.send(()) }
             guard !outcome.filledChannels.isEmpty else { return }
             handOut.filled(outcome.filledChannels)
             board.wakes.send(())
@@ -298,6 +306,10 @@ actor ClientEngine {
             announce(.uploading)
             recoverRefused()
             if let serverTime { try setClock(serverTime) }
+        case .collectOperations(let userID):
+            try collectOperations(ofUser: userID)
+        case .operationsAnswered(let answer):
+            try note(answer)
         case .answered(let ticket, let answer):
             askers.removeValue(forKey: ticket)?(answer)
         case .caughtUp(let userID):

@@ -43,6 +43,7 @@ struct ClientStateMachine {
     private var report: Report?
     private var lastReportID: UInt64 = 0
     private var requests = ClientRequests()
+    private var operations = ClientOperations()
     /// Nil until the gateway has greeted.
     private(set) var heartbeat: Heartbeat?
     private let learnedHeartbeat: Heartbeat.Learned
@@ -58,7 +59,7 @@ struct ClientStateMachine {
 
     /// When `ticked` is to be called at the latest; nil when there is nothing to wait for.
     var deadline: ContinuousClock.Instant? {
-        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }, requests.deadline]
+        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }, requests.deadline, operations.deadline]
             .compactMap { $0 }.min()
     }
 
@@ -120,8 +121,10 @@ struct ClientStateMachine {
             return answered(page.requestNumber, .history(page), now: now)
         case .summaryPage(let page):
             return answered(page.requestNumber, .summary(page), now: now)
+        case .operationsTaken(let reply):
+            return received(reply, now: now)
         case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
-            .summaryRequest, nil:
+            .summaryRequest, .submitOperations, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
             return []
         }
@@ -165,7 +168,7 @@ struct ClientStateMachine {
             return [.notify(.bindRefused(userID: user.userID, reason: result.reason))]
         }
         binding.isAccepted = true
-        return [.notify(.bound(userID: user.userID)), collect]
+        return [.notify(.bound(userID: user.userID)), collect, .collectOperations(userID: user.userID)]
     }
 
     private mutating func received(_ push: Mss_Device_V1_Push) -> [ClientAction] {
@@ -222,6 +225,7 @@ struct ClientStateMachine {
         binding = Binding(number: binding.number + 1, user: user)
         // A report of the former user may be answered or not; what it carried is collected again when the user is back.
         report = nil
+        operations.userChanged()
         let bind = bindFrame(points)
         let unanswered = requests.takeAll().map { ClientAction.answered(ticket: $0, .none) }
         return unanswered + [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
@@ -264,6 +268,30 @@ struct ClientStateMachine {
         requests.next(bindNumber: binding.number, now: now).map { .send($0) }
     }
 
+    // MARK: Operations
+
+    /// Operations of the user may wait.
+    func hasOperations(now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .open, let userID = acceptedUserID, operations.isFree(at: now) else { return [] }
+        return [.collectOperations(userID: userID)]
+    }
+
+    /// What `collectOperations` found.
+    mutating func collected(
+        _ found: [DeviceOperation], ofUser userID: String, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .open, acceptedUserID?.isSame(as: userID) == true, !found.isEmpty, operations.isFree(at: now)
+        else { return [] }
+        return [.send(operations.send(found, bindNumber: binding.number, now: now))]
+    }
+
+    private mutating func received(
+        _ reply: Mss_Device_V1_OperationsTaken, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .open, let answer = operations.answered(reply, now: now) else { return [] }
+        return [.operationsAnswered(answer)] + hasOperations(now: now)
+    }
+
     /// The app has confirmed something, was given something again, or something was given up.
     func hasNews() -> [ClientAction] {
         phase == .open && report == nil ? [collect] : []
@@ -303,7 +331,8 @@ struct ClientStateMachine {
             report = nil
             actions.append(collect)
         }
-        return actions
+        if operations.isOverdue(at: now) { return actions + end(.silent) }
+        return operations.isDue(at: now) ? actions + hasOperations(now: now) : actions
     }
 
     private mutating func sendPing(every interval: Duration, now: ContinuousClock.Instant) -> ClientAction {

@@ -9,6 +9,9 @@ struct LocalChannel: Hashable, Sendable {
         let userID: String
         let bizType: String
 
+        /// Results of the device's operations, which the client itself takes.
+        var isOfResults: Bool { kind == .device && bizType.isSame(as: ReservedSyncID.results.text) }
+
         static func == (left: Key, right: Key) -> Bool {
             left.kind == right.kind && left.userID.isSame(as: right.userID) && left.bizType.isSame(as: right.bizType)
         }

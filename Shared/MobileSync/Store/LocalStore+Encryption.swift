@@ -21,6 +21,7 @@ extension LocalStore {
                     .storeKey, "the store was encrypted with another key: give that one, or use another path")
             }
             self.cipher = cipher
+            outbox.use(cipher)
         }
     }
 
@@ -39,6 +40,7 @@ extension LocalStore {
             }
             // From here on the file has the new key, whatever becomes of the cleaning.
             cipher = new
+            outbox.use(new)
             // What was deleted earlier is in free pages still, and the log before holds the former form. Without space
             // for the copy they are written over in the course of time.
             if old == nil { try? db.execute(sql: "VACUUM") }
@@ -59,6 +61,7 @@ extension LocalStore {
             let written = try new?.seal(payload, channelRow: row, oplogID: id) ?? payload
             try update.execute(arguments: [written, row, id])
         }
+        try OperationOutbox.rewrite(db, from: old, to: new)
         try rewriteSecret(db, from: old, to: new)
         try db.execute(sql: "UPDATE store SET key_check = ?", arguments: [try new?.makeCheck()])
     }

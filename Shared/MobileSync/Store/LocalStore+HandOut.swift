@@ -13,6 +13,7 @@ extension LocalStore {
     ///
     /// - Returns: rows of the channels in which oplogs wait.
     func startOver() throws(SyncError) -> [Int64] {
+        try outbox.forgetOld()
         try change("starting over") { db in
             try db.execute(
                 sql: "UPDATE oplog SET state = ?, needs_report = 1 WHERE state = ? AND hand_outs >= ?",

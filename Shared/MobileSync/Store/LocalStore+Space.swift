@@ -21,10 +21,7 @@ extension LocalStore {
 
     private func hasRoom(for bytes: Int) throws(SyncError) -> Bool {
         try access("measuring the store") { db in
-            let pages = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_count")) ?? 0
-            let free = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
-            let size = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_size")) ?? 0
-            return (pages - free) * size + bytes <= limit
+            try OperationOutbox.hasRoom(for: bytes, within: limit, in: db)
         }
     }
 

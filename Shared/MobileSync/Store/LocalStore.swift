@@ -28,6 +28,8 @@ final class LocalStore {
     var identity: LocalIdentity
     /// The file at this path was damaged; it stands beside this new one.
     let replacedDamaged: Bool
+    /// What the users did, and what became of it.
+    let outbox: OperationOutbox
 
     /// Opens or creates the store.
     ///
@@ -60,6 +62,7 @@ final class LocalStore {
         }
         self.limit = limit
         self.clock = clock
+        outbox = OperationOutbox(database: database, limit: limit, clock: clock)
         identity = LocalIdentity(deviceID: deviceID, secret: [])
         try use(cipher)
         identity = try loadIdentity(deviceID)
@@ -265,6 +268,10 @@ final class LocalStore {
         case .applies:
             for entry in batch.entries
             where entry.oplogID > channel.position.value && entry.oplogID <= batch.upto {
+                if channel.key.isOfResults {
+                    try take(results: entry, of: channel, outcome: &outcome, in: db)
+                    continue
+                }
                 guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
                 // A re-read may have brought it already, and the app may have confirmed it since; history has it for
                 // lists only.
@@ -291,6 +298,10 @@ final class LocalStore {
             .execute(arguments: [Int64(bitPattern: batch.reread)])
         guard db.changesCount > 0 else { return }
         for entry in batch.entries {
+            if channel.key.isOfResults {
+                try take(results: entry, of: channel, outcome: &outcome, in: db)
+                continue
+            }
             guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
             try insert(entry, into: channel, as: .reread, in: db)
             outcome.filledChannels.insert(channel.row)

@@ -9,6 +9,7 @@ enum LocalStoreSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 oplogs and sync points") { try $0.execute(sql: step1) }
+        migrator.registerMigration("2 operations and their results") { try $0.execute(sql: step2) }
         return migrator
     }
 
@@ -77,5 +78,34 @@ enum LocalStoreSchema {
         CREATE TABLE heartbeat (
             network TEXT PRIMARY KEY, good_seconds INTEGER NOT NULL, bad_seconds INTEGER NOT NULL,
             doubtful_seconds INTEGER NOT NULL) WITHOUT ROWID;
+        """
+
+    private static let step2 = """
+        -- What the users did, in the order in which they go up.
+        CREATE TABLE operation (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            user_id TEXT NOT NULL,
+            component TEXT NOT NULL, entity_key TEXT NOT NULL, name TEXT NOT NULL,
+            -- Both sealed as payloads are; empty once it is over.
+            body BLOB NOT NULL, children BLOB NOT NULL,
+            submitted_at_ms INTEGER NOT NULL,
+            -- OperationState.
+            state INTEGER NOT NULL,
+            done_at_ms INTEGER);
+        CREATE INDEX operation_open ON operation (user_id, number) WHERE state < 3;
+        CREATE INDEX operation_over ON operation (number) WHERE state = 3;
+        CREATE TABLE operation_result (
+            -- In the order in which they became known.
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            operation_id TEXT NOT NULL UNIQUE,
+            user_id TEXT NOT NULL,
+            component TEXT NOT NULL, entity_key TEXT NOT NULL, name TEXT NOT NULL,
+            is_accepted INTEGER NOT NULL, code INTEGER NOT NULL, level TEXT NOT NULL, message TEXT NOT NULL,
+            request_id TEXT NOT NULL, at_ms INTEGER NOT NULL,
+            -- Sealed as payloads are; NULL: none, or the app has confirmed the result.
+            imported BLOB,
+            is_confirmed INTEGER NOT NULL DEFAULT 0);
+        CREATE INDEX operation_result_open ON operation_result (user_id, number) WHERE NOT is_confirmed;
         """
 }

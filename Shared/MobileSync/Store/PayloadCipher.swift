@@ -42,6 +42,20 @@ struct PayloadCipher: Sendable {
         try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key, authenticating: Self.secretPlace)
     }
 
+    /// A part of an operation as it goes to the disk; an empty one stays empty.
+    func seal(_ data: Data, ofOperation id: String, _ part: String) throws -> Data {
+        data.isEmpty ? data : try seal(data, for: Self.place(id, part))
+    }
+
+    /// The part of what `seal` made for the same operation.
+    ///
+    /// - Throws: `CryptoKitError` for anything else.
+    func open(_ sealed: Data, ofOperation id: String, _ part: String) throws -> Data {
+        if sealed.isEmpty { return sealed }
+        return try AES.GCM.open(
+            AES.GCM.SealedBox(combined: sealed), using: key, authenticating: Self.place(id, part))
+    }
+
     /// What a store keeps to know its key again.
     func makeCheck() throws -> Data { try seal(Self.checkText, for: Data()) }
 
@@ -56,6 +70,10 @@ struct PayloadCipher: Sendable {
         // Only a nonce of an unusual length has no combined form.
         guard let combined = box.combined else { throw CryptoKitError.incorrectParameterSize }
         return combined
+    }
+
+    private static func place(_ operationID: String, _ part: String) -> Data {
+        Data("operation \(part) \(operationID)".utf8)
     }
 
     private static func place(_ channelRow: Int64, _ oplogID: Int64) -> Data {

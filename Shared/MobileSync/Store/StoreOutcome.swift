@@ -10,6 +10,10 @@ struct StoreOutcome {
     var rereads: [UInt64] = []
     /// Rows of the channels that have something new for the app.
     var filledChannels: Set<Int64> = []
+    /// The app has a new result of an operation to read.
+    var hasResults = false
+    /// The gateway is to be told of something that the client itself has taken.
+    var hasNews = false
     /// There is no room: nothing of it is stored.
     var isFull = false
     /// A batch began above its channel's position and was left out.

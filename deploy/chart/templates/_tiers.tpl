@@ -19,6 +19,11 @@ validator:
   program: mss-session-validator
   secrets: [amqp_validator, sealing_callout]
   settings: {MSS_SEALING_KEYS_FILE: /run/secrets/mss/sealing_callout}
+relay:
+  program: mss-relay
+  database: true
+  secrets: [amqp_relay, postgres_relay, sealing_callout]
+  settings: {MSS_SEALING_KEYS_FILE: /run/secrets/mss/sealing_callout}
 statistics:
   program: mss-statistics
   database: true

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
+package import NIOSSL
 import ServiceKit
 import SyncModel
 import Synchronization
@@ -10,7 +10,7 @@ import Synchronization
 /// tenant and host at the same address.
 ///
 /// The address is pinned: nothing here resolves a name. TLS and the Host field go by the URL's host.
-final class TenantConnections: Sendable {
+package final class TenantConnections: Sendable {
     /// What a connection is good for. Tenants do not share one, also where they share a host: what one of them leaves
     /// behind on it must not become an answer about another's session.
     struct Key: Hashable, Sendable {
@@ -37,19 +37,23 @@ final class TenantConnections: Sendable {
     /// Calls under way of all tenants at the most, so that none fails for want of a descriptor.
     ///
     /// - Parameter openFiles: how many this process may have open.
-    static func callsMax(openFiles: Int) -> Int { max(64, min(4_096, openFiles - idleMax - otherFiles)) }
+    package static func callsMax(openFiles: Int) -> Int { max(64, min(4_096, openFiles - idleMax - otherFiles)) }
 
     private let group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     private let tls: NIOSSLContext
     /// To connect and to shake hands.
     private let connectLimit: Duration
+    /// Bytes of an answer's body.
+    private let bodyMax: Int
     private let idle = Mutex<[Key: [any Channel]]>([:])
 
     /// - Parameters:
     ///   - connectLimit: to connect and to shake hands.
+    ///   - bodyMax: bytes of an answer's body.
     ///   - authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
     /// - Throws: when the file cannot be read.
-    init(connectLimit: Duration, authorityFile: String?) throws {
+    init(connectLimit: Duration, bodyMax: Int, authorityFile: String?) throws {
+        self.bodyMax = bodyMax
         self.connectLimit = connectLimit
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -61,7 +65,7 @@ final class TenantConnections: Sendable {
     /// The certificates of a PEM file.
     ///
     /// - Throws: when it cannot be read, or has none.
-    static func authorities(_ file: String) throws -> [NIOSSLCertificate] {
+    package static func authorities(_ file: String) throws -> [NIOSSLCertificate] {
         let found = try NIOSSLCertificate.fromPEMFile(file)
         guard !found.isEmpty else { throw NIOSSLError.failedToLoadCertificate }
         return found
@@ -98,7 +102,7 @@ final class TenantConnections: Sendable {
         let timer = loop.scheduleTask(deadline: limit) { ready.fail(CalloutError.notInTime) }
         defer { timer.cancel() }
         if !key.isHTTPS { ready.succeed() }
-        let tls = key.isHTTPS ? tls : nil
+        let (tls, bodyMax) = (key.isHTTPS ? tls : nil, bodyMax)
         do {
             let channel = try await ClientBootstrap(group: loop)
                 .connectTimeout(limit - .now())
@@ -110,9 +114,10 @@ final class TenantConnections: Sendable {
                             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
                         }
                         try pipeline.addHandlers([
-                            AnswerCap(), HTTPRequestEncoder(), ByteToMessageHandler(HTTPResponseDecoder()),
+                            AnswerCap(bodyMax: bodyMax), HTTPRequestEncoder(),
+                            ByteToMessageHandler(HTTPResponseDecoder()),
                             IdleStateHandler(allTimeout: Self.idleLimit),
-                            ExchangeHandler(ready: tls == nil ? nil : ready),
+                            ExchangeHandler(ready: tls == nil ? nil : ready, bodyMax: bodyMax),
                         ])
                     }
                 }

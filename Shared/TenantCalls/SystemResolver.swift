@@ -1,24 +1,24 @@
 import Foundation
 import Glibc
-import NIOCore
-import ServiceKit
+package import NIOCore
+package import ServiceKit
 import Synchronization
 
 /// The system's resolver, on threads of its own: `getaddrinfo` blocks for as long as DNS makes it wait.
 ///
 /// A host is looked up once at a time, and whoever asks meanwhile shares the answer: a name whose DNS does not answer
 /// takes one thread, however often its tenant is asked.
-final class SystemResolver: HostResolving {
+package final class SystemResolver: HostResolving {
     /// Names that are looked up at a time; those beyond fail at once. Only names that an operator allows come here.
-    static let lookupsMax = 64
+    package static let lookupsMax = 64
 
     private let running = Mutex<[String: EventLoopFuture<[IPAddress]>]>([:])
     private let look: @Sendable (String) -> [IPAddress]
 
     /// - Parameter look: finds a host's addresses, and blocks meanwhile; replaced in tests.
-    init(look: @escaping @Sendable (String) -> [IPAddress] = SystemResolver.look) { self.look = look }
+    package init(look: @escaping @Sendable (String) -> [IPAddress] = SystemResolver.look) { self.look = look }
 
-    func addresses(of host: String, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
+    package func addresses(of host: String, on loop: any EventLoop) -> EventLoopFuture<[IPAddress]> {
         let (answer, promise) = running.withLock {
             running -> (EventLoopFuture<[IPAddress]>, EventLoopPromise<[IPAddress]>?) in
             if let answer = running[host] { return (answer, nil) }
@@ -41,7 +41,7 @@ final class SystemResolver: HostResolving {
     }
 
     /// The system's own way. No address: there is none, or DNS says nothing; that is the same to the caller.
-    @Sendable static func look(_ host: String) -> [IPAddress] {
+    @Sendable package static func look(_ host: String) -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_ADDRCONFIG

@@ -3,17 +3,17 @@
 /// Closed: calls go out; five failures in a row open it. Open: no call goes out; after two seconds one may, as a
 /// trial. Trial: its success closes the breaker, its failure opens it again. Calls from before it opened are news of
 /// then: how they end says nothing.
-struct CircuitBreaker {
-    static let failuresToOpen = 5
-    static let openFor = Duration.seconds(2)
+package struct CircuitBreaker: Sendable {
+    package static let failuresToOpen = 5
+    package static let openFor = Duration.seconds(2)
 
     /// A call that was let out, to be reported with its end.
-    struct Pass {
+    package struct Pass: Sendable {
         /// How often the breaker had opened before.
         fileprivate let openings: Int
     }
 
-    private enum State {
+    private enum State: Sendable {
         case closed(failures: Int)
         case open(until: ContinuousClock.Instant)
         case trial
@@ -22,8 +22,20 @@ struct CircuitBreaker {
     private var state = State.closed(failures: 0)
     private var openings = 0
 
+    /// Closed.
+    package init() {}
+
+    /// How many of these calls would be let out now.
+    package func admits(_ calls: Int, at now: ContinuousClock.Instant) -> Int {
+        switch state {
+        case .closed: calls
+        case .trial: 0
+        case .open(let until): until <= now ? min(calls, 1) : 0
+        }
+    }
+
     /// Lets a call out, whose end must be reported; nil when none may go out now.
-    mutating func pass(at now: ContinuousClock.Instant) -> Pass? {
+    package mutating func pass(at now: ContinuousClock.Instant) -> Pass? {
         switch state {
         case .closed: break
         case .trial: return nil
@@ -35,7 +47,7 @@ struct CircuitBreaker {
     }
 
     /// A call that was let out has ended.
-    mutating func ended(_ pass: Pass, withAnswer isAnswer: Bool, at now: ContinuousClock.Instant) {
+    package mutating func ended(_ pass: Pass, withAnswer isAnswer: Bool, at now: ContinuousClock.Instant) {
         guard pass.openings == openings else { return }
         switch (state, isAnswer) {
         case (.closed, true), (.trial, true): state = .closed(failures: 0)

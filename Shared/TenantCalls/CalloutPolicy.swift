@@ -1,4 +1,4 @@
-import ServiceKit
+package import ServiceKit
 
 /// Which endpoints may be called (spec V7, reliability §4 SEC12); pure. Nothing may, unless an operator says so.
 ///
@@ -6,15 +6,22 @@ import ServiceKit
 /// 2. Each address of the host must be callable: global ones are; private ones where an entry names the address or its
 ///    range with this port; loopback ones likewise, and only in development; those of this service's own networks and
 ///    of special purpose never.
-struct CalloutPolicy: Sendable {
+package struct CalloutPolicy: Sendable {
     private let allowed: [AllowedCallout]
     private let ownNetworks: [IPRange]
     private let allowsLoopback: Bool
+    /// How the settings begin that a refusal names.
+    private let prefix: String
 
     /// - Parameters:
     ///   - ownNetworks: where this service's own tiers are.
     ///   - allowsLoopback: in development, where tenants run beside us.
-    init(allowed: [AllowedCallout], ownNetworks: [IPRange] = [], allowsLoopback: Bool = false) {
+    ///   - prefix: how the settings begin that a refusal names.
+    package init(
+        allowed: [AllowedCallout], ownNetworks: [IPRange] = [], allowsLoopback: Bool = false,
+        prefix: String = "MSS_VALIDATOR"
+    ) {
+        self.prefix = prefix
         self.allowed = allowed
         self.ownNetworks = ownNetworks
         self.allowsLoopback = allowsLoopback
@@ -24,7 +31,7 @@ struct CalloutPolicy: Sendable {
     func url(_ text: String) throws(CalloutRefusal) -> CalloutURL {
         let url = try CalloutURL(text)
         guard allowed.contains(where: { $0.covers(url) }) else {
-            throw CalloutRefusal("no entry of MSS_VALIDATOR_ALLOWED_HOSTS is for this scheme, host and port")
+            throw CalloutRefusal("no entry of \(prefix)_ALLOWED_HOSTS is for this scheme, host and port")
         }
         if case .address(let address) = url.host { try check(address, port: url.port) }
         return url
@@ -38,7 +45,7 @@ struct CalloutPolicy: Sendable {
 
     private func check(_ address: IPAddress, port: Int) throws(CalloutRefusal) {
         guard !ownNetworks.contains(where: { $0.contains(address) }) else {
-            throw CalloutRefusal("\(address) is in this service's own networks (MSS_VALIDATOR_OWN_NETWORKS)")
+            throw CalloutRefusal("\(address) is in this service's own networks (\(prefix)_OWN_NETWORKS)")
         }
         switch AddressKind(address) {
         case .global: return
@@ -47,7 +54,7 @@ struct CalloutPolicy: Sendable {
         case .loopback, .private:
             guard allowed.contains(where: { $0.covers(address, port: port) }) else {
                 throw CalloutRefusal(
-                    "\(address) is private, and no entry of MSS_VALIDATOR_ALLOWED_HOSTS names it with port \(port)")
+                    "\(address) is private, and no entry of \(prefix)_ALLOWED_HOSTS names it with port \(port)")
             }
         }
     }

@@ -8,10 +8,12 @@ final class AnswerCap: ChannelDuplexHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
-    /// Bytes of one answer on the wire: its body, and as much again for head and framing.
-    static let bytesMax = 2 * TenantAnswer.bytesMax
-
+    /// Bytes of one answer on the wire.
+    private let bytesMax: Int
     private var bytes = 0
+
+    /// - Parameter bodyMax: bytes of an answer's body; as much again is for head and framing.
+    init(bodyMax: Int) { bytesMax = 2 * bodyMax }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         bytes = 0
@@ -20,7 +22,7 @@ final class AnswerCap: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         bytes += unwrapInboundIn(data).readableBytes
-        guard bytes <= Self.bytesMax else {
+        guard bytes <= bytesMax else {
             context.fireErrorCaught(CalloutError.tooLong)
             return context.close(promise: nil)
         }

@@ -1,10 +1,10 @@
 import ServiceKit
 
-/// One entry of the operator's list of endpoints (`MSS_VALIDATOR_ALLOWED_HOSTS`); pure.
+/// One entry of the operator's list of endpoints (`MSS_…_ALLOWED_HOSTS`); pure.
 ///
 /// `name:port`, `address:port` or `range/prefix:port`, IPv6 in brackets. An entry is for https, unless it begins with
 /// `http://`: then it is for plain http.
-struct AllowedCallout: Hashable, Sendable {
+package struct AllowedCallout: Hashable, Sendable {
     private enum Place: Hashable, Sendable {
         case name(String)
         case range(IPRange)
@@ -15,7 +15,7 @@ struct AllowedCallout: Hashable, Sendable {
     private let port: Int
 
     /// Nil when it has none of the forms.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         isHTTPS = !text.hasPrefix("http://")
         let entry = text.drop(scheme: "http://").drop(scheme: "https://")
         guard let colon = entry.lastIndex(of: ":"), let port = try? CalloutURL.port(entry[entry.index(after: colon)...])

@@ -17,8 +17,15 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// Completed when the TLS handshake is over; nil once it is, and without TLS.
     private var ready: EventLoopPromise<Void>?
 
-    /// - Parameter ready: succeeds when a TLS connection may be used; nil for plain connections.
-    init(ready: EventLoopPromise<Void>?) { self.ready = ready }
+    private let bodyMax: Int
+
+    /// - Parameters:
+    ///   - ready: succeeds when a TLS connection may be used; nil for plain connections.
+    ///   - bodyMax: bytes of an answer's body.
+    init(ready: EventLoopPromise<Void>?, bodyMax: Int) {
+        self.ready = ready
+        self.bodyMax = bodyMax
+    }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise written: EventLoopPromise<Void>?) {
         let request = unwrapOutboundIn(data)
@@ -39,7 +46,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
             guard promise != nil, self.head == nil else { return fail(context, CalloutError.closed) }
             self.head = head
         case .body(let bytes):
-            guard body.count + bytes.readableBytes <= TenantAnswer.bytesMax else {
+            guard body.count + bytes.readableBytes <= bodyMax else {
                 return fail(context, CalloutError.tooLong)
             }
             body += bytes.readableBytesView

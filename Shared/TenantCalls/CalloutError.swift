@@ -1,10 +1,10 @@
 /// Why a call that was allowed has no answer.
-enum CalloutError: Error, CustomStringConvertible {
+package enum CalloutError: Error, CustomStringConvertible {
     case tooLong
     case closed
     case notInTime
 
-    var description: String {
+    package var description: String {
         switch self {
         case .tooLong: "the answer, its head or its framing is too long"
         case .closed: "the connection was closed before the answer was whole"

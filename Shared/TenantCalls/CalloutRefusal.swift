@@ -1,7 +1,7 @@
 /// Why a tenant's endpoint is not called; for the operator's log. It names no session and no user.
-struct CalloutRefusal: Error, Hashable, CustomStringConvertible {
-    let reason: String
-    var description: String { reason }
+package struct CalloutRefusal: Error, Hashable, CustomStringConvertible {
+    package let reason: String
+    package var description: String { reason }
 
     init(_ reason: String) { self.reason = reason }
 }

@@ -1,6 +1,6 @@
 /// The JSON of a tenant's answer (RFC 8259), read strictly: a text that two readers could take for two things, such
 /// as one with a member named twice, is no answer.
-enum AnswerJSON: Equatable {
+package enum AnswerJSON: Equatable, Sendable {
     case null
     case bool(Bool)
     /// Its digits as they stand; no rule looks at a number.
@@ -9,18 +9,20 @@ enum AnswerJSON: Equatable {
     case array([AnswerJSON])
     case object([String: AnswerJSON])
 
-    /// Nil when the bytes are no JSON, are nested deeper than `depthMax`, or name a member twice.
-    init?(_ bytes: some Sequence<UInt8>) {
-        var reader = Reader(bytes: Array(bytes))
+    /// Nil when the bytes are no JSON, are nested deeper than that, or name a member twice.
+    ///
+    /// - Parameter levels: of objects and arrays, at most.
+    package init?(_ bytes: some Sequence<UInt8>, levels: Int = depthMax) {
+        var reader = Reader(bytes: Array(bytes), levels: levels)
         guard let value = try? reader.document() else { return nil }
         self = value
     }
 
     /// Deeper than any answer's form, and shallow enough for every stack.
-    static let depthMax = 16
+    package static let depthMax = 16
 
     /// The members of an object; nil for everything else.
-    var members: [String: AnswerJSON]? {
+    package var members: [String: AnswerJSON]? {
         if case .object(let members) = self { return members }
         return nil
     }
@@ -31,9 +33,13 @@ private struct Reader {
     struct Fault: Error {}
 
     let bytes: [UInt8]
+    private let levels: Int
     private var position = 0
 
-    init(bytes: [UInt8]) { self.bytes = bytes }
+    init(bytes: [UInt8], levels: Int) {
+        self.bytes = bytes
+        self.levels = levels
+    }
 
     mutating func document() throws(Fault) -> AnswerJSON {
         let value = try value(depth: 0)
@@ -59,7 +65,7 @@ private struct Reader {
     }
 
     private mutating func value(depth: Int) throws(Fault) -> AnswerJSON {
-        guard depth <= AnswerJSON.depthMax else { throw Fault() }
+        guard depth <= levels else { throw Fault() }
         skipSpace()
         switch next.map({ Character(Unicode.Scalar($0)) }) {
         case "{": return .object(try object(depth: depth))

@@ -1,11 +1,11 @@
-import ServiceKit
+package import ServiceKit
 
-/// A session endpoint's URL in the one spelling that every reader takes for the same thing; pure (spec V7).
+/// An endpoint's URL in the one spelling that every reader takes for the same thing; pure (spec V7).
 ///
 /// Nothing is repaired: what would have to be guessed, or what another reader could take for another host, is refused.
-struct CalloutURL: Hashable, Sendable {
+package struct CalloutURL: Hashable, Sendable {
     /// Whom the URL names.
-    enum Host: Hashable, Sendable {
+    package enum Host: Hashable, Sendable {
         /// In lower case, without a dot at the end.
         case name(String)
         case address(IPAddress)
@@ -13,14 +13,14 @@ struct CalloutURL: Hashable, Sendable {
 
     static let bytesMax = 2_048
 
-    let isHTTPS: Bool
-    let host: Host
-    let port: Int
+    package let isHTTPS: Bool
+    package let host: Host
+    package let port: Int
     /// Path and query as they go into the request's first line.
-    let requestTarget: String
+    package let requestTarget: String
 
     /// Reads `http://` or `https://`, a host, a port if it is not the scheme's own, a path and a query.
-    init(_ text: String) throws(CalloutRefusal) {
+    package init(_ text: String) throws(CalloutRefusal) {
         guard text.utf8.count <= Self.bytesMax else {
             throw CalloutRefusal("the URL is longer than \(Self.bytesMax) bytes")
         }
@@ -47,7 +47,7 @@ struct CalloutURL: Hashable, Sendable {
     }
 
     /// The value of the request's Host field (RFC 9110 §7.2).
-    var hostField: String {
+    package var hostField: String {
         let name =
             switch host {
             case .name(let name): name

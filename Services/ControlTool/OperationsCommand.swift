@@ -1,0 +1,115 @@
+import ArgumentParser
+import BusMessages
+import SwiftProtobuf
+import SyncModel
+
+/// `mssctl operations`: what users did on their devices, and what became of it.
+struct OperationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "operations",
+        abstract: "Lists operations of devices, and has one that was given up done after all.",
+        discussion: ToolSettings.amqpHint, subcommands: [List.self, Show.self, Retry.self])
+
+    /// Names one operation.
+    struct Name: ParsableArguments {
+        @Option(help: "The instance.")
+        var instance: String
+        @Option(help: "The device that sent it.")
+        var device: String
+        @Option(help: "The operation's id.")
+        var id: String
+
+        var bus: Mss_Bus_V1_DeviceOperationName {
+            .with {
+                $0.instanceID = instance
+                $0.deviceID = device
+                $0.operationID = id
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "One line for each operation, the newest first; then how many wait and are dead.")
+        @Option(help: "The instance.")
+        var instance: String
+        @Option(help: "Only in this state: waiting, answered, accepted, refused or dead.")
+        var state: String?
+        @Option(help: "Only of this device.")
+        var device: String?
+        @Option(help: "Only of this user.")
+        var user: String?
+        @Option(help: "Lines at the most, 1 to 1000.")
+        var limit = 100
+
+        func run() async throws {
+            var request = Mss_Bus_V1_ListDeviceOperations()
+            if let state {
+                guard let known = DeviceOperationState(word: state) else {
+                    let words = DeviceOperationState.allCases.map(\.word).joined(separator: ", ")
+                    throw ValidationError("--state takes one of \(words)")
+                }
+                request.state = UInt32(known.rawValue)
+            }
+            request.instanceID = instance
+            request.deviceID = device ?? ""
+            request.userID = user ?? ""
+            request.limit = UInt32(clamping: limit)
+            try await ControlClient.with(answers: [.relayed]) { [request] client in
+                let reply = try await client.relay { $0.list = request }.deviceOperations
+                for row in reply.operations { print(row.line) }
+                for count in reply.counts {
+                    print("\(Mss_Bus_V1_DeviceOperationRow.word(ofState: count.state)): \(count.operations)")
+                }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "One operation, without what is in it.")
+        @OptionGroup var name: Name
+
+        func run() async throws {
+            let name = name.bus
+            try await ControlClient.with(answers: [.relayed]) { client in
+                let reply = try await client.relay { $0.show = name }.deviceOperation
+                guard reply.hasOperation else {
+                    throw ValidationError("there is no such operation; see mssctl operations list")
+                }
+                print(reply.operation.line)
+            }
+        }
+    }
+
+    struct Retry: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Has an operation that was given up done after all, behind what was taken since.")
+        @OptionGroup var name: Name
+
+        func run() async throws {
+            let name = name.bus
+            try await ControlClient.with(answers: [.relayed]) { client in
+                let reply = try await client.relay { $0.retry = name }.deviceOperation
+                guard reply.refusal.isEmpty else {
+                    throw ValidationError("\(reply.refusal); see mssctl operations list --state dead")
+                }
+                print(reply.operation.line)
+            }
+        }
+    }
+}
+
+extension Mss_Bus_V1_DeviceOperationRow {
+    /// The state's word, also of one that this build does not know.
+    fileprivate static func word(ofState state: UInt32) -> String {
+        DeviceOperationState(rawValue: Int16(clamping: state))?.word ?? "state \(state)"
+    }
+
+    /// One line of the list.
+    fileprivate var line: String {
+        let what = "\(name) \(component)/\(OneLine.of(entityKey))"
+        let answer = code == 0 ? "" : "\tcode \(code)\(message.isEmpty ? "" : " \(OneLine.of(message))")"
+        return "\(WallTime(milliseconds: takenAtMs).text)\t\(Self.word(ofState: state))\t\(operationID)\t\(what)\t"
+            + "of \(userID) on \(deviceID)\t\(attempts) attempts\(answer)"
+    }
+}

@@ -1,0 +1,74 @@
+import BusMessages
+import DeviceProtocol
+import SwiftProtobuf
+import SyncModel
+
+// What the bound user did on the device, on its way to the relay (DeviceProtocol.md, Operations).
+extension SessionStateMachine {
+    /// The device sends operations.
+    mutating func received(
+        _ frame: Mss_Device_V1_SubmitOperations, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        guard frame.number > operations.lastNumber else {
+            return close(.protocolViolation, "the number of SubmitOperations must rise")
+        }
+        guard (1...Limits.frameOperations).contains(frame.operations.count) else {
+            return close(.protocolViolation, "a frame has 1 to \(Limits.frameOperations) operations")
+        }
+        guard operations.submitted == nil else {
+            return close(.protocolViolation, "operations came before the answer to those before them")
+        }
+        operations.lastNumber = frame.number
+        let asked = SessionOperations.Frame(number: frame.number, ids: frame.operations.map(\.operationID))
+        if let refusal = refusal(of: frame, asked) { return [.answer(refusal)] }
+        guard let identity, let userID = identity.userID else { return [] }
+        operations.submitted = asked
+        return [
+            .submit(
+                OperationSubmission(
+                    number: frame.number, instanceID: identity.instanceID, deviceID: identity.deviceID, userID: userID,
+                    sessionID: identity.sessionID, operations: frame.operations.map(DeviceOperation.init(wire:))))
+        ]
+    }
+
+    /// Why nothing of a frame goes to the relay now; nil: it does.
+    private func refusal(
+        of frame: Mss_Device_V1_SubmitOperations, _ asked: SessionOperations.Frame
+    ) -> Mss_Device_V1_Packet? {
+        guard phase == .open, let identity else {
+            return asked.refusal(
+                OperationRefusalCode.unavailable, "the connection is not open yet",
+                retryAfterMilliseconds: SessionOperations.pauseMilliseconds)
+        }
+        guard identity.userID != nil else {
+            return asked.refusal(OperationRefusalCode.signInAgain, "no user is bound")
+        }
+        guard frame.bindNumber == identity.bindNumber, !opensBind else {
+            return asked.refusal(OperationRefusalCode.otherBind, "another bind is in force, or none is yet")
+        }
+        guard check.word != .invalid else {
+            return asked.refusal(OperationRefusalCode.signInAgain, "the tenant calls the session invalid")
+        }
+        return nil
+    }
+
+    /// The relay has answered; nil: it did not, and may have taken them or not.
+    mutating func answeredOperations(_ reply: Mss_Bus_V1_SubmitReply?, number: UInt32) -> [SessionAction] {
+        guard phase == .open, let asked = operations.submitted, asked.number == number else { return [] }
+        operations.submitted = nil
+        guard let reply else {
+            return [
+                .answer(
+                    asked.refusal(
+                        OperationRefusalCode.unavailable, "the service cannot take operations now",
+                        retryAfterMilliseconds: SessionOperations.pauseMilliseconds))
+            ]
+        }
+        return [
+            .answer(
+                .operationsTaken(
+                    number, refusals: reply.refusals.map(OperationRefusal.init(bus:)),
+                    retryAfterMilliseconds: reply.retryAfterMs))
+        ]
+    }
+}

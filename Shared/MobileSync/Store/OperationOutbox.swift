@@ -1,0 +1,312 @@
+import DeviceProtocol
+import Foundation
+import GRDB
+import SwiftProtobuf
+import SyncModel
+import Synchronization
+
+/// The user's operations on this device and their results, in the local store's file. Callable from any thread: each
+/// step is one transaction, and a flush where something is promised.
+final class OperationOutbox: Sendable {
+    /// How long the id of an operation that is over is known, and how many of them at the most.
+    static let keptFor = Duration.seconds(31 * 86_400)
+    static let keptMax = 10_000
+
+    private let database: DatabaseQueue
+    /// Bytes that the store may take.
+    private let limit: Int
+    let clock: @Sendable () -> WallTime
+    /// Changes only while the database is held.
+    private let cipher = Mutex<PayloadCipher?>(nil)
+
+    init(database: DatabaseQueue, limit: Int, clock: @escaping @Sendable () -> WallTime) {
+        self.database = database
+        self.limit = limit
+        self.clock = clock
+    }
+
+    /// To be called while the database is held.
+    func use(_ cipher: PayloadCipher?) { self.cipher.withLock { $0 = cipher } }
+
+    // MARK: App
+
+    /// Stores operations, all or none; those whose id is known are left alone.
+    func add(_ operations: [DeviceOperation], ofUser userID: String) throws(SyncError) {
+        try change("storing operations") { db in
+            let bytes = operations.reduce(0) { $0 + $1.storedBytes }
+            guard try Self.hasRoom(for: bytes, within: limit, in: db) else {
+                throw SyncError(.store, "the store is full: confirm what waits, or make storeLimit larger")
+            }
+            for operation in operations {
+                try db.cachedStatement(
+                    sql: """
+                        INSERT INTO operation (
+                            id, user_id, component, entity_key, name, body, children, submitted_at_ms, state)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+                        """
+                ).execute(arguments: [
+                    operation.id, userID, operation.component, operation.key, operation.name,
+                    try seal(Data(operation.body), of: operation.id, "body"),
+                    try seal(Self.bytes(of: operation.children), of: operation.id, "children"),
+                    operation.submittedAt.milliseconds, OperationState.waiting.rawValue,
+                ])
+            }
+        }
+    }
+
+    /// Deletes those that have not gone out, and gives their ids.
+    func cancel(_ ids: [String], ofUser userID: String) throws(SyncError) -> [String] {
+        var cancelled: [String] = []
+        try change("taking back operations") { db in
+            for id in ids {
+                try db.cachedStatement(sql: "DELETE FROM operation WHERE id = ? AND user_id = ? AND state = ?")
+                    .execute(arguments: [id, userID, OperationState.waiting.rawValue])
+                if db.changesCount > 0 { cancelled.append(id) }
+            }
+        }
+        return cancelled
+    }
+
+    /// Those without a result, in their order.
+    func pending(ofUser userID: String) throws(SyncError) -> [DeviceOperation] {
+        try access("reading operations") { db in
+            try Row.fetchAll(
+                db,
+                sql: "SELECT \(Self.columns) FROM operation WHERE user_id = ? AND state < ? ORDER BY number",
+                arguments: [userID, OperationState.over.rawValue]
+            ).map { try self.operation($0) }
+        }
+    }
+
+    /// Notes durably that the app has processed a result; one that has changed since stays.
+    func confirm(_ result: SyncOperationResult) throws(SyncError) {
+        try change("confirming a result") { db in
+            try db.cachedStatement(
+                sql: """
+                    UPDATE operation_result SET is_confirmed = 1, imported = NULL WHERE operation_id = ? AND at_ms = ?
+                    """
+            ).execute(arguments: [result.operationID, result.at.milliseconds])
+        }
+    }
+
+    /// The first result of a user behind a number that the app has not confirmed.
+    func result(ofUser userID: String, after number: Int64) throws(SyncError) -> (Int64, SyncOperationResult)? {
+        try access("reading a result") { db in
+            try Row.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT number, operation_id, component, entity_key, name, is_accepted, code, level, message,
+                            request_id, at_ms, imported
+                        FROM operation_result WHERE user_id = ? AND number > ? AND NOT is_confirmed
+                        ORDER BY number LIMIT 1
+                        """), arguments: [userID, number]
+            ).map { row in
+                let (id, sealed): (String, Data?) = (row[1], row[11])
+                let imported = try sealed.map { try self.open($0, of: id, "import") }
+                return (
+                    row[0],
+                    SyncOperationResult(
+                        operationID: id, component: row[2], key: row[3], name: row[4], isAccepted: row[5],
+                        code: row[6], level: row[7], message: row[8], requestID: row[9],
+                        at: Date(milliseconds: row[10]), imported: imported.map { [UInt8]($0) })
+                )
+            }
+        }
+    }
+
+    // MARK: Connection
+
+    /// One frame's worth of a user's operations that the service has not taken, in their order; from now on it may
+    /// have them.
+    ///
+    /// - Parameter maxBytes: of all of them on the wire; the first goes in any case.
+    func takeFrame(ofUser userID: String, maxBytes: Int) throws(SyncError) -> [DeviceOperation] {
+        var frame: [DeviceOperation] = []
+        try change("reading what is to be sent") { db in
+            let rows = try Row.fetchCursor(
+                db,
+                sql: """
+                    SELECT \(Self.columns) FROM operation WHERE user_id = ? AND state < ? ORDER BY number LIMIT ?
+                    """, arguments: [userID, OperationState.taken.rawValue, Limits.frameOperations])
+            var bytes = 0
+            while let row = try rows.next() {
+                let operation = try self.operation(row)
+                bytes += ((try? operation.wire.serializedBytes() as [UInt8])?.count ?? 0) + 8
+                guard frame.isEmpty || bytes <= maxBytes else { break }
+                frame.append(operation)
+            }
+            try Self.set(.sent, of: frame.map(\.id), from: .waiting, in: db)
+        }
+        return frame
+    }
+
+    /// The service has answered a frame.
+    ///
+    /// - Parameters:
+    ///   - taken: it has these, and will do them.
+    ///   - over: it will never take these: each has its result now.
+    ///   - free: it does not have these; they may be taken back.
+    func answered(taken: [String], over: [OperationRefusal], free: [String]) throws(SyncError) {
+        let now = clock()
+        try change("noting what was taken") { db in
+            try Self.set(.taken, of: taken, from: .sent, in: db)
+            try Self.set(.waiting, of: free, from: .sent, in: db)
+            for refusal in over {
+                let row = try Row.fetchOne(
+                    db, sql: "SELECT user_id, component, entity_key, name FROM operation WHERE id = ?",
+                    arguments: [refusal.operationID])
+                guard let row else { continue }
+                let result = SyncOperationResult(
+                    operationID: refusal.operationID, component: row[1], key: row[2], name: row[3], isAccepted: false,
+                    code: Int(refusal.code), level: "ERROR", message: refusal.message, requestID: "",
+                    at: Date(milliseconds: now.milliseconds), imported: nil)
+                try store(ResultPayload.Entry(result: result, userID: row[0]), in: db)
+            }
+        }
+    }
+
+    /// Stores a result with the end of its operation; one that is known, and the end of nobody's operation, changes
+    /// nothing.
+    ///
+    /// - Parameter db: in a transaction.
+    /// - Returns: whether the app has something new to read.
+    @discardableResult
+    func store(_ entry: ResultPayload.Entry, in db: Database) throws -> Bool {
+        let result = entry.result
+        let owner = try String.fetchOne(
+            db, sql: "SELECT user_id FROM operation WHERE id = ?", arguments: [result.operationID])
+        guard let userID = owner ?? entry.userID, !userID.isEmpty else { return false }
+        let known = try Int64.fetchOne(
+            db, sql: "SELECT at_ms FROM operation_result WHERE operation_id = ?", arguments: [result.operationID])
+        if let known, known >= result.at.milliseconds { return false }
+        try db.execute(
+            sql: "UPDATE operation SET state = ?, body = x'', children = x'', done_at_ms = ? WHERE id = ?",
+            arguments: [OperationState.over.rawValue, clock().milliseconds, result.operationID])
+        // Anew, so that it stands behind what the app has read already.
+        try db.execute(sql: "DELETE FROM operation_result WHERE operation_id = ?", arguments: [result.operationID])
+        try db.execute(
+            sql: """
+                INSERT INTO operation_result (
+                    operation_id, user_id, component, entity_key, name, is_accepted, code, level, message, request_id,
+                    at_ms, imported)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                result.operationID, userID, result.component, result.key, result.name, result.isAccepted, result.code,
+                result.level, result.message, result.requestID, result.at.milliseconds,
+                try result.imported.map { try seal(Data($0), of: result.operationID, "import") },
+            ])
+        return true
+    }
+
+    /// Forgets operations that have been over for long, with their results as far as the app has confirmed them.
+    func forgetOld() throws(SyncError) {
+        let before = clock().milliseconds - Self.keptFor.wholeMilliseconds
+        try change("forgetting operations") { db in
+            try db.execute(
+                sql: """
+                    DELETE FROM operation_result WHERE is_confirmed AND operation_id IN (
+                        SELECT id FROM operation WHERE state = ?1 AND (done_at_ms < ?2 OR number <= (
+                            SELECT number FROM operation WHERE state = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?3)))
+                    """, arguments: [OperationState.over.rawValue, before, Self.keptMax])
+            try db.execute(
+                sql: """
+                    DELETE FROM operation WHERE state = ?1
+                    AND NOT EXISTS (SELECT 1 FROM operation_result r WHERE r.operation_id = operation.id)
+                    """, arguments: [OperationState.over.rawValue])
+        }
+    }
+
+    // MARK: Rows
+
+    private static let columns = "id, component, entity_key, name, body, children, submitted_at_ms"
+
+    private func operation(_ row: Row) throws -> DeviceOperation {
+        let id: String = row[0]
+        let body = try open(row[4], of: id, "body")
+        let children = try open(row[5], of: id, "children")
+        return DeviceOperation(
+            id: id, component: row[1], key: row[2], name: row[3], body: [UInt8](body),
+            children: try Self.children(of: children), submittedAt: WallTime(milliseconds: row[6]))
+    }
+
+    private static func set(
+        _ state: OperationState, of ids: [String], from former: OperationState, in db: Database
+    ) throws {
+        let statement = try db.cachedStatement(sql: "UPDATE operation SET state = ? WHERE id = ? AND state = ?")
+        for id in ids { try statement.execute(arguments: [state.rawValue, id, former.rawValue]) }
+    }
+
+    private static func bytes(of children: [DeviceOperation]) throws -> Data {
+        if children.isEmpty { return Data() }
+        return try Mss_Device_V1_SubmitOperations.with { $0.operations = children.map(\.wire) }.serializedData()
+    }
+
+    private static func children(of data: Data) throws -> [DeviceOperation] {
+        if data.isEmpty { return [] }
+        return try Mss_Device_V1_SubmitOperations(serializedBytes: data).operations.map(DeviceOperation.init(wire:))
+    }
+
+    private func seal(_ data: Data, of id: String, _ part: String) throws -> Data {
+        try cipher.withLock { $0 }?.seal(data, ofOperation: id, part) ?? data
+    }
+
+    private func open(_ data: Data, of id: String, _ part: String) throws -> Data {
+        try cipher.withLock { $0 }?.open(data, ofOperation: id, part) ?? data
+    }
+
+    /// Writes everything anew under another key.
+    static func rewrite(_ db: Database, from old: PayloadCipher?, to new: PayloadCipher?) throws {
+        func anew(_ data: Data, of id: String, _ part: String) throws -> Data {
+            let plain = try old?.open(data, ofOperation: id, part) ?? data
+            return try new?.seal(plain, ofOperation: id, part) ?? plain
+        }
+        for row in try Row.fetchAll(db, sql: "SELECT id, body, children FROM operation WHERE state < 3") {
+            let id: String = row[0]
+            try db.execute(
+                sql: "UPDATE operation SET body = ?, children = ? WHERE id = ?",
+                arguments: [try anew(row[1], of: id, "body"), try anew(row[2], of: id, "children"), id])
+        }
+        let results = "SELECT operation_id, imported FROM operation_result WHERE imported IS NOT NULL"
+        for row in try Row.fetchAll(db, sql: results) {
+            let id: String = row[0]
+            try db.execute(
+                sql: "UPDATE operation_result SET imported = ? WHERE operation_id = ?",
+                arguments: [try anew(row[1], of: id, "import"), id])
+        }
+    }
+
+    // MARK: Access
+
+    static func hasRoom(for bytes: Int, within limit: Int, in db: Database) throws -> Bool {
+        let pages = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_count")) ?? 0
+        let free = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA freelist_count")) ?? 0
+        let size = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA page_size")) ?? 0
+        return (pages - free) * size + bytes <= limit
+    }
+
+    private func access<Value>(_ step: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
+        do {
+            return try database.inDatabase(body)
+        } catch {
+            throw error as? SyncError
+                ?? SyncError(.store, "\(step) failed (\(error)); check space and rights of the store")
+        }
+    }
+
+    private func change(_ step: String, _ body: (Database) throws -> Void) throws(SyncError) {
+        try access(step) { db in
+            try db.inTransaction(.immediate) {
+                try body(db)
+                return .commit
+            }
+        }
+    }
+}
+
+extension DeviceOperation {
+    /// Bytes that it takes in the store, about.
+    fileprivate var storedBytes: Int {
+        children.reduce(body.count + 400) { $0 + $1.body.count + 400 }
+    }
+}

@@ -1,0 +1,50 @@
+import SyncModel
+
+/// Operations of the bound user, up to the backend, and what became of them.
+extension SyncClient {
+    /// Takes operations of the bound user, in this order: all of them are on the disk when it returns, or none. They go
+    /// up when there is a connection with the user bound; then each has a result. An id that is known is left alone.
+    ///
+    /// - Throws: `SyncError.invalidArgument` without a bound user, or when an operation breaks a limit; `store`, also
+    ///   when there is no room.
+    public func submit(_ operations: [SyncOperation]) throws(SyncError) {
+        guard let userID = board.user?.userID else {
+            throw SyncError(.invalidArgument, "an operation is somebody's: bind a user first")
+        }
+        let time = engine.outbox.clock()
+        let models = operations.map { $0.model(at: time) }
+        for model in models {
+            if let fault = model.fault { throw SyncError(.invalidArgument, "operation \(model.id): \(fault)") }
+        }
+        try engine.outbox.add(models, ofUser: userID)
+        board.alarms.send(())
+    }
+
+    /// Takes back those of the bound user's operations that the service cannot have.
+    ///
+    /// - Returns: the ids of those that were taken back; the others have been sent, or are not known.
+    /// - Throws: `SyncError.store`; then none was taken back.
+    public func cancelOperations(_ ids: [String]) throws(SyncError) -> [String] {
+        guard let userID = board.user?.userID else { return [] }
+        return try engine.outbox.cancel(ids, ofUser: userID)
+    }
+
+    /// The bound user's operations that have no result yet, in their order.
+    ///
+    /// - Throws: `SyncError.store`.
+    public func pendingOperations() throws(SyncError) -> [SyncOperation] {
+        guard let userID = board.user?.userID else { return [] }
+        return try engine.outbox.pending(ofUser: userID).map(SyncOperation.init)
+    }
+
+    /// Results of the bound user's operations, each until it is confirmed.
+    public func operationResults() -> SyncOperationResults { SyncOperationResults(engine: engine, board: board) }
+
+    /// Notes that the app has processed a result: it never comes again. Durable when this returns. An operation that an
+    /// operator had done after all has another result, which comes as its first one did.
+    ///
+    /// - Throws: `SyncError.store`; the result will come again.
+    public func confirm(_ result: SyncOperationResult) async throws(SyncError) {
+        try engine.outbox.confirm(result)
+    }
+}

@@ -1,0 +1,291 @@
+import PostgreSQL
+package import SyncModel
+
+/// Operations of devices on their way to tenants (m0006_relay).
+///
+/// **Ordering law.** Operations of an instance are numbered and put into the lines of their entities under its lock,
+/// which is held to commit; one is done when it is the first in each of its lines, and leaves them only when its answer
+/// has been told. So what is done to an entity, and what devices hear of it, is in the order in which operations were
+/// taken, with any number of relays.
+package enum DeviceOperationStore {
+    /// One to take.
+    package struct Taking: Sendable {
+        package var instanceID: InstanceID
+        package var deviceID: DeviceID
+        package var userID: UserID
+        /// The session's id, sealed; empty: it is not kept.
+        package var session: [UInt8]
+        package var operation: DeviceOperation
+        /// Its children as one value.
+        package var children: [UInt8]
+
+        package init(
+            instanceID: InstanceID, deviceID: DeviceID, userID: UserID, session: [UInt8], operation: DeviceOperation,
+            children: [UInt8]
+        ) {
+            self.instanceID = instanceID
+            self.deviceID = deviceID
+            self.userID = userID
+            self.session = session
+            self.operation = operation
+            self.children = children
+        }
+
+        /// Where it stands in line: a hash for each entity. Two entities of one hash only wait for one another.
+        var lines: [Int64] {
+            operation.entities.map {
+                OplogStore.stableHash("\(instanceID.text)\u{0}\($0.component)\u{0}\($0.key)")
+            }
+        }
+    }
+
+    /// Takes operations in their order, in one transaction.
+    ///
+    /// - Parameter group: random; names the results that are told once more, of operations that were over.
+    /// - Returns: how many were new, and how many were known.
+    package static func take(_ all: [Taking], group: String) -> Query<(taken: Int, known: Int)> {
+        let lines = all.enumerated().flatMap { place, one in one.lines.map { (place: Int32(place + 1), line: $0) } }
+        let parameters: [PostgresValue] = [
+            .textArray(all.map(\.instanceID.text)), .textArray(all.map(\.deviceID.text)),
+            .textArray(all.map(\.operation.id)), .textArray(all.map(\.userID.text)), .bytesArray(all.map(\.session)),
+            .textArray(all.map(\.operation.component)), .textArray(all.map(\.operation.key)),
+            .textArray(all.map(\.operation.name)), .bytesArray(all.map(\.operation.body)),
+            .bytesArray(all.map(\.children)), .int16Array(all.map { Int16(clamping: $0.operation.children.count) }),
+            .int32Array(all.map { Int32(clamping: $0.operation.body.count) }),
+            .int64Array(all.map(\.operation.submittedAt.milliseconds)), .int32Array(lines.map(\.place)),
+            .int64Array(lines.map(\.line)), .text(group),
+        ]
+        let sql = """
+            SELECT taken, known FROM take_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                $14, $15, $16)
+            """
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.first.map { (Int($0.int64(0)), Int($0.int64(1))) } ?? (0, 0)
+        }
+    }
+
+    /// One as the store has it.
+    package struct Held: Sendable {
+        package var number: Int64
+        package var instanceID: InstanceID
+        package var deviceID: DeviceID
+        package var userID: UserID
+        /// Sealed; empty: there is none.
+        package var session: [UInt8]
+        /// Without its children.
+        package var operation: DeviceOperation
+        package var children: [UInt8]
+        package var childCount: Int
+        package var bodyBytes: Int
+        package var takenAt: WallTime
+        package var state: DeviceOperationState
+        /// The attempt under way, from 1 on.
+        package var attempts: Int
+        /// The state that it comes to once its answer is told; nil while there is none.
+        package var outcome: DeviceOperationState?
+        package var code: Int
+        package var message: String
+        package var requestID: String
+        package var answeredAt: WallTime?
+        /// The tenant's new state of the entity.
+        package var imported: [UInt8]?
+        /// Results of one group are told together.
+        package var tellGroup: String
+        /// When it is tried next, or when it was over; nil: at once.
+        package var at: WallTime?
+    }
+
+    private static let columns = """
+        number, instance_id, device_id, user_id, session, operation_id, component, entity_key, name, body,
+        submitted_at_ms, children, child_count, body_bytes, floor(extract(epoch FROM taken_at) * 1000)::bigint, state,
+        attempts, coalesce(outcome, 0::smallint), code, message, request_id,
+        coalesce(floor(extract(epoch FROM answered_at) * 1000)::bigint, 0), import, coalesce(tell_group, ''),
+        CASE WHEN done_at IS NOT NULL THEN floor(extract(epoch FROM done_at) * 1000)::bigint
+            WHEN isfinite(next_at) THEN floor(extract(epoch FROM next_at) * 1000)::bigint ELSE 0 END
+        """
+
+    private static func held(_ row: PostgresRow) -> Held {
+        func time(_ column: Int) -> WallTime? {
+            row.int64(column) == 0 ? nil : WallTime(milliseconds: row.int64(column))
+        }
+        return Held(
+            number: row.int64(0), instanceID: InstanceID(row.text(1)), deviceID: DeviceID(row.text(2)),
+            userID: UserID(row.text(3)), session: row.bytes(4),
+            operation: DeviceOperation(
+                id: row.text(5), component: row.text(6), key: row.text(7), name: row.text(8), body: row.bytes(9),
+                submittedAt: WallTime(milliseconds: row.int64(10))),
+            children: row.bytes(11), childCount: Int(row.int16(12)), bodyBytes: Int(row.int32(13)),
+            takenAt: WallTime(milliseconds: row.int64(14)),
+            state: DeviceOperationState(rawValue: row.int16(15)) ?? .waiting, attempts: Int(row.int32(16)),
+            outcome: DeviceOperationState(rawValue: row.int16(17)), code: Int(row.int32(18)), message: row.text(19),
+            requestID: row.text(20), answeredAt: time(21), imported: row.isNull(22) ? nil : row.bytes(22),
+            tellGroup: row.text(23), at: time(24))
+    }
+
+    /// Claims operations whose turn it is.
+    ///
+    /// - Parameters:
+    ///   - wanted: instances, each with the most that it may have.
+    ///   - claimer: names this process.
+    ///   - lease: how long it has to answer; then others may claim them.
+    package static func claim(
+        _ wanted: [(instanceID: InstanceID, most: Int)], claimer: String, lease: Duration
+    ) -> Query<[Held]> {
+        let parameters: [PostgresValue] = [
+            .textArray(wanted.map(\.instanceID.text)), .int32Array(wanted.map { Int32(clamping: $0.most) }),
+            .text(claimer), .int64(lease.wholeMilliseconds),
+        ]
+        let sql = "SELECT \(columns) FROM claim_device_operations($1, $2, $3, $4 * interval '1 ms') ORDER BY number"
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map(held) }
+    }
+
+    /// What a call came to.
+    package struct Answer: Sendable {
+        package var number: Int64
+        package var attempt: Int
+        /// Nil: it is tried again after the pause.
+        package var outcome: DeviceOperationState?
+        package var code: Int
+        package var message: String
+        package var requestID: String
+        package var imported: [UInt8]?
+        package var pause: Duration
+        /// With whose results it is told; empty: it is not.
+        package var tellGroup: String
+
+        package init(
+            number: Int64, attempt: Int, outcome: DeviceOperationState?, code: Int, message: String, requestID: String,
+            imported: [UInt8]?, pause: Duration, tellGroup: String
+        ) {
+            self.number = number
+            self.attempt = attempt
+            self.outcome = outcome
+            self.code = code
+            self.message = message
+            self.requestID = requestID
+            self.imported = imported
+            self.pause = pause
+            self.tellGroup = tellGroup
+        }
+    }
+
+    /// Notes answers; those of claims that were lost change nothing.
+    ///
+    /// - Parameters:
+    ///   - time: of the answers, as devices are told.
+    ///   - lease: how long this process has to tell them.
+    /// - Returns: the numbers of those that are to be told.
+    package static func answer(
+        _ all: [Answer], at time: WallTime, claimer: String, lease: Duration
+    ) -> Query<Set<Int64>> {
+        let parameters: [PostgresValue] = [
+            .int64Array(all.map(\.number)), .int32Array(all.map { Int32(clamping: $0.attempt) }), .text(claimer),
+            .int16Array(all.map { $0.outcome?.rawValue ?? 0 }), .int32Array(all.map { Int32(clamping: $0.code) }),
+            .textArray(all.map(\.message)), .textArray(all.map(\.requestID)),
+            .bytesArray(all.map { $0.imported ?? [] }), .int64Array(all.map(\.pause.wholeMilliseconds)),
+            .textArray(all.map(\.tellGroup)), .int64(time.milliseconds), .int64(lease.wholeMilliseconds),
+        ]
+        let sql = """
+            SELECT answered FROM answer_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
+                $12 * interval '1 ms')
+            """
+        return Query(PostgresStatement(sql, parameters)) { rows in Set(rows.map { $0.int64(0) }) }
+    }
+
+    /// Claims what was answered and not told in time, in whole groups.
+    package static func claimUntold(claimer: String, lease: Duration, most: Int) -> Query<[Held]> {
+        let sql = "SELECT \(columns) FROM claim_untold_operations($1, $2 * interval '1 ms', $3) ORDER BY number"
+        let parameters: [PostgresValue] = [
+            .text(claimer), .int64(lease.wholeMilliseconds), .int32(Int32(clamping: most)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map(held) }
+    }
+
+    /// One that has been told.
+    package struct Told: Sendable, Hashable {
+        package var instanceID: InstanceID
+        package var number: Int64
+        package var tellGroup: String
+
+        package init(instanceID: InstanceID, number: Int64, tellGroup: String) {
+            self.instanceID = instanceID
+            self.number = number
+            self.tellGroup = tellGroup
+        }
+    }
+
+    /// Ends operations that have been told; whatever stands behind them at their entities moves up.
+    package static func finish(_ told: [Told]) -> Query<Void> {
+        let parameters: [PostgresValue] = [
+            .textArray(Set(told.map(\.instanceID.text)).sorted()), .int64Array(told.map(\.number)),
+            .textArray(told.map(\.tellGroup)),
+        ]
+        let sql = "SELECT finished FROM finish_device_operations($1, $2, $3)"
+        return Query(PostgresStatement(sql, parameters)) { _ in }
+    }
+
+    // MARK: What people ask
+
+    /// Which operations somebody wants to see.
+    package struct Filter: Sendable {
+        package var instanceID: InstanceID
+        /// Nil: of all states; the others likewise.
+        package var state: DeviceOperationState?
+        package var deviceID: DeviceID?
+        package var userID: UserID?
+        package var operationID: String?
+
+        package init(
+            instanceID: InstanceID, state: DeviceOperationState? = nil, deviceID: DeviceID? = nil,
+            userID: UserID? = nil, operationID: String? = nil
+        ) {
+            self.instanceID = instanceID
+            self.state = state
+            self.deviceID = deviceID
+            self.userID = userID
+            self.operationID = operationID
+        }
+    }
+
+    /// A page, newest first.
+    ///
+    /// - Parameter before: only lower numbers; 0: from the newest on.
+    package static func list(_ filter: Filter, before: Int64 = 0, most: Int) -> Query<[Held]> {
+        let parameters: [PostgresValue] = [
+            .text(filter.instanceID.text), .int16(filter.state?.rawValue ?? 0), .text(filter.deviceID?.text ?? ""),
+            .text(filter.userID?.text ?? ""), .text(filter.operationID ?? ""), .int64(before),
+            .int32(Int32(clamping: most)),
+        ]
+        let sql = "SELECT \(columns) FROM list_device_operations($1, $2, $3, $4, $5, $6, $7) ORDER BY number DESC"
+        return Query(PostgresStatement(sql, parameters)) { rows in rows.map(held) }
+    }
+
+    /// How many of an instance wait, are being told, and are dead.
+    package static func counts(of instanceID: InstanceID) -> Query<[DeviceOperationState: Int64]> {
+        let sql = "SELECT counted_state, operations FROM count_device_operations($1)"
+        return Query(PostgresStatement(sql, [.text(instanceID.text)])) { rows in
+            Dictionary(
+                rows.compactMap { row in DeviceOperationState(rawValue: row.int16(0)).map { ($0, row.int64(1)) } }
+            ) { first, _ in first }
+        }
+    }
+
+    /// Has a dead operation done after all, and records who wanted it; false: there is no such one.
+    package static func retry(
+        _ operationID: String, of deviceID: DeviceID, _ instanceID: InstanceID, by actor: OperationActor
+    ) -> Query<Bool> {
+        let parameters: [PostgresValue] = [
+            actor.value, .text(instanceID.text), .text(deviceID.text), .text(operationID),
+        ]
+        return Query(PostgresStatement("SELECT retry_device_operation($1, $2, $3, $4)", parameters)) { rows in
+            rows.first?.bool(0) ?? false
+        }
+    }
+
+    /// Forgets operations whose time is over, at most so many; gives how many there were.
+    package static func forget(most: Int) -> Query<Int> {
+        Query(PostgresStatement("SELECT forget_device_operations($1)", [.int32(Int32(clamping: most))])) { rows in
+            Int(rows.first?.int64(0) ?? 0)
+        }
+    }
+}

@@ -1,0 +1,419 @@
+-- Operations of devices: taken, called at the tenant, told (Services/Relay; DeviceProtocol.md, Operations).
+
+-- ---- where they go -------------------------------------------------------------------------------------------------
+
+-- Empty: the instance takes no operations.
+ALTER TABLE instance ADD COLUMN relay_url text NOT NULL DEFAULT '';
+
+-- An instance as records show it.
+CREATE OR REPLACE FUNCTION instance_members(in_row instance) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'instanceId', in_row.instance_id, 'name', in_row.name, 'enabled', in_row.is_enabled,
+        'validatorUrl', in_row.validator_url, 'relayUrl', in_row.relay_url,
+        'validatorMode', CASE WHEN in_row.gateway_app_id IS NULL THEN 'http' ELSE 'mgs' END,
+        'gatewayAppId', in_row.gateway_app_id, 'gatewayWorkspaceId', in_row.gateway_workspace_id,
+        'validatorWrapsBody', in_row.gateway_wraps_body,
+        'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
+        'retentionDays', extract(day FROM in_row.retention)::integer, 'requireSignature', in_row.requires_signature,
+        'bindDevices', in_row.binds_devices, 'sessionLength', in_row.session_units,
+        'requestsPerSecond', in_row.requests_per_second, 'pushesPerDay', in_row.pushes_per_day,
+        'revision', in_row.revision)
+$$;
+
+-- Results are pushed under a Sync ID of their own, which comes with the endpoint. One that is there stays as it is.
+CREATE FUNCTION make_result_configuration(in_actor text[], in_row instance) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF in_row.relay_url <> '' THEN
+        PERFORM FROM change_configuration(in_actor, 'create', ROW(
+            in_row.instance_id, 'MSS_RESULTS', 'Results of operations', 1, false, true, 0, false, true, false, NULL, 1,
+            NULL)::sync_configuration);
+    END IF;
+END $$;
+
+-- Creates an instance (`create`), changes one that still has the revision given (`modify`), or whichever is needed
+-- (`put`). A modification that comes twice finds its own effect.
+CREATE OR REPLACE FUNCTION change_instance(in_actor text[], in_way text, in_row instance)
+RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    known integer := in_row.revision;
+    held instance;
+    rest instance;
+    action integer := 21;
+BEGIN
+    IF in_way <> 'modify' THEN
+        in_row.revision := 1;
+        -- Of two that come first at once one waits here for the other's commit, and sees it below.
+        INSERT INTO instance VALUES (in_row.*) ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            PERFORM make_result_configuration(in_actor, in_row);
+            RETURN QUERY SELECT * FROM finish_change(
+                in_actor, 20, in_row.instance_id, in_row.instance_id, NULL, instance_members(in_row));
+            RETURN;
+        END IF;
+    END IF;
+    SELECT * INTO held FROM instance n WHERE n.instance_id = in_row.instance_id FOR NO KEY UPDATE;
+    IF NOT FOUND OR in_way = 'create' THEN
+        RETURN QUERY SELECT NULL::bigint, false, false;
+        RETURN;
+    END IF;
+    in_row.revision := held.revision;
+    IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
+        -- The answer to a repeat is as durable as the first one.
+        UPDATE instance n SET revision = n.revision WHERE n.instance_id = held.instance_id;
+        RETURN QUERY SELECT c.version, false, false FROM control_version c;
+        RETURN;
+    END IF;
+    IF in_way = 'modify' AND known <> held.revision THEN
+        RETURN QUERY SELECT NULL::bigint, false, true;
+        RETURN;
+    END IF;
+    -- A change of one switch alone has a name of its own.
+    rest := in_row;
+    rest.requires_signature := held.requires_signature;
+    IF rest IS NOT DISTINCT FROM held THEN
+        action := CASE WHEN in_row.requires_signature THEN 24 ELSE 25 END;
+    END IF;
+    rest := in_row;
+    rest.is_enabled := held.is_enabled;
+    IF rest IS NOT DISTINCT FROM held THEN
+        action := CASE WHEN in_row.is_enabled THEN 22 ELSE 23 END;
+    END IF;
+    UPDATE instance n SET name = in_row.name, is_enabled = in_row.is_enabled, validator_url = in_row.validator_url,
+        gateway_app_id = in_row.gateway_app_id, gateway_workspace_id = in_row.gateway_workspace_id,
+        gateway_wraps_body = in_row.gateway_wraps_body, verdict_lifetime_ms = in_row.verdict_lifetime_ms,
+        requires_signature = in_row.requires_signature, binds_devices = in_row.binds_devices,
+        session_units = in_row.session_units, requests_per_second = in_row.requests_per_second,
+        pushes_per_day = in_row.pushes_per_day, retention = in_row.retention, relay_url = in_row.relay_url,
+        revision = held.revision + 1
+    WHERE n.instance_id = held.instance_id RETURNING n.* INTO STRICT in_row;
+    PERFORM make_result_configuration(in_actor, in_row);
+    RETURN QUERY SELECT * FROM finish_change(
+        in_actor, action, held.instance_id, held.instance_id, instance_members(held), instance_members(in_row));
+END $$;
+
+-- ---- operations ----------------------------------------------------------------------------------------------------
+
+-- One that is taken waits (state 1) until the tenant has answered, or it is given up; then it is answered (2) until its
+-- device, and those of its user, have been told; then it is over: accepted (3), refused (4) or dead (5). What is over
+-- is kept for the retention, so that a repeat is known.
+CREATE TABLE device_operation (
+    -- Rises in the order in which the operations of an instance were taken.
+    number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    instance_id text COLLATE "C" NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    operation_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    -- The session's id, sealed; empty: it cannot be kept.
+    session bytea NOT NULL,
+    component text COLLATE "C" NOT NULL,
+    entity_key text COLLATE "C" NOT NULL,
+    name text NOT NULL,
+    body bytea NOT NULL,
+    -- DeviceOperationList; empty: none.
+    children bytea NOT NULL,
+    child_count smallint NOT NULL,
+    body_bytes integer NOT NULL,
+    submitted_at_ms bigint NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- Hashes of the things that it is done to.
+    entities bigint[] NOT NULL,
+    state smallint NOT NULL DEFAULT 1 CHECK (state BETWEEN 1 AND 5),
+    -- Of its entities, at how many another one is before it.
+    blocked_by integer NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0,
+    -- When it may be claimed: now, after a pause, or when whoever has claimed it counts as dead.
+    next_at timestamptz NOT NULL DEFAULT '-infinity',
+    claimed_by text NOT NULL DEFAULT '',
+    -- The state that it comes to once its answer is told.
+    outcome smallint CHECK (outcome BETWEEN 3 AND 5),
+    -- The last answer's.
+    code integer NOT NULL DEFAULT 0,
+    message text NOT NULL DEFAULT '',
+    request_id text NOT NULL DEFAULT '',
+    answered_at timestamptz,
+    -- The tenant's new state of the entity, for all devices of the user; until it is told.
+    import bytea,
+    -- Results of one group are told in one oplog.
+    tell_group text,
+    done_at timestamptz,
+    UNIQUE (instance_id, device_id, operation_id)
+) WITH (fillfactor = 80);
+CREATE INDEX device_operation_waiting ON device_operation (instance_id, blocked_by, next_at) WHERE state = 1;
+CREATE INDEX device_operation_untold ON device_operation (next_at) WHERE state = 2;
+CREATE INDEX device_operation_by_group ON device_operation (tell_group) WHERE state = 2;
+CREATE INDEX device_operation_done ON device_operation (instance_id, done_at) WHERE state > 2;
+CREATE INDEX device_operation_dead ON device_operation (instance_id, number) WHERE state = 5;
+CREATE INDEX device_operation_by_number ON device_operation (instance_id, number);
+
+-- Who is where in the line at each entity. The one with the lowest number has its turn.
+CREATE TABLE device_operation_turn (
+    entity bigint NOT NULL,
+    number bigint NOT NULL,
+    PRIMARY KEY (entity, number)
+);
+
+-- Lines of an instance are joined and left by one transaction at a time: who joins sees everybody before it, and who
+-- leaves sees everybody behind it. Instances come in one order, so nobody waits for anybody in a circle.
+CREATE FUNCTION lock_operation_lines(in_instance text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    line integer;
+BEGIN
+    FOR line IN SELECT DISTINCT hashtext(i) FROM unnest(in_instance) i ORDER BY 1 LOOP
+        PERFORM pg_advisory_xact_lock(hashtext('mss operations'), line);
+    END LOOP;
+END $$;
+
+-- Takes operations, in this order, in one transaction. Those that are known change nothing; of one that is over the
+-- result is told once more, without the import, since its device would not ask if it had it. `in_entity_row` names the
+-- operation of each entity by its place, from 1 on.
+CREATE FUNCTION take_device_operations(
+    in_instance text[], in_device text[], in_operation text[], in_user text[], in_session bytea[], in_component text[],
+    in_key text[], in_name text[], in_body bytea[], in_children bytea[], in_child_count smallint[],
+    in_body_bytes integer[], in_submitted_at_ms bigint[], in_entity_row integer[], in_entity bigint[],
+    in_tell_group text
+) RETURNS TABLE (taken bigint, known bigint) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    numbers bigint[];
+    made bigint[];
+BEGIN
+    PERFORM lock_operation_lines(in_instance);
+    SELECT array_agg(nextval('device_operation_number_seq')) INTO numbers
+    FROM generate_series(1, cardinality(in_instance));
+    WITH stored AS (
+        INSERT INTO device_operation (
+            number, instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
+            child_count, body_bytes, submitted_at_ms, entities)
+        SELECT numbers[r.ordinal], r.instance_id, r.device_id, r.operation_id, r.user_id, r.session, r.component,
+            r.entity_key, r.name, r.body, r.children, r.child_count, r.body_bytes, r.submitted_at_ms, e.entities
+        FROM unnest(
+            in_instance, in_device, in_operation, in_user, in_session, in_component, in_key, in_name, in_body,
+            in_children, in_child_count, in_body_bytes, in_submitted_at_ms
+        ) WITH ORDINALITY AS r (
+            instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
+            child_count, body_bytes, submitted_at_ms, ordinal)
+        JOIN (
+            SELECT u.place, array_agg(DISTINCT u.entity) AS entities
+            FROM unnest(in_entity_row, in_entity) u (place, entity)
+            GROUP BY u.place
+        ) e ON e.place = r.ordinal
+        ON CONFLICT (instance_id, device_id, operation_id) DO NOTHING
+        RETURNING number
+    )
+    SELECT array_agg(s.number) INTO made FROM stored s;
+    INSERT INTO device_operation_turn (entity, number)
+    SELECT unnest(o.entities), o.number FROM unnest(made) m (number) JOIN device_operation o ON o.number = m.number;
+    UPDATE device_operation o SET blocked_by = b.lines
+    FROM (
+        SELECT t.number, count(*)::integer AS lines
+        FROM unnest(made) m (number)
+        JOIN device_operation d ON d.number = m.number
+        CROSS JOIN LATERAL unnest(d.entities) AS l (entity)
+        JOIN device_operation_turn t ON t.entity = l.entity AND t.number = m.number
+        WHERE EXISTS (SELECT FROM device_operation_turn f WHERE f.entity = t.entity AND f.number < t.number)
+        GROUP BY t.number
+    ) b
+    WHERE o.number = b.number;
+    IF cardinality(made) IS DISTINCT FROM cardinality(in_instance) THEN
+        UPDATE device_operation o SET state = 2, tell_group = in_tell_group || '-' || o.number, next_at = '-infinity'
+        FROM unnest(in_instance, in_device, in_operation) AS r (instance_id, device_id, operation_id)
+        WHERE o.instance_id = r.instance_id AND o.device_id = r.device_id AND o.operation_id = r.operation_id
+            AND o.state > 2 AND o.done_at < clock_timestamp() - interval '10 s';
+    END IF;
+    RETURN QUERY SELECT coalesce(cardinality(made), 0)::bigint,
+        (cardinality(in_instance) - coalesce(cardinality(made), 0))::bigint;
+END $$;
+
+-- Claims operations whose turn it is, for each instance at most so many; whoever claims one has `in_lease` to answer.
+CREATE FUNCTION claim_device_operations(in_instance text[], in_most integer[], in_claimer text, in_lease interval)
+RETURNS SETOF device_operation LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    present timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+        UPDATE device_operation o
+        SET claimed_by = in_claimer, attempts = o.attempts + 1, next_at = present + in_lease
+        FROM unnest(in_instance, in_most) AS i (instance_id, most)
+        CROSS JOIN LATERAL (
+            SELECT d.number FROM device_operation d
+            WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0 AND d.next_at <= present
+            ORDER BY d.next_at LIMIT i.most FOR UPDATE SKIP LOCKED
+        ) due
+        WHERE o.number = due.number
+        RETURNING o.*;
+END $$;
+
+-- Notes what calls came to. Outcome 0: it is tried again after a pause. Who has lost a claim meanwhile changes nothing.
+-- Answers the numbers of those that are to be told now, by the one who claimed them. `in_answered_at_ms` is what
+-- devices are told: the same in every repeat.
+CREATE FUNCTION answer_device_operations(
+    in_number bigint[], in_attempt integer[], in_claimer text, in_outcome smallint[], in_code integer[],
+    in_message text[], in_request_id text[], in_import bytea[], in_pause_ms bigint[], in_tell_group text[],
+    in_answered_at_ms bigint, in_lease interval
+) RETURNS TABLE (answered bigint) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    present timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+        WITH noted AS (
+            UPDATE device_operation o SET
+                state = CASE WHEN r.outcome = 0 THEN 1 ELSE 2 END, outcome = nullif(r.outcome, 0), code = r.code,
+                message = r.message, request_id = r.request_id, import = nullif(r.import, ''),
+                answered_at = CASE WHEN r.outcome <> 0 THEN to_timestamp(in_answered_at_ms / 1000.0) END,
+                tell_group = CASE WHEN r.outcome <> 0 THEN r.tell_group END,
+                claimed_by = CASE WHEN r.outcome <> 0 THEN in_claimer ELSE '' END,
+                next_at = present + CASE WHEN r.outcome <> 0 THEN in_lease ELSE r.pause_ms * interval '1 ms' END
+            FROM unnest(
+                in_number, in_attempt, in_outcome, in_code, in_message, in_request_id, in_import, in_pause_ms,
+                in_tell_group
+            ) AS r (number, attempt, outcome, code, message, request_id, import, pause_ms, tell_group)
+            WHERE o.number = r.number AND o.state = 1 AND o.claimed_by = in_claimer AND o.attempts = r.attempt
+            RETURNING o.number, o.state
+        )
+        SELECT n.number FROM noted n WHERE n.state = 2;
+END $$;
+
+-- Claims groups of answered operations that nobody has told in time.
+CREATE FUNCTION claim_untold_operations(in_claimer text, in_lease interval, in_most integer)
+RETURNS SETOF device_operation LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    present timestamptz := clock_timestamp();
+BEGIN
+    RETURN QUERY
+        UPDATE device_operation o SET claimed_by = in_claimer, next_at = present + in_lease
+        FROM (
+            SELECT DISTINCT g.tell_group FROM (
+                SELECT d.tell_group FROM device_operation d
+                WHERE d.state = 2 AND d.next_at <= present ORDER BY d.next_at LIMIT in_most FOR UPDATE SKIP LOCKED
+            ) g
+        ) untold
+        WHERE o.state = 2 AND o.tell_group = untold.tell_group
+        RETURNING o.*;
+END $$;
+
+-- These have been told: they are over, and whoever stands behind them at their entities moves up. What only a call
+-- needs is not kept, but of those that may be called again.
+CREATE FUNCTION finish_device_operations(in_instance text[], in_number bigint[], in_tell_group text[])
+RETURNS TABLE (finished bigint) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    made bigint[];
+    left_entity bigint[];
+    left_number bigint[];
+BEGIN
+    PERFORM lock_operation_lines(in_instance);
+    WITH told AS (
+        UPDATE device_operation o SET
+            state = o.outcome, done_at = clock_timestamp(), claimed_by = '', import = NULL, tell_group = NULL,
+            body = CASE WHEN o.outcome = 5 THEN o.body ELSE '' END,
+            children = CASE WHEN o.outcome = 5 THEN o.children ELSE '' END,
+            session = CASE WHEN o.outcome = 5 THEN o.session ELSE '' END
+        FROM unnest(in_number, in_tell_group) AS r (number, tell_group)
+        WHERE o.number = r.number AND o.state = 2 AND o.tell_group = r.tell_group
+        RETURNING o.number, o.entities
+    ), gone AS (
+        DELETE FROM device_operation_turn t USING (
+            SELECT unnest(d.entities) AS entity, d.number FROM told d
+        ) l
+        WHERE t.entity = l.entity AND t.number = l.number
+        RETURNING t.entity, t.number
+    )
+    SELECT (SELECT array_agg(d.number) FROM told d), array_agg(g.entity), array_agg(g.number)
+    INTO made, left_entity, left_number FROM gone g;
+    UPDATE device_operation o SET blocked_by = o.blocked_by - n.lines
+    FROM (
+        SELECT up.number, count(*)::integer AS lines
+        FROM unnest(left_entity) AS l (entity)
+        CROSS JOIN LATERAL (
+            SELECT t.number FROM device_operation_turn t WHERE t.entity = l.entity ORDER BY t.number LIMIT 1
+        ) up
+        GROUP BY up.number
+    ) n
+    WHERE o.number = n.number;
+    RETURN QUERY SELECT unnest(made);
+END $$;
+
+-- ---- what people ask -----------------------------------------------------------------------------------------------
+
+-- Newest first. State 0, and empty texts: of all.
+CREATE FUNCTION list_device_operations(
+    in_instance text, in_state smallint, in_device text, in_user text, in_operation text, in_before bigint,
+    in_most integer
+) RETURNS SETOF device_operation LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT o.* FROM device_operation o
+    WHERE o.instance_id = in_instance AND (in_state = 0 OR o.state = in_state)
+        AND (in_device = '' OR o.device_id = in_device) AND (in_user = '' OR o.user_id = in_user)
+        AND (in_operation = '' OR o.operation_id = in_operation) AND (in_before = 0 OR o.number < in_before)
+    ORDER BY o.number DESC LIMIT in_most
+$$;
+
+-- How many of an instance wait, are being told, and are dead.
+CREATE FUNCTION count_device_operations(in_instance text)
+RETURNS TABLE (counted_state smallint, operations bigint) LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT 1::smallint, count(*) FROM device_operation o WHERE o.instance_id = in_instance AND o.state = 1
+    UNION ALL SELECT 2::smallint, count(*) FROM device_operation o WHERE o.instance_id = in_instance AND o.state = 2
+    UNION ALL SELECT 5::smallint, count(*) FROM device_operation o WHERE o.instance_id = in_instance AND o.state = 5
+$$;
+
+-- Has a dead operation done after all, behind whatever was taken since at its entities; false: there is no such one.
+CREATE FUNCTION retry_device_operation(in_actor text[], in_instance text, in_device text, in_operation text)
+RETURNS boolean LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    held device_operation;
+    last bigint;
+BEGIN
+    PERFORM lock_operation_lines(ARRAY[in_instance]);
+    SELECT * INTO held FROM device_operation o
+    WHERE o.instance_id = in_instance AND o.device_id = in_device AND o.operation_id = in_operation AND o.state = 5
+    FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN false; END IF;
+    last := nextval('device_operation_number_seq');
+    INSERT INTO device_operation_turn (entity, number) SELECT unnest(held.entities), last;
+    UPDATE device_operation o SET
+        number = last, state = 1, attempts = 0, next_at = '-infinity', outcome = NULL, done_at = NULL,
+        taken_at = clock_timestamp(),
+        blocked_by = (
+            SELECT count(*) FROM unnest(held.entities) l (entity)
+            WHERE EXISTS (SELECT FROM device_operation_turn f WHERE f.entity = l.entity AND f.number < last))
+    WHERE o.number = held.number;
+    PERFORM record_operation(
+        in_actor, 70::smallint, in_instance, in_operation, NULL,
+        jsonb_build_object('deviceId', in_device, 'operationId', in_operation, 'component', held.component,
+            'entityKey', held.entity_key, 'operation', held.name));
+    RETURN true;
+END $$;
+
+-- Forgets operations whose time is over: a repeat of one would be a new one.
+CREATE FUNCTION forget_device_operations(in_most integer) RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    gone bigint;
+BEGIN
+    WITH ended AS (
+        SELECT d.number FROM instance i
+        CROSS JOIN LATERAL (
+            SELECT o.number FROM device_operation o
+            WHERE o.instance_id = i.instance_id AND o.state > 2
+                AND o.done_at < clock_timestamp() - i.retention - interval '1 day'
+            ORDER BY o.done_at LIMIT in_most
+        ) d
+        LIMIT in_most
+    ), forgotten AS (
+        DELETE FROM device_operation o USING ended e WHERE o.number = e.number RETURNING 1
+    )
+    SELECT count(*) INTO gone FROM forgotten;
+    RETURN gone;
+END $$;
+
+GRANT EXECUTE ON FUNCTION enter_incarnation, take_device_operations, claim_device_operations, answer_device_operations,
+    claim_untold_operations, finish_device_operations, list_device_operations, count_device_operations,
+    retry_device_operation, forget_device_operations TO mss_relay;
+SELECT belt('device_operation');

@@ -1,0 +1,314 @@
+import Foundation
+import PostgreSQL
+import SyncModel
+import SyncStore
+import TestSupport
+import Testing
+
+@Suite("Operations of devices in the store", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
+struct DeviceOperationStoreTests {
+    private static let app = InstanceID("app")
+
+    private static func taking(
+        _ id: String, key: String = "1", device: String = "d", user: String = "u", children: [String] = [],
+        instance: InstanceID = app
+    ) -> DeviceOperationStore.Taking {
+        DeviceOperationStore.Taking(
+            instanceID: instance, deviceID: DeviceID(device), userID: UserID(user), session: [1],
+            operation: DeviceOperation(
+                id: id, component: "C", key: key, name: "update", body: [0, 255],
+                children: children.map { DeviceOperation(id: "\(id)-\($0)", component: "L", key: $0, name: "create") },
+                submittedAt: WallTime(milliseconds: 5)),
+            children: [9])
+    }
+
+    private static func take(
+        _ takings: [DeviceOperationStore.Taking], in database: TestDatabase
+    ) async throws -> (taken: Int, known: Int) {
+        try await database.runAsRelay(DeviceOperationStore.take(takings, group: "again"))
+    }
+
+    private static func claim(
+        in database: TestDatabase, by claimer: String = "one", most: Int = 100, lease: Duration = .seconds(60)
+    ) async throws -> [DeviceOperationStore.Held] {
+        try await database.runAsRelay(
+            DeviceOperationStore.claim([(app, most)], claimer: claimer, lease: lease))
+    }
+
+    private static func answer(
+        _ held: [DeviceOperationStore.Held], as outcome: DeviceOperationState?, by claimer: String = "one",
+        pause: Duration = .zero, group: String = "g", in database: TestDatabase
+    ) async throws -> Set<Int64> {
+        let answers = held.map {
+            DeviceOperationStore.Answer(
+                number: $0.number, attempt: $0.attempts, outcome: outcome, code: 200, message: "m", requestID: "r",
+                imported: [0x7B, 0x7D], pause: pause, tellGroup: outcome == nil ? "" : group)
+        }
+        return try await database.runAsRelay(
+            DeviceOperationStore.answer(
+                answers, at: WallTime(milliseconds: 1_700_000_000_123), claimer: claimer, lease: .seconds(60)))
+    }
+
+    private static func finish(
+        _ held: [DeviceOperationStore.Held], group: String = "g", in database: TestDatabase
+    ) async throws {
+        try await database.runAsRelay(
+            DeviceOperationStore.finish(
+                held.map {
+                    DeviceOperationStore.Told(instanceID: $0.instanceID, number: $0.number, tellGroup: group)
+                }))
+    }
+
+    private static func find(_ id: String, in database: TestDatabase) async throws -> DeviceOperationStore.Held {
+        let filter = DeviceOperationStore.Filter(instanceID: app, operationID: id)
+        return try requireValue(
+            try await database.runAsRelay(DeviceOperationStore.list(filter, most: 1)).first, "no operation \(id)")
+    }
+
+    @Test("a repeat is known, within one batch too, and the first one stays as it was")
+    func repeats() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            try await databases[0].configure()
+            let first = try await Self.take([Self.taking("a"), Self.taking("b"), Self.taking("a")], in: databases[0])
+            #expect(first == (2, 1))
+            let second = try await Self.take(
+                [Self.taking("a", key: "other"), Self.taking("a", device: "other")], in: databases[0])
+            #expect(second == (1, 1), "another device's operation of the same id is another")
+            #expect(try await Self.find("b", in: databases[0]).operation.key == "1")
+            let claimed = try await Self.claim(in: databases[0])
+            let held = try #require(claimed.first)
+            #expect(claimed.count == 1 && held.operation.id == "a" && held.operation.body == [0, 255])
+            #expect(held.session == [1] && held.children == [9] && held.attempts == 1)
+            #expect(held.operation.submittedAt.milliseconds == 5 && held.userID == UserID("u"))
+        }
+    }
+
+    @Test("one operation of an entity at a time, in their order; children's entities count; others do not wait")
+    func order() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take(
+                [
+                    Self.taking("a", key: "1"), Self.taking("b", key: "1"), Self.taking("c", key: "2", children: ["x"]),
+                    Self.taking("d", key: "2"), Self.taking("e", key: "3", children: ["x"]),
+                ], in: database)
+            _ = try await Self.take([Self.taking("f", key: "1"), Self.taking("g", key: "4")], in: database)
+            var done: [[String]] = []
+            while done.count < 10 {
+                let claimed = try await Self.claim(in: database)
+                if claimed.isEmpty { break }
+                done.append(claimed.map(\.operation.id))
+                #expect(try await Self.claim(in: database, by: "two").isEmpty, "what is claimed is nobody else's")
+                #expect(try await Self.answer(claimed, as: .accepted, in: database).count == claimed.count)
+                #expect(try await Self.claim(in: database).isEmpty, "the next comes when the answer has been told")
+                try await Self.finish(claimed, in: database)
+            }
+            #expect(done == [["a", "c", "g"], ["b", "d", "e"], ["f"]])
+            #expect(try await database.rows("SELECT number::text FROM device_operation_turn", columns: 1).isEmpty)
+        }
+    }
+
+    @Test("a claim that ran out is another's: what its former holder says is not heard")
+    func leases() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a"), Self.taking("b")], in: database)
+            let dead = try await Self.claim(in: database, by: "dead", lease: .zero)
+            let alive = try await Self.claim(in: database, by: "alive")
+            #expect(dead.map(\.operation.id) == ["a"] && alive.map(\.operation.id) == ["a"] && alive[0].attempts == 2)
+            #expect(try await Self.answer(dead, as: .refused, by: "dead", in: database).isEmpty)
+            #expect(try await Self.answer(dead, as: .refused, by: "alive", in: database).isEmpty, "an older attempt")
+            #expect(try await Self.answer(alive, as: .accepted, by: "alive", in: database) == [alive[0].number])
+            #expect(try await Self.answer(alive, as: .refused, by: "alive", in: database).isEmpty, "it is answered")
+            #expect(try await Self.find("a", in: database).outcome == .accepted)
+        }
+    }
+
+    @Test("one that is tried again waits for its pause, and those behind it wait with it")
+    func pauses() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a"), Self.taking("b")], in: database)
+            let first = try await Self.claim(in: database)
+            #expect(try await Self.answer(first, as: nil, pause: .seconds(60), in: database).isEmpty)
+            #expect(try await Self.claim(in: database).isEmpty)
+            try await database.execute("UPDATE device_operation SET next_at = now() WHERE operation_id = 'a'")
+            let again = try await Self.claim(in: database)
+            #expect(again.map(\.operation.id) == ["a"] && again[0].attempts == 2)
+        }
+    }
+
+    @Test("what was answered and not told is found in whole groups, and keeps what is to be told until it is over")
+    func untold() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take(
+                [Self.taking("a", key: "1"), Self.taking("b", key: "2"), Self.taking("c", key: "3")], in: database)
+            let claimed = try await Self.claim(in: database)
+            _ = try await Self.answer(Array(claimed[..<2]), as: .accepted, group: "g1", in: database)
+            _ = try await Self.answer([claimed[2]], as: .refused, group: "g2", in: database)
+            func untold() async throws -> [String] {
+                try await database.runAsRelay(
+                    DeviceOperationStore.claimUntold(claimer: "two", lease: .seconds(60), most: 1)
+                ).map { "\($0.operation.id) \($0.tellGroup) \($0.imported?.count ?? 0)" }
+            }
+            #expect(try await untold().isEmpty, "whoever answered them tells them")
+            try await database.execute(
+                "UPDATE device_operation SET next_at = now() WHERE operation_id IN ('a', 'c')")
+            #expect(try await untold() == ["a g1 2", "b g1 2"])
+            #expect(try await untold() == ["c g2 2"])
+            try await Self.finish(claimed, group: "g2", in: database)
+            #expect(try await Self.find("a", in: database).state == .answered, "it is of another group")
+            let over = try await Self.find("c", in: database)
+            #expect(
+                over.state == .refused && over.operation.body.isEmpty && over.session.isEmpty && over.imported == nil)
+        }
+    }
+
+    @Test("a repeat of one that is over has its result told again, without the new state")
+    func toldAgain() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a")], in: database)
+            let claimed = try await Self.claim(in: database)
+            _ = try await Self.answer(claimed, as: .accepted, in: database)
+            try await Self.finish(claimed, in: database)
+            #expect(try await Self.take([Self.taking("a")], in: database) == (0, 1))
+            #expect(try await Self.find("a", in: database).state == .accepted, "it was told a moment ago")
+            try await database.execute("UPDATE device_operation SET done_at = now() - interval '1 minute'")
+            #expect(try await Self.take([Self.taking("a")], in: database) == (0, 1))
+            let again = try await database.runAsRelay(
+                DeviceOperationStore.claimUntold(claimer: "one", lease: .seconds(60), most: 10))
+            #expect(again.map(\.outcome) == [.accepted] && again[0].imported == nil && again[0].message == "m")
+            #expect(again[0].answeredAt?.milliseconds == 1_700_000_000_123)
+            try await Self.finish(again, group: again[0].tellGroup, in: database)
+            #expect(try await Self.find("a", in: database).state == .accepted)
+        }
+    }
+
+    @Test("a dead operation is done after all behind what was taken since, once, and who wanted it is on record")
+    func retry() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a"), Self.taking("b")], in: database)
+            let first = try await Self.claim(in: database)
+            _ = try await Self.answer(first, as: .dead, in: database)
+            try await Self.finish(first, in: database)
+            let actor = OperationActor("console:alice", from: "10.0.0.1")
+            func retry(_ id: String) async throws -> Bool {
+                try await database.runAsRelay(
+                    DeviceOperationStore.retry(id, of: DeviceID("d"), Self.app, by: actor))
+            }
+            #expect(try await database.runAsRelay(DeviceOperationStore.counts(of: Self.app))[.dead] == 1)
+            #expect(try await retry("b") == false)
+            #expect(try await retry("a"))
+            #expect(try await retry("a") == false)
+            let second = try await Self.claim(in: database)
+            #expect(second.map(\.operation.id) == ["b"])
+            _ = try await Self.answer(second, as: .accepted, in: database)
+            try await Self.finish(second, in: database)
+            let third = try await Self.claim(in: database)
+            #expect(
+                third.map(\.operation.id) == ["a"] && third[0].operation.body == [0, 255] && third[0].attempts == 1)
+            let records = try await database.rows(
+                "SELECT actor, subject FROM operation_record WHERE action = 70", columns: 2)
+            #expect(records == [["console:alice", "a"]])
+        }
+    }
+
+    @Test("relays that take, claim and finish at once: each operation is done once, in order for each entity")
+    func race() async throws {
+        try await TestDatabase.with(connections: 4) { databases in
+            try await databases[0].configure()
+            let done = Journal()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, database) in databases.enumerated() {
+                    group.addTask {
+                        for round in 0..<12 {
+                            let takings = (0..<8).map { index in
+                                Self.taking(
+                                    "\(number)-\(round)-\(index)", key: "\(index % 3)", device: "d\(number)",
+                                    children: index == 7 ? ["\(round % 2)"] : [])
+                            }
+                            #expect(try await Self.take(takings, in: database) == (8, 0))
+                            try await Self.work(off: database, as: "relay-\(number)", into: done)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            while try await Self.work(off: databases[0], as: "last", into: done) {}
+            let all = await done.entries
+            #expect(all.count == 4 * 12 * 8 && Set(all.map(\.id)).count == all.count)
+            for device in 0..<4 {
+                for key in 0..<3 {
+                    let mine = all.filter { $0.id.hasPrefix("\(device)-") && $0.key == "\(key)" }.map(\.number)
+                    #expect(mine == mine.sorted(), "device \(device), key \(key)")
+                }
+            }
+        }
+    }
+
+    /// Claims, answers and finishes once; false: there was nothing.
+    @discardableResult
+    private static func work(off database: TestDatabase, as name: String, into done: Journal) async throws -> Bool {
+        let claimed = try await claim(in: database, by: name, most: 5)
+        let told = try await answer(claimed, as: .accepted, by: name, group: name, in: database)
+        for held in claimed where told.contains(held.number) { await done.add(held) }
+        try await finish(claimed, group: name, in: database)
+        return !claimed.isEmpty
+    }
+
+    /// What was done, in the order in which it was.
+    private actor Journal {
+        private(set) var entries: [(id: String, key: String, number: Int64)] = []
+
+        func add(_ held: DeviceOperationStore.Held) {
+            entries.append((held.operation.id, held.operation.key, held.number))
+        }
+    }
+
+    @Test("what is over is forgotten a day after the instance's retention, and nothing else is")
+    func forget() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a", key: "1"), Self.taking("b", key: "2")], in: database)
+            let claimed = try await Self.claim(in: database, most: 1)
+            _ = try await Self.answer(claimed, as: .accepted, in: database)
+            try await Self.finish(claimed, in: database)
+            #expect(try await database.runAsRelay(DeviceOperationStore.forget(most: 10)) == 0)
+            try await database.execute(
+                "UPDATE device_operation SET done_at = now() - interval '32 days', taken_at = now() - interval '32 days' WHERE state > 2"
+            )
+            #expect(try await database.runAsRelay(DeviceOperationStore.forget(most: 10)) == 1)
+            #expect(try await database.runAsRelay(DeviceOperationStore.forget(most: 10)) == 0)
+        }
+    }
+
+    @Test("an instance's endpoint brings the configuration of results with it, once, and on the record")
+    func configuration() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            var instance = Instance(
+                id: Self.app, name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
+            _ = try await database.run(ControlStore.put(instance, by: "test"))
+            #expect(try await database.run(ControlStore.configurations).isEmpty)
+            instance.relayURL = "https://tenant.example/operations"
+            for _ in 0..<2 { _ = try await database.run(ControlStore.put(instance, by: "test")) }
+            #expect(try await database.run(ControlStore.instance(Self.app))?.relayURL == instance.relayURL)
+            let made = try await database.run(ControlStore.configurations)
+            #expect(made.map(\.bizType) == [ReservedSyncID.results] && made[0].kind == .device && made[0].isOnline)
+            #expect(made[0].isPersistent && made[0].repush == .all && made[0].fault == nil)
+            let records = try await database.rows(
+                "SELECT action::text, subject FROM operation_record ORDER BY number", columns: 2)
+            #expect(records == [["20", "app"], ["1", "MSS_RESULTS"], ["21", "app"]])
+        }
+    }
+}
