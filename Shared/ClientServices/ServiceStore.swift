@@ -60,8 +60,8 @@ public final class ServiceStore: Sendable {
         }
     }
 
-    /// Writes all bodies anew under another key, in one transaction; nil: readable for everybody. Caches and logs, which
-    /// have files of their own, are not touched.
+    /// Writes all bodies anew under another key, in one transaction; nil: readable for everybody. Caches and logs,
+    /// which have files of their own, are not touched.
     ///
     /// - Throws: `ClientServiceError.invalidArgument` unless the key has 32 bytes, `store`; the former key counts then.
     public func changeKey(to key: [UInt8]?) throws(ClientServiceError) {

@@ -107,15 +107,16 @@ public final class Badges: PushReceiver {
     /// The version of the last list; nil: none has come for the user who is shown.
     public var version: Int64? { tree.version == 0 ? nil : tree.version }
 
-    /// Paths at which something may look different, from now on; a listener that is more than 64 behind loses the oldest.
+    /// Paths at which something may look different, from now on; a listener that is more than 64 behind loses the
+    /// oldest.
     public var changes: AsyncStream<Set<BadgePath>> { listeners.listen() }
 
     private var tree: BadgeTree { state.withLock { $0.tree } }
 
     // MARK: Reports
 
-    /// Gives the reporter the taps of the user who is shown that it has not taken, in their order; done by itself at each
-    /// tap and each `show`. What it does not take now stays for the next time.
+    /// Gives the reporter the taps of the user who is shown that it has not taken, in their order; done by itself at
+    /// each tap and each `show`. What it does not take now stays for the next time.
     ///
     /// - Throws: `ClientServiceError.store`; taps are kept, and may be reported once more.
     public func reportTaps() throws(ClientServiceError) {

@@ -1,7 +1,7 @@
 /// The diagnosis tasks of a device, and whose turn it is; pure.
 ///
-/// One thing is done at a time, for the task that came first among those that can go on: one that has no network that it
-/// may use, or waits after a failure, does not hold up the others.
+/// One thing is done at a time, for the task that came first among those that can go on: one that has no network that
+/// it may use, or waits after a failure, does not hold up the others.
 struct DiagnosisAgenda: Sendable {
     private struct Pause {
         var failures = 0

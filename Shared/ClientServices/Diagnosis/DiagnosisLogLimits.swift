@@ -4,7 +4,8 @@ import Logging
 public struct DiagnosisLogLimits: Sendable, Hashable {
     /// Bytes of one file, that is of one hour and level: what is logged beyond is dropped, and the file says so.
     public var fileBytes = 2_000_000
-    /// Bytes of all files: the oldest go first. At least seven times `fileBytes`, so that the present hour always stays.
+    /// Bytes of all files: the oldest go first. At least seven times `fileBytes`, so that the present hour always
+    /// stays.
     public var totalBytes = 20_000_000
     /// What is older goes.
     public var age: Duration = .seconds(7 * 24 * 3_600)
@@ -14,7 +15,7 @@ public struct DiagnosisLogLimits: Sendable, Hashable {
 
     /// The files that have to go, the oldest first; those of the present hour stay; pure.
     ///
-    /// - Parameter now: in milliseconds since 1970. A file from later, as of a clock that was wrong, counts as old as now.
+    /// - Parameter now: in milliseconds since 1970. A file from later, as of a clock that was wrong, is not too old.
     func doomed(of files: [LogFile], now: Int64) -> [LogFile] {
         let present = LogFile(at: now, level: .info).hour
         let oldest = now - age.components.seconds * 1_000

@@ -4,8 +4,8 @@ struct DiagnosisTask: Sendable, Hashable, Codable {
     enum Phase: Sendable, Hashable, Codable {
         /// To be collected. May go to any other.
         case waiting
-        /// To be sent, so many parts have been taken. May go to `done`, `refused`, `deleted`, and back to `waiting` when
-        /// the bundle is lost.
+        /// To be sent, so many parts have been taken. May go to `done`, `refused`, `deleted`, and back to `waiting`
+        /// when the bundle is lost.
         case collected(DiagnosisBundle, taken: Int)
         /// The end.
         case done

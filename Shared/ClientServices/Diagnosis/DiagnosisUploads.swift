@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Tasks, and how many parts of them have been taken, survive restarts. `run()` does the work, in a task of the app's.
 public final class DiagnosisUploads: PushReceiver {
-    /// The Sync ID that commands are pushed under, unless the app's backend has another: a configuration of kind device.
+    /// The commands' Sync ID, unless the app's backend has another: a configuration of kind device.
     public static let syncID = "MSS_DIAGNOSIS"
 
     private struct State {
@@ -80,8 +80,8 @@ public final class DiagnosisUploads: PushReceiver {
         return try change("storing a diagnosis command") { $0.take(command) } ? .applied : .known
     }
 
-    /// Says what network the device is on; to be called when that changes. Before the first call nothing is sent that is
-    /// for Wi-Fi only.
+    /// Says what network the device is on; to be called when that changes. Before the first call nothing is sent that
+    /// is for Wi-Fi only.
     public func networkChanged(to network: NetworkKind) {
         state.withLock { state in
             guard state.network != network else { return }

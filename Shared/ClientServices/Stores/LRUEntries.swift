@@ -1,5 +1,5 @@
-/// The entries of a bounded cache, the least recently used of which go first; pure, each call in constant time but those
-/// that look at all keys.
+/// The entries of a bounded cache, the least recently used of which go first; pure, each call in constant time but
+/// those that look at all keys.
 ///
 /// An entry that has expired is not there; it takes room until it is met, or its turn to go comes.
 struct LRUEntries<Value> {
