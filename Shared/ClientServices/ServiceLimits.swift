@@ -20,7 +20,7 @@ enum ServiceLimits {
     static let valueBytes = 4_000_000
     /// Characters (UTF-16 units) of a user id, as the service has it.
     static let userUnits = 100
-    /// Diagnosis tasks that are kept, those that have ended included; beyond that the oldest of these are forgotten.
+    /// Diagnosis tasks: so many may have work left, and beyond that the oldest that have ended are forgotten.
     static let tasks = 100
     /// Bytes that a command may ask for at most, and gets when it says nothing.
     static let bundleBytes = 20_000_000

@@ -32,7 +32,7 @@ public final class ServiceStore: Sendable {
     /// Opens or creates the store.
     ///
     /// - Parameters:
-    ///   - folder: made when it is not there; of this app alone, and of one process at a time.
+    ///   - folder: made when it is not there; of this app alone, which opens it once.
     ///   - key: 32 bytes; a store that was readable for everybody is sealed with it now. Nil: bodies are not sealed.
     /// - Throws: `ClientServiceError`: `invalidArgument` for a key of another length, `storeKey` when the store was
     ///   sealed with another, `store`.

@@ -295,6 +295,17 @@ import Testing
         #expect(try open().take(command("t1")) == .known && open().tasks.count == 1)
     }
 
+    @Test("of tasks with work left there are at most 100; to delete one always goes") func bound() throws {
+        let uploads = try open()
+        for number in 0..<100 { #expect(try uploads.take(command("t\(number)")) == .applied) }
+        guard case .refused = try uploads.take(command("one more")) else {
+            Issue.record("it was taken")
+            return
+        }
+        #expect(try uploads.take(Array(#"{"taskId":"t0","action":"delete"}"#.utf8)) == .applied)
+        #expect(try uploads.take(command("t100")) == .applied)
+    }
+
     @Test("run() is at work once at a time, and again after its end") func twice() async throws {
         fillLog()
         let uploads = try open()

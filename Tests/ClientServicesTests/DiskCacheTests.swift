@@ -21,6 +21,12 @@ import Testing
         try cache.set(data("short"), for: "s", expiresAt: clock.date + 10)
         try cache.set(data("past"), for: "p", expiresAt: Date(timeIntervalSince1970: -5))
         try cache.set(data("for ever"), for: "f")
+        for end in [Double.infinity, 1e300, .greatestFiniteMagnitude] {
+            try cache.set(data("very long"), for: "v", expiresAt: Date(timeIntervalSince1970: end))
+            #expect(try cache.exists("v"))
+        }
+        try cache.set(data("no time"), for: "v", expiresAt: Date(timeIntervalSince1970: -.infinity))
+        #expect(try !cache.exists("v"))
         try cache.set(Data(), for: "empty")
         #expect(try cache.value(for: "p") == nil, "a time before 1970 is not never")
         cache = try stores().diskCache(name: "pictures", capacity: 100_000)

@@ -139,7 +139,7 @@ public final class Badges: PushReceiver {
     }
 
     private func keep(tapOn badge: Badge, of userID: String?, in items: ServiceItems) throws {
-        let (owner, at) = (userID ?? ServiceItems.common, Int64(now().timeIntervalSince1970 * 1_000))
+        let (owner, at) = (userID ?? ServiceItems.common, now().milliseconds)
         // The time in front puts them in order.
         let id = Self.digits(UInt64(clamping: at)) + Self.digits(UInt64.random(in: .min ... .max))
         let tap = BadgeTap(

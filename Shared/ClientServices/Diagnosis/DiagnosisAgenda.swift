@@ -16,6 +16,9 @@ struct DiagnosisAgenda: Sendable {
         self.tasks = Dictionary(tasks.map { ($0.command.taskID, $0) }, uniquingKeysWith: { $1 })
     }
 
+    /// Whether one more task may begin.
+    var hasRoom: Bool { tasks.values.count { !$0.hasEnded } < ServiceLimits.tasks }
+
     /// A command has come.
     ///
     /// - Returns: the task that it begins or ends; nil: the command is known.

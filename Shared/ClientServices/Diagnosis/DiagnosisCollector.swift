@@ -24,7 +24,6 @@ struct DiagnosisCollector: Sendable {
             let file = folder.appendingPathComponent(name)
             try? FileManager.default.removeItem(at: file)
             try FileManager.default.moveItem(at: unfinished, to: file)
-            // Limits of a bundle and of a part's size leave far fewer parts than are allowed.
             return .success(
                 DiagnosisBundle(file: name, bytes: bytes, sha256: digest, partBytes: settings.partBytes))
         } catch is TooLarge {

@@ -42,7 +42,7 @@ public final class DiagnosisLog: Sendable {
         self.folder = folder
         self.limits = limits
         self.now = now
-        state.withLock { tidy(&$0, at: DiagnosisTime.milliseconds(now())) }
+        state.withLock { tidy(&$0, at: now().milliseconds) }
     }
 
     /// A handler that writes to this log, for `LoggingSystem.bootstrap` or one `Logger`.
@@ -54,7 +54,7 @@ public final class DiagnosisLog: Sendable {
     public func append(
         level: Logger.Level, label: String, message: String, metadata: Logger.Metadata = [:]
     ) {
-        let time = DiagnosisTime.milliseconds(now())
+        let time = now().milliseconds
         let line = LogLine.bytes(at: time, level: level, label: label, message: message, metadata: metadata)
         state.withLock { state in
             guard var open = opened(level, at: time, in: &state), !open.isFull else { return }

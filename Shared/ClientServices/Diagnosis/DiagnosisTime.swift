@@ -22,8 +22,5 @@ enum DiagnosisTime {
         return hourText(milliseconds) == text ? milliseconds : nil
     }
 
-    /// Milliseconds since 1970.
-    static func milliseconds(_ date: Date) -> Int64 { Int64((date.timeIntervalSince1970 * 1_000).rounded()) }
-
     private static func remainder(_ number: Int64, _ unit: Int64) -> Int64 { ((number % unit) + unit) % unit }
 }

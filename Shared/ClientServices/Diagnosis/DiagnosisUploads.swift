@@ -77,6 +77,9 @@ public final class DiagnosisUploads: PushReceiver {
     public func take(_ payload: [UInt8], userID: String? = nil) throws(ClientServiceError) -> PushOutcome {
         let command: DiagnosisCommand
         do { command = try DiagnosisCommand(payload) } catch { return .refused(error.reason) }
+        guard command.action == .delete || state.withLock({ $0.agenda.hasRoom }) else {
+            return .refused("\(ServiceLimits.tasks) tasks have work left already")
+        }
         return try change("storing a diagnosis command") { $0.take(command) } ? .applied : .known
     }
 

@@ -180,7 +180,7 @@ public final class DiskCache: Sendable {
 
     private static func milliseconds(_ date: Date?) -> Int64 {
         // Before 1970 is expired, and must not be taken for never.
-        date.map { max(Int64(clamping: Int($0.timeIntervalSince1970 * 1_000)), 1) } ?? 0
+        date.map { max($0.milliseconds, 1) } ?? 0
     }
 
     private static func place(_ owner: String, _ key: String) -> String { "\(owner)\0\(key)" }

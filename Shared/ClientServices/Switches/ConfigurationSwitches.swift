@@ -38,7 +38,7 @@ public final class ConfigurationSwitches: PushReceiver {
             { items in
                 var set = state.withLock { $0 }
                 let result = Result { () throws(PushFault) in
-                    try set.take(push, now: Int64(now().timeIntervalSince1970 * 1_000))
+                    try set.take(push, now: now().milliseconds)
                 }
                 if case .success(_?) = result {
                     try items.put(try JSONEncoder().encode(set), .switches, key: Self.key)
