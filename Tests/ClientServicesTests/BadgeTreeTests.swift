@@ -171,6 +171,18 @@ import Testing
         #expect(try tree.take(list(#"{"version":2,"changes":[{"path":"x","style":"."}],"removed":["p0"]}"#)))
     }
 
+    @Test("of a server that sends no full lists, the 500 newest stamps of tapped badges are kept") func manyTaps()
+        throws
+    {
+        var tree = BadgeTree()
+        for number in 1...520 {
+            let badge = #"{"path":"p\#(number)","style":".","stamp":\#(number)}"#
+            #expect(try tree.take(list(#"{"version":\#(number),"changes":[\#(badge)]}"#)))
+            _ = try tree.tap(path("p\(number)"))
+        }
+        #expect(tree.cleared.count == 500 && tree.cleared.values.min() == 21)
+    }
+
     @Test("a tree comes back from its JSON without the app's own badges") func coding() throws {
         var tree = try tree(Self.sample + #",{"path":"t","style":".","stamp":5}"#)
         _ = try tree.tap(path("t"))

@@ -31,7 +31,7 @@ struct BadgeTree: Hashable, Sendable {
             next.cleared[path] = nil
         }
         for badge in list.badges { next.set(badge) }
-        guard next.remote.count <= ServiceLimits.badges, next.cleared.count <= ServiceLimits.badges else {
+        guard next.remote.count <= ServiceLimits.badges else {
             throw PushFault("it makes \(next.remote.count) badges; at most \(ServiceLimits.badges) are kept")
         }
         next.version = list.version
@@ -64,6 +64,10 @@ struct BadgeTree: Hashable, Sendable {
         guard let own, own.isShown else { return (true, nil) }
         remote[path] = nil
         cleared[path] = own.stamp
+        // Of a server that sends no full lists: what was tapped at the lowest stamp is the likeliest to be past.
+        if cleared.count > ServiceLimits.badges, let oldest = cleared.min(by: { $0.value < $1.value }) {
+            cleared[oldest.key] = nil
+        }
         return (true, own)
     }
 

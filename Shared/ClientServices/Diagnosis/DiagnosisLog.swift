@@ -99,6 +99,7 @@ public final class DiagnosisLog: Sendable {
         guard let handle = FileHandle(forUpdatingAtPath: path), let end = try? handle.seekToEnd() else { return nil }
         var open = OpenFile(file: wanted, handle: handle)
         open.file.bytes = Int(clamping: end)
+        open.isFull = open.file.bytes >= limits.fileBytes
         endLine(&open)
         state.open[level] = open
         return open

@@ -148,6 +148,7 @@ public final class DiagnosisUploads: PushReceiver {
         announce()
         let result = collector.collect(task.command)
         state.withLock { $0.collecting = nil }
+        defer { announce() }
         switch result {
         case .success(let bundle):
             if !replace(task, by: .collected(bundle, taken: 0)) { collector.delete(bundle) }
@@ -200,7 +201,9 @@ public final class DiagnosisUploads: PushReceiver {
             }
             let first = await group.next() ?? nil
             group.cancelAll()
-            return Task.isCancelled ? nil : first
+            // At the end of `run()` the work fails too, and that is no failure.
+            if Task.isCancelled, case .failure = first { return nil }
+            return first
         }
     }
 
