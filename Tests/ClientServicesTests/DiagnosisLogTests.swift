@@ -134,6 +134,18 @@ import Testing
         }
     }
 
+    @Test("files of hours to come, as of a clock that was wrong, go before those of the present hour") func wrongClock()
+    {
+        var limits = DiagnosisLogLimits()
+        (limits.fileBytes, limits.totalBytes) = (100, 700)
+        let files = [0, 1, 2].flatMap { hour in
+            Logger.Level.allCases.map {
+                LogFile(at: clock.milliseconds + hour * LogFile.hourMilliseconds, level: $0, bytes: 100)
+            }
+        }
+        #expect(limits.doomed(of: files, now: clock.milliseconds) == Array(files.dropFirst(7)))
+    }
+
     @Test("names of files are read back, and no other names") func fileNames() {
         for level in Logger.Level.allCases {
             for time: Int64 in [0, 1_800_000_000_123, -1] {
