@@ -62,7 +62,7 @@ import Testing
             try? await store.cancelPending(&row)
         case .answer: try answer(&world, accepts: Int.random(in: 0..<4, using: &world.generator) > 0)
         case .takeAnswer: try await takeAnswer(&world)
-        case .takeOplogs: try takeOplogs(&world, count: Int.random(in: 1...3, using: &world.generator))
+        case .takeOplogs: try takeOplogs(&world, count: Int.random(in: 1...12, using: &world.generator))
         case .repeatOplogs: try repeatOplogs(&world)
         case .restart:
             world.store = try world.file.open()

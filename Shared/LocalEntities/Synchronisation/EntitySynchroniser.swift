@@ -71,7 +71,7 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
             do {
                 return try store.importOplogs(batch.payloads, of: type)
             } catch {
-                guard error.code == .persistence else { throw error }
+                if error.code == .persistence { return }
                 logger.error("entities could not be stored", metadata: ["type": "\(type)", "error": "\(error)"])
             }
             try await pause(wait)

@@ -33,7 +33,7 @@ extension ResourceClient {
         var (last, mayBatch): (Int64, Bool) = (0, true)
         while isOnline, board.owner == owner {
             let from = last
-            let (path, edits) = try await stored("reading edits") { [named = configuration.batchPath] transaction in
+            let (path, edits) = try await stored("reading edits") { [named = batchPath] transaction in
                 let path = try named ?? transaction.batchPath()
                 let limit = path == nil ? 1 : EditBatch.mostEdits
                 return (path, try transaction.sendable(after: from, limit: limit, owner: owner))
@@ -49,6 +49,9 @@ extension ResourceClient {
             }
         }
     }
+
+    /// The configuration's, if it has one.
+    private var batchPath: String? { configuration.batchPath.flatMap { try? ResourceURI($0).description } }
 
     // MARK: One
 

@@ -121,14 +121,14 @@ extension StoreTransaction {
                     WHERE owner = ?1 AND (uri = ?2 OR substr(uri, 1, length(?2) + 1) = ?2 || '/')
                     """, arguments: [owner, local.path])
             for row in rows {
-                let moved = try ResourceURI(uri.path + (row["uri"] as String).dropFirst(local.path.count))
+                let moved = try ResourceURI(uri.path + (row[1] as String).dropFirst(local.path.count))
                 try db.execute(
                     sql: "UPDATE \(table) SET uri = ? WHERE rowid = ?",
-                    arguments: [moved.description, row["rowid"] as Int64])
+                    arguments: [moved.description, row[0] as Int64])
                 if table == "resource" {
                     try db.execute(
                         sql: "UPDATE resource SET path = ?, parent = ? WHERE rowid = ?",
-                        arguments: [moved.path, moved.parentPath, row["rowid"] as Int64])
+                        arguments: [moved.path, moved.parentPath, row[0] as Int64])
                 }
             }
         }
