@@ -107,7 +107,8 @@ public final class HTTPResourceTransport: ResourceTransport {
         if error is CancellationError || (error as? HTTPClientError) == .cancelled { return .cancelled }
         // Of a module that this one does not import; of an error that is not known, `noAnswer` is the careful word.
         if String(describing: type(of: error)) == "NIOConnectionError" { return .notSent("\(error)") }
-        if let error = error as? IOError, [ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(error.errnoCode) {
+        if let error = error as? IOError, [ECONNREFUSED, ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(error.errnoCode)
+        {
             return .notSent("\(error)")
         }
         let unsent: [HTTPClientError] = [
