@@ -80,7 +80,7 @@ extension EntityTransaction {
             let old = try stored(type.name, part.key)
             guard var row = old, row.operationID == part.id else {
                 // It was cancelled too late: what the server did is news.
-                _ = counter
+                if result.isAccepted { try apply(lateEntry(part, type, counter)) }
                 return nil
             }
             return try result.isAccepted
@@ -92,7 +92,7 @@ extension EntityTransaction {
         _ part: PendingOperation, _ row: inout StoredRow, _ type: EntityType, counter: Int64?
     ) throws -> (StoredRow, EntityType)? {
         let old = row
-        if let counter, let known = row.serverCounter, counter < known, false {
+        if let counter, let known = row.serverCounter, counter < known {
             return try acceptOutdated(&row, type, counter: known)
         }
         row.serverCounter = counter ?? row.serverCounter

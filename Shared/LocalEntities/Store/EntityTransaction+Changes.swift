@@ -117,7 +117,7 @@ extension EntityTransaction {
             before.beginEdit(order: try nextChangeOrder())
         } else if old.state.replayFailure == old.state.replayCounter, old.state.replayFailure > 0 {
             // The app has seen why the server refused, and with what it has there; it now means that version.
-            before.baseCounter = old.baseCounter
+            before.baseCounter = old.serverCounter
         }
         (row.original, row.baseCounter, row.changeOrder) = (before.original, before.baseCounter, before.changeOrder)
         guard row.state.update() else {

@@ -42,7 +42,7 @@ extension EntityTransaction {
     /// Marks all that is pending in the family of a row, from its topmost parent down.
     func submitFamily(of row: StoredRow, _ type: EntityType) throws {
         var (top, topType) = (row, type)
-        if let parent = try submittingParent(of: top, topType) { (top, topType) = parent }
+        while let parent = try submittingParent(of: top, topType) { (top, topType) = parent }
         guard let tree = try mark(top, of: topType) else { return }
         try insert(tree, root: tree.id, parent: nil)
     }

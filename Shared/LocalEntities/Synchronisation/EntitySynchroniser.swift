@@ -71,7 +71,7 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
             do {
                 return try store.importOplogs(batch.payloads, of: type)
             } catch {
-                if error.code == .persistence { return }
+                guard error.code == .persistence else { throw error }
                 logger.error("entities could not be stored", metadata: ["type": "\(type)", "error": "\(error)"])
             }
             try await pause(wait)
