@@ -112,6 +112,15 @@ let faces: [Target] = [
     .target(
         name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging], path: "Shared/MobileSyncLegacy",
         swiftSettings: strict),
+    .target(
+        name: "LocalEntities", dependencies: ["MobileSync", grdb, logging], path: "Shared/LocalEntities",
+        exclude: ["README.md"], swiftSettings: strict),
+    .target(
+        name: "OfflineResources", dependencies: ["MobileSync", asyncHTTPClient, grdb, logging, nioCore, nioHTTP1],
+        path: "Shared/OfflineResources", exclude: ["README.md"], swiftSettings: strict),
+    .target(
+        name: "ClientServices", dependencies: ["MobileSync", crypto, grdb, logging], path: "Shared/ClientServices",
+        exclude: ["README.md"], swiftSettings: strict),
 ]
 
 // Floor 5, services: one executable each.
@@ -216,6 +225,16 @@ let tests: [Target] = [
         ],
         path: "Tests/ServiceTests", swiftSettings: strict),
     .testTarget(
+        name: "LocalEntitiesTests", dependencies: ["LocalEntities", "MobileSync", grdb, logging],
+        path: "Tests/LocalEntitiesTests", swiftSettings: strict),
+    .testTarget(
+        name: "OfflineResourcesTests",
+        dependencies: ["OfflineResources", "MobileSync", grdb, hummingbird, logging, nioCore, nioHTTP1],
+        path: "Tests/OfflineResourcesTests", swiftSettings: strict),
+    .testTarget(
+        name: "ClientServicesTests", dependencies: ["ClientServices", "MobileSync", crypto, grdb, logging],
+        path: "Tests/ClientServicesTests", swiftSettings: strict),
+    .testTarget(
         name: "SimulationTests",
         dependencies: [
             "BackendCalls", "OplogWriter", "Gateway", "MobileSync", "ServiceKit", "BusMessages", "DeviceProtocol",
@@ -264,6 +283,9 @@ let package = Package(
     products: [
         .library(name: "MobileSync", targets: ["MobileSync"]),
         .library(name: "MobileSyncLegacy", targets: ["MobileSyncLegacy"]),
+        .library(name: "LocalEntities", targets: ["LocalEntities"]),
+        .library(name: "OfflineResources", targets: ["OfflineResources"]),
+        .library(name: "ClientServices", targets: ["ClientServices"]),
         .executable(name: "mss-ingest", targets: ["IngestAPI"]),
         .executable(name: "mss-oplog-writer", targets: ["OplogWriter"]),
         .executable(name: "mss-gateway", targets: ["Gateway"]),

@@ -1,0 +1,27 @@
+/// What was done about the subscription of an entity type.
+enum EntitySubscriptionStep: Sendable {
+    case subscribe
+    case suspend
+    case resume
+    case unsubscribe
+
+    func tellSuccess(of typeName: String, _ handler: any EntityHandler) {
+        switch self {
+        case .subscribe: handler.onSubscribeSuccess(typeName)
+        case .suspend: handler.onSuspendSubscriptionSuccess(typeName)
+        case .resume: handler.onResumeSubscriptionSuccess(typeName)
+        case .unsubscribe:
+            handler.onUnsubscribeSuccess(typeName)
+            handler.onSubscriptionEnd(typeName)
+        }
+    }
+
+    func tellFailure(_ failure: EntityError, of typeName: String, _ handler: any EntityHandler) {
+        switch self {
+        case .subscribe: handler.onSubscribeFailure(typeName, failure)
+        case .suspend: handler.onSuspendSubscriptionFailure(typeName, failure)
+        case .resume: handler.onResumeSubscriptionFailure(typeName, failure)
+        case .unsubscribe: handler.onUnsubscribeFailure(typeName, failure)
+        }
+    }
+}

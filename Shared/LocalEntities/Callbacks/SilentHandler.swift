@@ -1,0 +1,2 @@
+/// For an app that wants no callbacks.
+struct SilentHandler: EntityHandler {}

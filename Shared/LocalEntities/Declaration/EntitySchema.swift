@@ -1,0 +1,140 @@
+/// The entity types of a store, checked against each other.
+public struct EntitySchema: Sendable, Hashable {
+    /// A way from a child to its parent.
+    struct ParentLink: Sendable, Hashable {
+        let parentType: String
+        let relationship: EntityRelationship
+    }
+
+    /// Names that queries have for a row's state.
+    static let stateNames: Set<String> = [
+        "pending", "pendingChange", "isCreated", "isUpdated", "isDeleted", "replayCounter", "replayPending",
+        "replayFailure",
+    ]
+    /// Names of operations that are not the app's.
+    static let ownOperations: Set<String> = ["create", "update", "delete", "children"]
+
+    /// In the order of declaration.
+    public let types: [EntityType]
+    private let typesByName: [String: EntityType]
+    private let parentLinks: [String: [ParentLink]]
+
+    /// Checks what is declared.
+    ///
+    /// - Throws: `EntityError.invalidDeclaration`, which says what is wrong.
+    public init(_ types: [EntityType]) throws(EntityError) {
+        self.types = types
+        try Self.checkNames(types.map(\.name), of: "the schema")
+        for type in types { try Self.check(type) }
+        let typesByName = Dictionary(uniqueKeysWithValues: types.map { ($0.name, $0) })
+        var links: [String: [ParentLink]] = [:]
+        for type in types {
+            for relationship in type.relationships {
+                try Self.check(relationship, of: type, in: typesByName)
+                links[relationship.childType, default: []].append(
+                    ParentLink(parentType: type.name, relationship: relationship))
+            }
+        }
+        self.typesByName = typesByName
+        parentLinks = links
+        for type in types {
+            let inverses = (links[type.name] ?? []).compactMap(\.relationship.inverseName)
+            let names = type.attributes.map(\.name) + type.relationships.map(\.name) + inverses
+            try Self.checkNames(names, of: type.name)
+        }
+        try checkCircles()
+    }
+
+    /// The type of a name.
+    ///
+    /// - Throws: `EntityError.noSuchClass`.
+    public func type(_ name: String) throws(EntityError) -> EntityType {
+        guard let type = typesByName[name] else {
+            throw EntityError(.noSuchClass, "no entity type \(name) is declared")
+        }
+        return type
+    }
+
+    /// The relationships that a type is the child in, in the order of declaration.
+    func parents(of typeName: String) -> [ParentLink] { parentLinks[typeName] ?? [] }
+
+    /// The types whose rows go up, of a group or of all.
+    func synchronised(group: String?) -> [EntityType] {
+        types.filter { !$0.isLocalOnly && (group == nil || $0.group == group) }
+    }
+
+    /// Whether an attribute is readable in the file when the store has a key: what SQLite has to find rows by.
+    func isReadable(_ attribute: EntityAttribute, of type: EntityType) -> Bool {
+        attribute.isIndexed || attribute.name == type.keyAttribute
+            || parents(of: type.name).contains { $0.relationship.foreignKey == attribute.name }
+    }
+
+    // MARK: Checks
+
+    private static func check(_ type: EntityType) throws(EntityError) {
+        guard let key = type.attributes.first(where: { $0.name == type.keyAttribute }) else {
+            throw EntityError(.invalidDeclaration, "\(type.name) has no attribute \(type.keyAttribute), its key")
+        }
+        guard key.type == .text || key.type == .integer, !key.isNullable else {
+            throw EntityError(.invalidDeclaration, "\(type.name)'s key is text or integer, and never null")
+        }
+        for attribute in type.attributes where stateNames.contains(attribute.name) {
+            throw EntityError(.invalidDeclaration, "\(type.name).\(attribute.name) is the name of a row's state")
+        }
+        try checkNames(type.operations.map(\.name), of: type.name)
+        for operation in type.operations {
+            guard !ownOperations.contains(operation.name) else {
+                throw EntityError(.invalidDeclaration, "\(type.name): \(operation.name) is there anyhow")
+            }
+            try checkNames(operation.parameters.map(\.name), of: "\(type.name).\(operation.name)")
+        }
+    }
+
+    private static func check(
+        _ relationship: EntityRelationship, of type: EntityType, in types: [String: EntityType]
+    ) throws(EntityError) {
+        let name = "\(type.name).\(relationship.name)"
+        guard let child = types[relationship.childType] else {
+            throw EntityError(.invalidDeclaration, "\(name) leads to \(relationship.childType), which is not declared")
+        }
+        guard let foreignKey = child.attributes.first(where: { $0.name == relationship.foreignKey }),
+            let key = type.attributes.first(where: { $0.name == type.keyAttribute }), foreignKey.type == key.type
+        else {
+            throw EntityError(
+                .invalidDeclaration,
+                "\(name): \(child.name).\(relationship.foreignKey) is no attribute of the type of \(type.name)'s key"
+            )
+        }
+        guard !type.isLocalOnly || child.isLocalOnly else {
+            throw EntityError(.invalidDeclaration, "\(name): a local-only parent has no children that go up")
+        }
+    }
+
+    /// Names go into SQL, which does not tell cases apart; so these are all that can be.
+    private static func checkNames(_ names: [String], of what: String) throws(EntityError) {
+        var seen: Set<String> = []
+        for name in names {
+            guard name.wholeMatch(of: /[A-Za-z_][A-Za-z0-9_]{0,59}/) != nil else {
+                throw EntityError(
+                    .invalidDeclaration, "\(what): a name has 1 to 60 ASCII letters, digits and _, and no digit first")
+            }
+            guard seen.insert(name.lowercased()).inserted else {
+                throw EntityError(.invalidDeclaration, "\(what): \(name) is there twice")
+            }
+        }
+    }
+
+    /// A row whose children's children are rows of its own type would have no end, and no state.
+    private func checkCircles() throws(EntityError) {
+        for type in types {
+            var (toVisit, seen) = (type.relationships.map(\.childType), Set<String>())
+            while let next = toVisit.popLast() {
+                guard next != type.name else {
+                    throw EntityError(.invalidDeclaration, "the relationships of \(type.name) lead back to it")
+                }
+                guard seen.insert(next).inserted else { continue }
+                toVisit += typesByName[next]?.relationships.map(\.childType) ?? []
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import GRDB
+
+/// The SQLite table of one entity type.
+///
+/// Names that go into SQL are those of the declaration, which the schema has checked; values are always arguments.
+struct EntityTable: Sendable {
+    let type: EntityType
+    /// Attributes that are sealed when there is a store key.
+    let sealed: Set<String>
+    let name: String
+    private let selection: String
+    private let insertion: String
+    private let change: String
+
+    /// Columns of a row's state, in the order of `StoredRow`'s reading and writing.
+    private static let stateColumns = [
+        "replay_counter", "replay_pending", "replay_failure", "in_flight", "flags", "pending_change", "original",
+        "server_counter", "base_counter", "operation_id", "change_order",
+    ]
+
+    init(_ type: EntityType, in schema: EntitySchema) {
+        self.type = type
+        sealed = TableDeclaration(type, in: schema).sealed
+        name = Self.name(of: type.name)
+        let columns = Self.stateColumns + type.attributes.map { Self.column($0.name) }
+        selection = "SELECT entity_key, \(columns.joined(separator: ", ")) FROM \(name)"
+        let marks = Array(repeating: "?", count: columns.count).joined(separator: ", ")
+        insertion = "INSERT INTO \(name) (\(columns.joined(separator: ", ")), entity_key) VALUES (\(marks), ?)"
+        change = "UPDATE \(name) SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE entity_key = ?"
+    }
+
+    /// A type's table.
+    static func name(of typeName: String) -> String { "\"e_\(typeName)\"" }
+    /// An attribute's column.
+    static func column(_ attribute: String) -> String { "\"a_\(attribute)\"" }
+
+    /// The statements that make it, without indexes.
+    static func creation(of type: EntityType) -> String {
+        """
+        CREATE TABLE \(name(of: type.name)) (
+            id INTEGER PRIMARY KEY, entity_key TEXT NOT NULL UNIQUE,
+            replay_counter INTEGER NOT NULL, replay_pending INTEGER NOT NULL, replay_failure INTEGER NOT NULL,
+            in_flight TEXT, flags INTEGER NOT NULL, pending_change TEXT NOT NULL,
+            original BLOB, server_counter INTEGER, base_counter INTEGER, operation_id TEXT,
+            change_order INTEGER NOT NULL,
+            \(type.attributes.map { column($0.name) }.joined(separator: ", ")));
+        CREATE INDEX "p_\(type.name)" ON \(name(of: type.name)) (change_order) WHERE pending_change <> 'N';
+        """
+    }
+
+    // MARK: Rows
+
+    /// The row of a key.
+    func row(_ key: String, in db: Database, cipher: FieldCipher?) throws -> StoredRow? {
+        try rows(where: "entity_key = ?", [key], in: db, cipher: cipher).first
+    }
+
+    /// Rows that fulfil a condition, whose words are this library's.
+    ///
+    /// - Parameter isKept: whether the statement is kept for the next time, as there are few such conditions.
+    func rows(
+        where condition: String, _ arguments: StatementArguments, in db: Database, cipher: FieldCipher?,
+        isKept: Bool = true
+    ) throws -> [StoredRow] {
+        let sql = "\(selection) WHERE \(condition)"
+        let statement = try isKept ? db.cachedStatement(sql: sql) : db.makeStatement(sql: sql)
+        return try Row.fetchAll(statement, arguments: arguments).map { try stored($0, cipher: cipher) }
+    }
+
+    /// A row of `selection`'s columns.
+    private func stored(_ row: Row, cipher: FieldCipher?) throws -> StoredRow {
+        let key: String = row[0]
+        var fields: [String: AttributeValue] = [:]
+        for (index, attribute) in type.attributes.enumerated() {
+            var value: DatabaseValue = row[index + Self.stateColumns.count + 1]
+            if let cipher, sealed.contains(attribute.name) {
+                let place = FieldColumn.place(type.name, attribute.name, key)
+                value = try FieldColumn.opened(value, with: cipher, place: place)
+            }
+            fields[attribute.name] = try FieldColumn.attribute(value, attribute.type)
+        }
+        let state = PendingState(
+            counter: row[1], pending: row[2], failure: row[3], inFlight: row[4], flags: row[5])
+        let original: Data? = row[7]
+        return StoredRow(
+            key: key, fields: fields, state: state,
+            original: try original.map { try self.fields(ofOriginal: $0, key: key, cipher: cipher) },
+            serverCounter: row[8], baseCounter: row[9], operationID: row[10], changeOrder: row[11])
+    }
+
+    /// Writes a row that is there, or is new.
+    func write(_ row: StoredRow, isNew: Bool, in db: Database, cipher: FieldCipher?) throws {
+        let state = row.state
+        var values: [DatabaseValue] = [
+            state.replayCounter.databaseValue, state.replayPending.databaseValue, state.replayFailure.databaseValue,
+            state.inFlight?.rawValue.databaseValue ?? .null, state.flags.databaseValue,
+            state.pendingChange.rawValue.databaseValue,
+            try row.original.map { try originalColumn($0, key: row.key, cipher: cipher) } ?? .null,
+            row.serverCounter?.databaseValue ?? .null, row.baseCounter?.databaseValue ?? .null,
+            row.operationID?.databaseValue ?? .null, row.changeOrder.databaseValue,
+        ]
+        for attribute in type.attributes {
+            var value = try FieldColumn.value(of: row.fields[attribute.name] ?? .null)
+            if let cipher, sealed.contains(attribute.name) {
+                let place = FieldColumn.place(type.name, attribute.name, row.key)
+                value = try FieldColumn.sealed(value, with: cipher, place: place)
+            }
+            values.append(value)
+        }
+        values.append(row.key.databaseValue)
+        try db.cachedStatement(sql: isNew ? insertion : change).execute(arguments: StatementArguments(values))
+    }
+
+    /// Deletes a row.
+    func remove(_ key: String, in db: Database) throws {
+        try db.cachedStatement(sql: "DELETE FROM \(name) WHERE entity_key = ?").execute(arguments: [key])
+    }
+
+    // MARK: Originals
+
+    private func originalColumn(
+        _ fields: [String: AttributeValue], key: String, cipher: FieldCipher?
+    ) throws -> DatabaseValue {
+        let plain = Data(try JSONValue.object(fields.mapValues(\.wire)).bytes())
+        return try (cipher?.seal(plain, for: Self.originalPlace(type.name, key)) ?? plain).databaseValue
+    }
+
+    /// Where a sealed original stands; no attribute has this name.
+    static func originalPlace(_ typeName: String, _ key: String) -> String {
+        FieldColumn.place(typeName, "#original", key)
+    }
+
+    /// Attributes of an original; one that was declared since is null, one that is no more is left out.
+    private func fields(
+        ofOriginal column: Data, key: String, cipher: FieldCipher?
+    ) throws -> [String: AttributeValue] {
+        let plain = try cipher?.open(column, for: Self.originalPlace(type.name, key)) ?? column
+        return try fields(ofWire: try JSONValue(parsing: plain).members ?? [:])
+    }
+
+    /// Attributes as this library has written them itself.
+    func fields(ofWire members: [String: JSONValue]) throws(EntityError) -> [String: AttributeValue] {
+        var fields: [String: AttributeValue] = [:]
+        for attribute in type.attributes {
+            guard let value = AttributeValue(wire: members[attribute.name] ?? .null, type: attribute.type) else {
+                throw EntityError(.persistence, "what is kept of \(type.name).\(attribute.name) has another type")
+            }
+            fields[attribute.name] = value
+        }
+        return fields
+    }
+}

@@ -1,0 +1,24 @@
+public import MobileSync
+import Synchronization
+
+/// Steps of a synchronisation.
+extension EntityStore {
+    /// For `SyncClientConfiguration.onSynchronize`: asks the handler at each step of a connection whether it goes on.
+    ///
+    ///     configuration.onSynchronize = store.onSynchronize
+    public func onSynchronize(_ step: SyncStep) -> SyncDecision {
+        let status: SynchronizationContext.Status
+        var reason = ""
+        switch step {
+        case .starting: status = .starting
+        case .uploading: status = .uploading
+        case .downloading: status = .downloading
+        case .finishing: status = .finishing
+        case .error(let text): (status, reason) = (.error, text)
+        }
+        let request = synchronization.withLock { $0 }
+        let context = SynchronizationContext(
+            status: status, groups: request.groups, userContext: request.userContext, reason: reason)
+        return handler.onSynchronize(context) == .cancel ? .cancel : .proceed
+    }
+}

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import ClientServices
+
+@Suite("LRU memory cache") struct MemoryCacheTests {
+    private let clock = SetClock()
+
+    private func cache(count: Int = 100, cost: Int = .max) -> MemoryCache<Int> {
+        MemoryCache(countLimit: count, costLimit: cost, now: { [clock] in clock.instant })
+    }
+
+    @Test("an entry is gone once its lifetime is over, and takes no room") func lifetime() {
+        let cache = cache()
+        cache.set(1, for: "short", cost: 5, lifetime: .seconds(10))
+        cache.set(2, for: "long")
+        clock.advance(9.999)
+        #expect(cache.value(for: "short") == 1 && cache.exists("short") && cache.cost == 6)
+        clock.advance(0.001)
+        #expect(cache.value(for: "short") == nil && cache.peek("short") == nil && !cache.exists("short"))
+        #expect(cache.count == 1 && cache.cost == 1 && cache.value(for: "long") == 2)
+        cache.set(3, for: "short")
+        clock.advance(100_000)
+        #expect(cache.value(for: "short") == 3, "set again without a lifetime")
+    }
+
+    @Test("entries are removed by keys, prefix, suffix and pattern") func removal() throws {
+        let cache = cache()
+        func fill() {
+            for key in ["user/1", "user/2", "user/10", "pic/1.png", "pic/2.jpg", "x"] { cache.set(1, for: key) }
+        }
+        func left() -> [String] {
+            ["user/1", "user/2", "user/10", "pic/1.png", "pic/2.jpg", "x"].filter { cache.exists($0) }
+        }
+        fill()
+        cache.remove(["x", "user/2", "nothing"])
+        #expect(left() == ["user/1", "user/10", "pic/1.png", "pic/2.jpg"])
+        fill()
+        cache.remove(prefix: "user/1")
+        #expect(left() == ["user/2", "pic/1.png", "pic/2.jpg", "x"])
+        fill()
+        cache.remove(suffix: ".png")
+        #expect(!cache.exists("pic/1.png") && cache.exists("pic/2.jpg"))
+        fill()
+        try cache.remove(pattern: #"^user/\d$"#)
+        #expect(left() == ["user/10", "pic/1.png", "pic/2.jpg", "x"])
+        try cache.remove(pattern: "pic")
+        #expect(left() == ["user/10", "x"], "found anywhere in the key")
+        cache.removeAll()
+        #expect(cache.count == 0 && cache.cost == 0)
+    }
+
+    @Test("what is no regular expression is refused, and nothing is removed") func badPattern() {
+        let cache = cache()
+        cache.set(1, for: "a")
+        do {
+            try cache.remove(pattern: "(")
+            Issue.record("it was taken")
+        } catch { #expect(error.code == .invalidArgument) }
+        #expect(cache.exists("a"))
+    }
+
+    @Test("count and cost stay within their limits; what is too large alone is not kept") func bounds() {
+        let cache = cache(count: 3, cost: 10)
+        for number in 0..<10 { cache.set(number, for: "k\(number)", cost: 2) }
+        #expect(cache.count == 3 && cache.value(for: "k9") == 9 && cache.value(for: "k6") == nil)
+        cache.set(1, for: "big", cost: 9)
+        #expect(cache.count == 1 && cache.cost == 9)
+        #expect(!cache.set(2, for: "big", cost: 11) && cache.count == 0, "nor the one before")
+    }
+
+    @Test("many tasks at once keep it within its limits") func concurrent() async {
+        let cache = cache(count: 50)
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for number in 0..<500 {
+                        cache.set(number, for: "\(task)-\(number % 90)")
+                        _ = cache.value(for: "\((task + 1) % 8)-\(number % 90)")
+                        if number % 97 == 0 { cache.remove(prefix: "\(task)-1") }
+                    }
+                }
+            }
+        }
+        #expect(cache.count <= 50 && cache.cost == cache.count)
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Logging
+import Synchronization
+
+@testable import OfflineResources
+
+/// A client on a backend of its own, with a clock that stands until it is moved, and a store that can be opened again.
+final class Bench: Sendable {
+    let backend: Backend
+    let transport: TestTransport
+    let folder: URL
+    let told = Told()
+    private let now = Mutex(Date(timeIntervalSince1970: 2_000_000_000))
+
+    private init(_ backend: Backend, url: String) throws {
+        self.backend = backend
+        transport = try TestTransport(url: url)
+        folder = FileManager.default.temporaryDirectory.appending(path: "resources-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// Gives the body a bench whose backend runs.
+    static func with(_ body: @Sendable @escaping (Bench) async throws -> Void) async throws {
+        let backend = Backend()
+        try await backend.serve { url in try await body(Bench(backend, url: url)) }
+    }
+
+    func pass(_ seconds: TimeInterval) { now.withLock { $0 += seconds } }
+    var time: Date { now.withLock { $0 } }
+
+    /// Opens the store, again each time: a start of the app.
+    func start(
+        user: String? = "u1", _ configure: (inout ResourceConfiguration) -> Void = { _ in }
+    ) throws -> ResourceClient {
+        var configuration = ResourceConfiguration(storePath: folder.appending(path: "resources.sqlite").path)
+        configuration.callbacks = told
+        configuration.clock = { [weak self] in self?.time ?? .distantPast }
+        configure(&configuration)
+        let client = try ResourceClient(
+            configuration: configuration, transport: transport,
+            logger: Logger(label: "resources") { _ in
+                SwiftLogNoOpLogHandler()
+            })
+        try client.bind(userID: user)
+        return client
+    }
+}

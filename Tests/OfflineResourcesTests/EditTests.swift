@@ -1,0 +1,597 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import OfflineResources
+
+@Suite("Edits and conflicts", .timeLimit(.minutes(2))) struct EditTests {
+    private let clientWins = SyncPolicy(conflictResolutionPolicy: .clientWins)
+    private let serverWins = SyncPolicy(conflictResolutionPolicy: .serverWins)
+
+    @Test("online, an edit goes at once, with the last tag and a key of its own") func online() async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a/1", "{\"n\":1}")
+            let client = try bench.start()
+            let tag = try await client.fetchObject("/a/1")?.etag
+            let updated = try await client.update("/a/1", body: bytes("{\"n\":2}"))
+            #expect(updated?.body == bytes("{\"n\":2}") && updated?.etag == bench.backend.tag("/a/1"))
+            #expect(updated?.hasOfflineUpdates == false)
+            let patched = try await client.patch("/a/1", with: .object(["m": .number(3)]))
+            #expect(patched?.body == bytes("{\"m\":3,\"n\":2}"))
+            let created = try #require(try await client.create(in: "/a", body: bytes("{\"n\":5}")))
+            #expect(created.uri == "/a/101" && created.etag == bench.backend.tag("/a/101"))
+            try await client.delete("/a/1")
+            #expect(bench.backend.body("/a/1") == nil)
+            let asked = bench.backend.takeAsked().dropFirst()
+            #expect(asked.map(\.method) == ["PUT", "PATCH", "POST", "DELETE"])
+            #expect(asked.first?.ifMatch == tag && asked.dropFirst(2).first?.ifMatch == nil)
+            #expect(Set(asked.compactMap(\.key)).count == 4)
+            // They are nobody's news: the caller knows.
+            #expect(bench.told.take().isEmpty)
+        }
+    }
+
+    @Test("offline, edits wait, are seen, survive a restart, and go in their order when the network is back")
+    func queue() async throws {
+        try await Bench.with { bench in
+            for number in 1...3 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
+            let first = try bench.start()
+            _ = try await first.fetchCollection("/a")
+            first.networkChanged(isAvailable: false)
+            _ = try await first.update("/a/1", body: bytes("{\"n\":10}"))
+            let created = try #require(try await first.create(in: "/a", body: bytes("{\"n\":40}")))
+            #expect(created.hasOfflineUpdates && created.fetchedAt == nil && created.etag == nil)
+            _ = try await first.patch("/a/2", with: .object(["x": .bool(true)]))
+            try await first.delete("/a/3")
+            _ = try await first.update(created.uri, body: bytes("{\"n\":41}"))
+            #expect(try await first.fetchObject("/a/3") == nil)
+            let seen = try await first.fetchCollection("/a")
+            #expect(seen?.items.map { text($0.body) } == ["{\"n\":10}", "{\"n\":2,\"x\":true}", "{\"n\":41}"])
+            let client = try bench.start()
+            #expect(
+                try await client.loadOfflineResources().map { $0.edits.map(\.kind) } == [
+                    [.update], [.create, .update], [.patch], [.delete],
+                ])
+            _ = bench.backend.takeAsked()
+            let summary = try await client.synchronise()
+            #expect(summary.applied == 5 && summary.left == 0)
+            #expect(
+                bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == [
+                    "PUT /a/1", "POST /a", "PATCH /a/2", "DELETE /a/3", "PUT /a/101",
+                ])
+            #expect(bench.backend.body("/a/101") == "{\"n\":41}")
+            #expect(
+                bench.told.take() == [
+                    .synchronized("/a/1", "{\"n\":10}"), .synchronized("/a/101", "{\"n\":41}"),
+                    .synchronized("/a/2", "{\"n\":2,\"x\":true}"), .synchronized("/a/3", nil),
+                    .synchronized("/a/101", "{\"n\":41}"),
+                ])
+            // The place that was made here is as good as the service's, and the collection has it.
+            #expect(try await client.fetchObject(created.uri)?.uri == "/a/101")
+            client.networkChanged(isAvailable: false)
+            #expect(try await client.fetchCollection("/a")?.items.map(\.uri) == ["/a/1", "/a/2", "/a/101"])
+        }
+    }
+
+    @Test("edits become one only when nothing was edited in between") func coalescing() async throws {
+        try await Bench.with { bench in
+            for number in 1...2 { bench.backend.set("/a/\(number)", "{}") }
+            let client = try bench.start()
+            _ = try await client.fetchCollection("/a")
+            client.networkChanged(isAvailable: false)
+            for value in 1...3 { _ = try await client.update("/a/1", body: bytes("{\"v\":\(value)}")) }
+            _ = try await client.update("/a/2", body: bytes("{}"))
+            _ = try await client.update("/a/1", body: bytes("{\"v\":4}"))
+            let vain = try #require(try await client.create(in: "/a", body: bytes("{}")))
+            try await client.delete(vain.uri)
+            #expect(try await client.fetchObject(vain.uri) == nil)
+            client.networkChanged(isAvailable: true)
+            _ = bench.backend.takeAsked()
+            _ = try await client.synchronise()
+            #expect(bench.backend.takeAsked().map(\.body) == ["{\"v\":3}", "{}", "{\"v\":4}"])
+            #expect(bench.told.take().count == 3)
+        }
+    }
+
+    @Test("UPDATE_IF_ONLINE fails offline, and nothing is kept") func updateIfOnline() async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "1")
+            let client = try bench.start()
+            let policy = SyncPolicy(updatePolicy: .updateIfOnline)
+            _ = try await client.fetchObject("/a", policy: policy)
+            client.networkChanged(isAvailable: false)
+            // By the policy that is saved with it.
+            await #expect { try await client.update("/a", body: bytes("2")) } throws: { Self.code($0) == .offline }
+            client.networkChanged(isAvailable: true)
+            bench.transport.network = .isCut
+            await #expect { try await client.delete("/a") } throws: { Self.code($0) == .offline }
+            bench.pass(5)
+            bench.transport.network = .losesAnswers
+            await #expect { try await client.update("/a", body: bytes("2")) } throws: { Self.code($0) == .noAnswer }
+            #expect(try await client.loadOfflineResources().isEmpty)
+            #expect(bench.backend.body("/a") == "2")
+            bench.transport.network = .works
+            bench.pass(5)
+            // What may have been applied is looked after.
+            try await client.refresh()
+            client.networkChanged(isAvailable: false)
+            #expect(try await client.fetchObject("/a")?.body == bytes("2"))
+            // A changed policy acts on save.
+            _ = try await client.update("/a", body: bytes("3"), policy: SyncPolicy(updatePolicy: .queueIfOffline))
+            try await client.delete("/a")
+            #expect(try await client.loadOfflineResources().count == 1)
+        }
+    }
+
+    private static func code(_ error: any Error) -> ResourceError.Code? { (error as? ResourceError)?.code }
+
+    @Test("an edit whose answer was lost is repeated with its key, over a restart too, and applied once")
+    func lostAnswer() async throws {
+        try await Bench.with { bench in
+            let first = try bench.start()
+            bench.transport.network = .losesAnswers
+            let created = try #require(try await first.create(in: "/a", body: bytes("{\"n\":1}")))
+            #expect(created.hasOfflineUpdates)
+            // It may be there already: another edit does not become one with it.
+            _ = try await first.update(created.uri, body: bytes("{\"n\":2}"))
+            bench.transport.network = .works
+            bench.pass(10)
+            let client = try bench.start()
+            _ = try await client.synchronise()
+            let asked = bench.backend.takeAsked()
+            #expect(asked.map(\.method) == ["POST", "POST", "PUT"])
+            #expect(asked[0].key == asked[1].key && asked[1].key != asked[2].key)
+            #expect(bench.backend.state.withLock { $0.entries.count } == 1)
+            #expect(bench.backend.body("/a/101") == "{\"n\":2}")
+        }
+    }
+
+    @Test("a backend without idempotency that has what the edit wanted is no conflict") func lostAnswerWithoutKeys()
+        async throws
+    {
+        try await Bench.with { bench in
+            bench.backend.state.withLock { $0.honoursKeys = false }
+            bench.backend.set("/a", "{\"n\":1}")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            bench.transport.network = .losesAnswers
+            _ = try await client.update("/a", body: bytes("{\"n\":2}"))
+            bench.transport.network = .works
+            bench.pass(10)
+            let summary = try await client.synchronise()
+            #expect(summary.applied == 1 && summary.conflicts == 0)
+            #expect(try await client.loadOfflineResources().isEmpty)
+        }
+    }
+
+    @Test("a service that does not answer now gets the edits later; the order stays") func later() async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            client.networkChanged(isAvailable: false)
+            for number in 1...3 { _ = try await client.update("/a/\(number)", body: bytes("\(number)")) }
+            client.networkChanged(isAvailable: true)
+            bench.backend.refuse("PUT", 503)
+            #expect(try await client.synchronise().left == 3)
+            #expect(bench.backend.takeAsked().count == 1)
+            #expect(bench.told.take().isEmpty)
+            bench.pass(2)
+            #expect(try await client.synchronise().applied == 3)
+            #expect(bench.backend.takeAsked().map(\.uri) == ["/a/1", "/a/2", "/a/3"])
+        }
+    }
+
+    // MARK: Conflicts
+
+    /// A client with an edit of a resource that has been changed there, too.
+    private func conflicted(
+        _ bench: Bench, _ policy: SyncPolicy = SyncPolicy(), deletedThere: Bool = false
+    ) async throws -> ResourceClient {
+        bench.backend.set("/a", "{\"n\":1}")
+        let client = try bench.start()
+        _ = try await client.fetchObject("/a", policy: policy)
+        client.networkChanged(isAvailable: false)
+        _ = try await client.update("/a", body: bytes("{\"n\":2}"))
+        if deletedThere { bench.backend.remove("/a") } else { bench.backend.set("/a", "{\"n\":3}") }
+        client.networkChanged(isAvailable: true)
+        _ = bench.backend.takeAsked()
+        return client
+    }
+
+    @Test("PRESERVE_CONFLICT keeps the edit and shows both versions, over a restart too") func preserve() async throws {
+        try await Bench.with { bench in
+            let first = try await conflicted(bench)
+            #expect(try await first.synchronise().conflicts == 1)
+            #expect(bench.told.take().contains(.synchronized("/a", "{\"n\":2}", hasConflict: true)))
+            let client = try bench.start()
+            #expect(try await client.fetchObject("/a")?.hasConflict == true)
+            let conflict = try #require(try await client.conflict(of: "/a"))
+            #expect(conflict.local == bytes("{\"n\":2}") && conflict.server == bytes("{\"n\":3}"))
+            #expect(conflict.serverETag == bench.backend.tag("/a"))
+            // It waits for somebody, and what is edited meanwhile belongs to it.
+            _ = bench.backend.takeAsked()
+            #expect(try await client.synchronise() == SynchronisationSummary())
+            _ = try await client.patch("/a", with: .object(["m": .number(4)]))
+            #expect(bench.backend.takeAsked().isEmpty)
+            #expect(try await client.conflict(of: "/a")?.local == bytes("{\"m\":4,\"n\":2}"))
+            #expect(bench.backend.body("/a") == "{\"n\":3}")
+            await #expect { try await client.resolveConflict("/b", .keepMine) } throws: { Self.code($0) == .noConflict }
+        }
+    }
+
+    @Test("a conflict ends with mine, theirs, or both in one")
+    func resolutions() async throws {
+        for (resolution, expected) in [
+            (ConflictResolution.keepMine, "{\"n\":2}"), (.takeTheirs, "{\"n\":3}"),
+            (.merged(bytes("{\"n\":5}")), "{\"n\":5}"),
+        ] {
+            try await Bench.with { bench in
+                let client = try await conflicted(bench)
+                _ = try await client.synchronise()
+                try await client.resolveConflict("/a", resolution)
+                let resource = try await client.fetchObject("/a", policy: SyncPolicy(fetchPolicy: .fetchFromCache))
+                #expect(resource?.hasConflict == false && resource?.body == bytes(expected))
+                let summary = try await client.synchronise()
+                #expect(summary.conflicts == 0)
+                #expect(bench.backend.body("/a") == expected)
+                #expect(try await client.loadOfflineResources().isEmpty)
+            }
+        }
+    }
+
+    @Test("a resolution is made on what was shown: another change there is another conflict") func secondConflict()
+        async throws
+    {
+        try await Bench.with { bench in
+            let client = try await conflicted(bench)
+            _ = try await client.synchronise()
+            bench.backend.set("/a", "{\"n\":4}")
+            try await client.resolveConflict("/a", .keepMine)
+            #expect(try await client.synchronise().conflicts == 1)
+            #expect(try await client.conflict(of: "/a")?.server == bytes("{\"n\":4}"))
+            await #expect {
+                try await client.resolveConflict("/a", .merged(bytes("no json")))
+            } throws: { Self.code($0) == .invalidArgument }
+        }
+    }
+
+    @Test("a refresh under an edit does not make the edit overwrite what it has not seen") func refreshUnderEdit()
+        async throws
+    {
+        try await Bench.with { bench in
+            let client = try await conflicted(bench)
+            // The newest version is here, and the edit is still the one that was made on the former.
+            #expect(try await client.fetchObject("/a")?.body == bytes("{\"n\":2}"))
+            #expect(try await client.synchronise().conflicts == 1)
+            #expect(bench.backend.body("/a") == "{\"n\":3}")
+        }
+    }
+
+    @Test("SERVER_WINS drops the edit; CLIENT_WINS sends If-Match: *") func winners() async throws {
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, serverWins)
+            #expect(try await client.synchronise().dropped == 1)
+            #expect(bench.told.take().contains(.synchronized("/a", "{\"n\":3}")))
+            #expect(bench.backend.body("/a") == "{\"n\":3}")
+            #expect(try await client.loadOfflineResources().isEmpty)
+        }
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, clientWins)
+            #expect(try await client.synchronise().applied == 1)
+            #expect(bench.backend.takeAsked().map(\.ifMatch) == ["*"])
+            #expect(bench.backend.body("/a") == "{\"n\":2}")
+        }
+    }
+
+    @Test("what was deleted there is a conflict without a server's version, and each policy has its way")
+    func deletedThere() async throws {
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, deletedThere: true)
+            #expect(try await client.synchronise().conflicts == 1)
+            #expect(try await client.conflict(of: "/a")?.server == nil)
+            try await client.resolveConflict("/a", .keepMine)
+            #expect(try await client.synchronise().applied == 1)
+            #expect(bench.backend.body("/a") == "{\"n\":2}")
+        }
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, deletedThere: true)
+            _ = try await client.synchronise()
+            try await client.resolveConflict("/a", .takeTheirs)
+            #expect(try await client.fetchObject("/a") == nil)
+            #expect(bench.backend.body("/a") == nil)
+        }
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, serverWins, deletedThere: true)
+            #expect(try await client.synchronise().dropped == 1)
+            #expect(try await client.fetchObject("/a") == nil)
+        }
+        try await Bench.with { bench in
+            let client = try await conflicted(bench, clientWins, deletedThere: true)
+            #expect(try await client.synchronise().applied == 1)
+            let asked = bench.backend.takeAsked()
+            #expect(asked.map(\.ifMatch) == ["*", nil])
+            #expect(asked[0].key != asked[1].key)
+            #expect(bench.backend.body("/a") == "{\"n\":2}")
+        }
+    }
+
+    @Test("a conflict is only noted when the server's version is here") func conflictOffline() async throws {
+        try await Bench.with { bench in
+            let client = try await conflicted(bench)
+            bench.transport.beforeAnswer { request in
+                if request.method == "PUT" { bench.backend.refuse("GET", 504) }
+            }
+            let summary = try await client.synchronise()
+            #expect(summary.conflicts == 0 && summary.left == 1)
+            bench.transport.beforeAnswer(nil)
+            bench.pass(5)
+            #expect(try await client.synchronise().conflicts == 1)
+        }
+    }
+
+    @Test("online, a conflict comes back with the resource") func conflictOnline() async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "{\"n\":1}")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            bench.backend.set("/a", "{\"n\":3}")
+            let updated = try await client.update("/a", body: bytes("{\"n\":2}"))
+            #expect(updated?.hasConflict == true && updated?.body == bytes("{\"n\":2}"))
+        }
+    }
+
+    // MARK: Refusals
+
+    @Test("what the service refuses offline edits for is kept with the reason, others go on, and a retry has a new key")
+    func commitError() async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            client.networkChanged(isAvailable: false)
+            _ = try await client.update("/a", body: bytes("1"))
+            _ = try await client.update("/b", body: bytes("2"))
+            _ = try await client.update("/a", body: bytes("3"))
+            client.networkChanged(isAvailable: true)
+            bench.backend.refuse("PUT", 400)
+            let summary = try await client.synchronise()
+            #expect(summary.refused == 1 && summary.applied == 1 && summary.left == 0)
+            let offline = try await client.loadOfflineResources()
+            #expect(offline.map(\.uri) == ["/a"] && offline[0].resource?.hasOfflineCommitError == true)
+            #expect(offline[0].edits.map(\.status) == [400, nil] && offline[0].edits[0].message == "no")
+            #expect(bench.backend.body("/a") == nil)
+            #expect(try await client.retryOfflineUpdates("/a"))
+            #expect(try await client.synchronise().applied == 2)
+            let keys = bench.backend.takeAsked().filter { $0.uri == "/a" }.compactMap(\.key)
+            #expect(Set(keys).count == 3)
+            #expect(bench.backend.body("/a") == "3")
+        }
+    }
+
+    @Test("a corrected edit takes the place of a refused one") func correction() async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            client.networkChanged(isAvailable: false)
+            let created = try #require(try await client.create(in: "/a", body: bytes("{\"bad\":1}")))
+            let below = try await client.create(in: created.uri + "/notes", body: bytes("{}"))
+            client.networkChanged(isAvailable: true)
+            bench.backend.refuse("POST", 422)
+            #expect(try await client.synchronise().refused == 1)
+            // What is below a place that the service has not named waits.
+            #expect(bench.backend.takeAsked().count == 1)
+            _ = try await client.update(created.uri, body: bytes("{\"good\":1}"))
+            _ = try await client.synchronise()
+            #expect(bench.backend.body("/a/101") == "{\"good\":1}")
+            #expect(bench.backend.body("/a/101/notes/102") == "{}")
+            #expect(try await client.fetchObject(below?.uri ?? "")?.uri == "/a/101/notes/102")
+        }
+    }
+
+    @Test("online, a refused edit is an error, and nothing is kept") func refusedOnline() async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "1")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            bench.backend.refuse("PUT", 403)
+            await #expect { try await client.update("/a", body: bytes("2")) } throws: { error in
+                (error as? ResourceError)?.status == 403
+            }
+            #expect(try await client.loadOfflineResources().isEmpty)
+            #expect(try await client.fetchObject("/a")?.body == bytes("1"))
+            #expect(bench.told.take().isEmpty)
+        }
+    }
+
+    @Test("edits wait for a sign-in") func signIn() async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            bench.backend.refuse("PUT", 401)
+            #expect(try await client.update("/a", body: bytes("1"))?.hasOfflineUpdates == true)
+            bench.backend.refuse("PUT", 401)
+            await #expect { try await client.synchronise() } throws: { Self.code($0) == .signInNeeded }
+            #expect(try await client.synchronise().applied == 1)
+        }
+    }
+
+    @Test(
+        "an edit that cannot be is refused before anything is kept",
+        arguments: [("/a?x=1", "{}", "application/json"), ("/a", "{", "application/json"), ("/a", "1", "text/pl\nain")])
+    func badEdits(_ uri: String, _ body: String, _ type: String) async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            await #expect {
+                try await client.update(uri, body: bytes(body), contentType: type)
+            } throws: { Self.code($0) == .invalidArgument }
+            #expect(try await client.loadOfflineResources().isEmpty)
+        }
+    }
+
+    // MARK: Working offline
+
+    @Test("offline mode keeps everything here while there is a network, and its end sends all") func offlineMode()
+        async throws
+    {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "1")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            #expect(client.setOfflineMode(true))
+            #expect(client.status == .offlineTest)
+            _ = bench.backend.takeAsked()
+            _ = try await client.update("/a", body: bytes("2"))
+            #expect(try await client.fetchObject("/a")?.body == bytes("2"))
+            #expect(try await client.synchronise().left == 1)
+            #expect(bench.backend.takeAsked().isEmpty)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await client.run() }
+                var calls = bench.told.coming.makeAsyncIterator()
+                client.setOfflineMode(false)
+                #expect(await calls.next() == .synchronized("/a", "2"))
+                group.cancelAll()
+                try await group.waitForAll()
+            }
+            #expect(client.status == .online)
+            client.networkChanged(isAvailable: false)
+            #expect(!client.setOfflineMode(true))
+            #expect(client.status == .offline)
+        }
+    }
+
+    @Test("edits are discarded one by one or all, and the server's copies stay") func discarding() async throws {
+        try await Bench.with { bench in
+            for number in 1...3 { bench.backend.set("/a/\(number)", "\(number)") }
+            let client = try bench.start()
+            for number in 1...3 { _ = try await client.fetchObject("/a/\(number)") }
+            client.networkChanged(isAvailable: false)
+            for number in 1...3 { _ = try await client.update("/a/\(number)", body: bytes("0")) }
+            let created = try #require(try await client.create(in: "/a", body: bytes("9")))
+            _ = try await client.create(in: created.uri + "/b", body: bytes("8"))
+            #expect(try await client.discardOfflineUpdates("/a/1"))
+            #expect(try await client.discardOfflineUpdates("/a/1") == false)
+            #expect(try await client.fetchObject("/a/1")?.body == bytes("1"))
+            #expect(
+                try await client.reloadResource("/a/2", discardOfflineUpdates: true, reloadFromService: false)?.body
+                    == bytes("2"))
+            #expect(
+                try await client.reloadResource("/a/3", discardOfflineUpdates: false, reloadFromService: true) == nil)
+            #expect(try await client.fetchObject("/a/3")?.body == bytes("0"))
+            #expect(try await client.discardOfflineUpdates(created.uri))
+            #expect(try await client.loadOfflineResources().map(\.uri) == ["/a/3"])
+            #expect(try await client.fetchObject(created.uri) == nil)
+            try await client.discardOfflineUpdates()
+            #expect(try await client.loadOfflineResources().isEmpty)
+            #expect(try await client.fetchObject("/a/3")?.body == bytes("3"))
+            client.networkChanged(isAvailable: true)
+            bench.backend.set("/a/3", "33")
+            #expect(
+                try await client.reloadResource("/a/3", discardOfflineUpdates: false, reloadFromService: true)?.body
+                    == bytes("33"))
+        }
+    }
+
+    @Test("concurrent edits of many resources each arrive once, in order per resource") func concurrent() async throws {
+        try await Bench.with { bench in
+            let client = try bench.start()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for writer in 0..<8 {
+                    group.addTask {
+                        for value in 1...10 {
+                            if value == 5 { bench.transport.network = .losesAnswers }
+                            if value == 7 { bench.transport.network = .works }
+                            _ = try await client.update(
+                                "/a/\(writer)", body: bytes("\(value)"), policy: self.clientWins)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            bench.transport.network = .works
+            bench.pass(4_000)
+            _ = try await client.synchronise()
+            #expect(try await client.loadOfflineResources().isEmpty)
+            let asked = bench.backend.takeAsked()
+            for writer in 0..<8 {
+                var seen: [String] = []
+                for request in asked where request.uri == "/a/\(writer)" {
+                    if request.key.map({ !seen.contains($0) }) ?? false { seen.append(request.key ?? "") }
+                }
+                let values = seen.compactMap { key in asked.first { $0.key == key }?.body }.compactMap(Int.init)
+                #expect(values == values.sorted() && values.last == 10, "writer \(writer): \(values)")
+                #expect(bench.backend.body("/a/\(writer)") == "10")
+            }
+        }
+    }
+
+    // MARK: One request
+
+    private func offlineEdits(_ bench: Bench) async throws -> ResourceClient {
+        bench.backend.set("/a/1", "{\"n\":1}")
+        bench.backend.set("/a/2", "{\"n\":1}")
+        let client = try bench.start()
+        _ = try await client.fetchCollection("/a")
+        client.networkChanged(isAvailable: false)
+        _ = try await client.update("/a/1", body: bytes("{\"n\":2}"))
+        try await client.delete("/a/2")
+        _ = try await client.create(in: "/a", body: bytes("{\"n\":3}"))
+        bench.backend.set("/a/2", "{\"n\":9}")
+        client.networkChanged(isAvailable: true)
+        _ = bench.backend.takeAsked()
+        return client
+    }
+
+    @Test("edits go in one request where the backend has said that it takes them, each with its own answer")
+    func batch() async throws {
+        try await Bench.with { bench in
+            bench.backend.state.withLock {
+                $0.takesBatches = true
+                $0.headers["MSS-Sync-Batch"] = "/api/batch"
+            }
+            let client = try await offlineEdits(bench)
+            let summary = try await client.synchronise()
+            #expect(summary.applied == 2 && summary.conflicts == 1)
+            // The conflict's version is fetched.
+            #expect(bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == ["POST /batch", "GET /a/2"])
+            #expect(bench.backend.body("/a/1") == "{\"n\":2}" && bench.backend.body("/a/101") == "{\"n\":3}")
+            #expect(try await client.conflict(of: "/a/2")?.server == bytes("{\"n\":9}"))
+            #expect(bench.told.take().filter { if case .synchronized = $0 { true } else { false } }.count == 3)
+        }
+    }
+
+    @Test("a batch whose answer was lost is repeated, and nothing is applied twice") func lostBatch() async throws {
+        try await Bench.with { bench in
+            bench.backend.state.withLock {
+                $0.takesBatches = true
+                $0.headers["MSS-Sync-Batch"] = "/batch"
+            }
+            let client = try await offlineEdits(bench)
+            bench.transport.network = .losesAnswers
+            #expect(try await client.synchronise().left == 3)
+            bench.transport.network = .works
+            bench.pass(10)
+            _ = try await client.synchronise()
+            #expect(bench.backend.takeAsked().filter { $0.uri == "/batch" }.count == 2)
+            #expect(bench.backend.state.withLock { $0.entries.count } == 3)
+        }
+    }
+
+    @Test("what a batch's answer leaves out goes by itself; a backend that takes no batch gets them one at a time")
+    func partialBatch() async throws {
+        try await Bench.with { bench in
+            bench.backend.state.withLock { ($0.takesBatches, $0.mostResults) = (true, 1) }
+            let client = try await offlineEdits(bench)
+            let second = try bench.start { $0.batchPath = "batch" }
+            #expect(try await second.synchronise().applied == 2)
+            #expect(bench.backend.takeAsked().map(\.method) == ["POST", "DELETE", "GET", "POST"])
+            #expect(bench.backend.body("/a/102") == nil)
+            _ = client
+        }
+        try await Bench.with { bench in
+            _ = try await offlineEdits(bench)
+            bench.backend.refuse("POST", 404)
+            let client = try bench.start { $0.batchPath = "/batch" }
+            let summary = try await client.synchronise()
+            #expect(summary.applied == 2 && summary.conflicts == 1)
+            #expect(
+                bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == [
+                    "POST /batch", "PUT /a/1", "DELETE /a/2", "GET /a/2", "POST /a",
+                ])
+        }
+    }
+}
