@@ -33,6 +33,7 @@ extension RunningSystem {
                 return line.flatMap { Int($0.split(separator: "|")[1].filter(\.isNumber)) } ?? 0
             }
             #expect(number("pushes answered with success") > 500)
+            #expect(number("operations of devices, each done once and in order, each with its result") > 500)
             #expect(number("faults injected") > 5)
             #expect(number("apps died") > 0 && number("visits of liars") > 0)
         }

@@ -43,6 +43,28 @@ struct LiarJudgeTests {
         TortureWorld.target(instance, kind, name)
     }
 
+    @Test("The state of its user's orders may come, another user's and another tenant's may not")
+    func states() {
+        func isStranger(_ state: String, bind: UInt32) -> Bool {
+            var judge = Self.judge()
+            let packet = Mss_Device_V1_Packet.with {
+                $0.push.batches = [
+                    .with {
+                        $0.bizType = TortureWorld.orders
+                        $0.bindNumber = bind
+                        $0.entries = [.with { $0.payload = .init(state.utf8) }]
+                    }
+                ]
+            }
+            return !judge.received(packet).isEmpty
+        }
+        let state = TortureState.json(after: "4711", on: "ann-3", of: Self.instance)
+        #expect(TortureState.operation(in: state, of: "ann", Self.instance) == "4711")
+        #expect(!isStranger(state, bind: 1))
+        #expect(isStranger(state, bind: 2) && isStranger(state, bind: 7) && isStranger("{}", bind: 1))
+        #expect(isStranger(TortureState.json(after: "4711", on: "ann-3", of: "torture-2"), bind: 1))
+    }
+
     @Test("Its own data, its user's and everybody's may come")
     func ownData() {
         var judge = Self.judge()

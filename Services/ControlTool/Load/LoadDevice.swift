@@ -25,6 +25,7 @@ final class LoadDevice: ChannelInboundHandler {
     private var stream = FrameStream()
     private var channels: [DeviceChannel] = []
     private var out = ByteBuffer()
+    private var outbox = OperationOutbox()
     private var reportID: UInt64 = 0
     private var isReporting = false
     private var isPausing = false
@@ -64,6 +65,19 @@ final class LoadDevice: ChannelInboundHandler {
         context?.close(promise: nil)
     }
 
+    /// As the service knows it.
+    var name: String { "load-\(run.plan.run)-p\(run.plan.part.number)-d\(number)" }
+
+    /// The user does something; `sendOperations` sends it.
+    func submit(_ operation: Mss_Device_V1_DeviceOperation) { outbox.add(operation) }
+
+    /// Sends what waits, when nothing is under way.
+    func sendOperations() {
+        guard phase == .ready, let packet = outbox.next() else { return }
+        PacketEncoder.encode(packet, into: &out)
+        flush()
+    }
+
     /// A sign of life.
     func ping() {
         guard phase == .ready else { return }
@@ -93,6 +107,7 @@ final class LoadDevice: ChannelInboundHandler {
         stream = FrameStream()
         out.clear()
         (isReporting, isPausing) = (false, false)
+        outbox.ended()
         for index in channels.indices {
             channels[index].unreported.insert(contentsOf: channels[index].reporting, at: 0)
             channels[index].reporting = []
@@ -143,6 +158,13 @@ final class LoadDevice: ChannelInboundHandler {
             phase = .ready
             run.caughtUp(self, now)
         case .connected(let heartbeatSeconds): run.heartbeat(seconds: Int(heartbeatSeconds))
+        case .operationsTaken(let content):
+            let message = Data(UnsafeRawBufferPointer(rebasing: frame[content]))
+            guard let answer = try? Mss_Device_V1_OperationsTaken(serializedBytes: message) else {
+                return run.foundStranger()
+            }
+            let (taken, refused) = outbox.answered(answer)
+            run.operations.answered(taken: taken, refused: refused, at: now)
         case .ping(let number): AckFrames.writePing(number, isAnswer: true, into: &out)
         case .close(_, let pause): pauseMilliseconds = Int64(min(pause, 60_000))
         case nil: run.foundStranger()
@@ -158,7 +180,12 @@ final class LoadDevice: ChannelInboundHandler {
             if oplogID <= channels[index].lastOplogID { run.foundDisorder() }
             channels[index].lastOplogID = oplogID
             let payload = UnsafeRawBufferPointer(rebasing: frame[payload])
-            if let stamp = PushStamp(payload, run: run.runBytes) {
+            if batch.kind == 1, let results = OperationResults(payload) {
+                for result in results.results {
+                    run.operations.tell(
+                        result.operationId, to: name, isAccepted: result.accepted, code: result.code, at: now)
+                }
+            } else if let stamp = PushStamp(payload, run: run.runBytes) {
                 run.delivered(stamp, to: number, now)
             } else if batch.kind == 0 {
                 // Global data of other runs comes to every device; nothing else does.
@@ -219,7 +246,7 @@ final class LoadDevice: ChannelInboundHandler {
         let packet = Mss_Device_V1_Packet.with {
             $0.connect.protocolVersion = DeviceProtocolLimits.version
             $0.connect.instanceID = plan.instance
-            $0.connect.deviceID = "load-\(plan.run)-p\(plan.part.number)-d\(number)"
+            $0.connect.deviceID = name
             $0.connect.storeID = "load-\(plan.run)"
             $0.connect.osName = "iOS"
             $0.connect.appVersion = "1.0"

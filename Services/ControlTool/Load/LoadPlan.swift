@@ -57,6 +57,9 @@ struct LoadPlan: Sendable {
             return .push(stream)
         case .reconnect(let perSecond, let seconds):
             return .reconnect(perSecond: max(1, part.share(of: perSecond)), seconds: seconds)
+        case .operate(var stream):
+            stream.perSecond = max(1, part.share(of: stream.perSecond))
+            return .operate(stream)
         case .connect, .disconnect, .idle: return whole
         }
     }

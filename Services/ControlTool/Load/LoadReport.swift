@@ -11,6 +11,8 @@ struct LoadReport: Hashable, Sendable, Codable {
     /// Deliveries of stored pushes that did not come.
     var lost = 0
     var faults = PushBook.Faults()
+    /// What went wrong with operations, in words.
+    var operationFaults: [String] = []
     /// Connections of devices that fell by themselves.
     var fallenDevices = 0
 
@@ -24,7 +26,9 @@ struct LoadReport: Hashable, Sendable, Codable {
 
     /// A run that lost, doubled, reordered or misdirected one push has failed, however fast it was; so has one in which
     /// something was waited for in vain.
-    var isCorrect: Bool { lost == 0 && faults.isEmpty && steps.allSatisfy(\.isComplete) }
+    var isCorrect: Bool {
+        lost == 0 && faults.isEmpty && operationFaults.isEmpty && steps.allSatisfy(\.isComplete)
+    }
 
     /// The report for people.
     var text: String {
@@ -34,7 +38,7 @@ struct LoadReport: Hashable, Sendable, Codable {
             \(faults.strangers), gaps \(faults.gaps), device connections closed \(fallenDevices)
             \(isCorrect ? "correct" : "NOT CORRECT")
             """
-        return ([head] + steps.flatMap(\.lines) + [end]).joined(separator: "\n")
+        return ([head] + steps.flatMap(\.lines) + operationFaults.prefix(10) + [end]).joined(separator: "\n")
     }
 
     /// The report for programs; `deploy/load/README.md` has its members.

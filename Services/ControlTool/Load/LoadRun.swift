@@ -12,6 +12,9 @@ final class LoadRun {
     /// Of every stream of the scenario, in order.
     let templates: [CallTemplate]
     var traffic = LoadTraffic()
+    let operations = OperationProgress()
+    /// Operations that were made, of all steps.
+    var operationsBegun = 0
     /// Devices that have something to acknowledge, or to hear that it was recorded.
     var dirtyDevices = 0
     var book: PushBook
@@ -76,6 +79,7 @@ final class LoadRun {
         self.step = progress
         lastStep = progress
         quietSeconds = 0
+        operations.begin()
         // What ends at once does not end the step before the rest has begun.
         progress.open += 1
         var stream = firstStream
@@ -90,6 +94,7 @@ final class LoadRun {
                 for device in devices where device.phase != .away { device.leave() }
             case .idle(let seconds): end(in: seconds) {}
             case .reconnect(let perSecond, let seconds): beginReconnecting(perSecond, seconds)
+            case .operate(let operations): begin(operations)
             case .push(let push):
                 begin(stream, push)
                 stream += 1
@@ -123,7 +128,8 @@ final class LoadRun {
         switch step.goal {
         case .answered: break
         case .delivered:
-            guard readyDevices == devices.count, book.missing == 0, dirtyDevices == 0 else { return }
+            guard readyDevices == devices.count, book.missing == 0, dirtyDevices == 0, operations.open == 0
+            else { return }
         case .gone: guard !devices.contains(where: { $0.phase != .away }) else { return }
         }
         finish(isComplete: true)

@@ -104,7 +104,7 @@ extension LoadScenario.Slow: Decodable {
 
 extension LoadStep: Decodable {
     init(from decoder: any Decoder) throws {
-        let words = ["connect", "disconnect", "idle", "push", "reconnect", "together"]
+        let words = ["connect", "disconnect", "idle", "push", "reconnect", "operate", "together"]
         let kind = try ScenarioObject(decoder, keys: Self.allKeys).word("do", of: words)
         let object = try ScenarioObject(decoder, keys: (Self.keys[kind] ?? []).union(["do", "name"]))
         name = try object.text("name", default: kind)
@@ -117,12 +117,19 @@ extension LoadStep: Decodable {
                 .reconnect(
                     perSecond: try object.number("rate", in: 1...10_000), seconds: try Self.seconds(object))
             ]
+        case "operate":
+            parts = [
+                .operate(
+                    OperationStream(
+                        perSecond: try object.number("rate", in: 1...1_000_000), seconds: try Self.seconds(object),
+                        entities: try object.number("entities", in: 1...1_000, default: 4)))
+            ]
         case "together":
             parts = try object.list("steps", of: LoadStep.self).flatMap(\.parts)
             for part in parts {
                 switch part {
-                case .push, .reconnect: break
-                default: throw object.error("steps", "only push and reconnect go together")
+                case .push, .reconnect, .operate: break
+                default: throw object.error("steps", "only push, operate and reconnect go together")
                 }
             }
         default: parts = [.push(try Self.stream(object))]
@@ -131,6 +138,7 @@ extension LoadStep: Decodable {
 
     private static let keys: [String: Set<String>] = [
         "connect": ["concurrency"], "disconnect": [], "idle": ["seconds"], "reconnect": ["rate", "seconds"],
+        "operate": ["rate", "seconds", "entities"],
         "push": ["rate", "window", "each", "times", "seconds", "call", "items", "users"], "together": ["steps"],
     ]
     private static let allKeys = keys.values.reduce(into: Set(["do", "name"])) { $0.formUnion($1) }

@@ -63,6 +63,9 @@ struct LoadScenario: Hashable, Sendable {
                 case .idle(let planned): return .idle(seconds: seconds ?? planned)
                 case .reconnect(let perSecond, let planned):
                     return .reconnect(perSecond: perSecond, seconds: seconds ?? planned)
+                case .operate(var stream):
+                    (stream.perSecond, stream.seconds) = (rate ?? stream.perSecond, seconds ?? stream.seconds)
+                    return .operate(stream)
                 case .push(var stream):
                     stream.change(rate: rate, window: window, seconds: seconds)
                     return .push(stream)
@@ -87,7 +90,7 @@ struct LoadScenario: Hashable, Sendable {
                 case .connect: (isConnected, awaited) = (true, false)
                 case .disconnect: isConnected = false
                 case .idle: break
-                case .reconnect:
+                case .reconnect, .operate:
                     if !isConnected { throw Self.early(number) }
                 case .push(let stream):
                     // These go on only when devices have what came before.

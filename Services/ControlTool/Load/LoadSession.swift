@@ -25,6 +25,8 @@ struct LoadSession {
             return NIOLoopBound(LoadRun(plan: plan, dialer: dialer, loop: loop), eventLoop: loop)
         }.get()
         try await loop.flatSubmit { run.value.open() }.get()
+        let operations = try await loop.submit { run.value.operations }.get()
+        let tenant = try await startTenant(for: operations)
         var report = LoadReport(plan)
         var stream = 0
         for step in plan.scenario.steps {
@@ -34,8 +36,22 @@ struct LoadSession {
         (report.lost, report.faults, report.fallenDevices) = try await loop.submit {
             (run.value.book.missing, run.value.book.faults, run.value.fallenDevices)
         }.get()
+        report.operationFaults = operations.faults
+        await tenant?.stop()
         // Connections that are left end with the process.
         return report
+    }
+
+    /// The tenant that does what devices send up, on a thread of its own, as it is another machine's.
+    private func startTenant(for operations: OperationProgress) async throws -> TenantServer? {
+        guard plan.scenario.steps.contains(where: { $0.operations != nil }) else { return nil }
+        let delay = TimeAmount.milliseconds(Int64(target.tenantDelay))
+        return try await TenantServer.start(
+            port: target.tenantPort, on: MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        ) { question in
+            operations.call(question)
+            return TenantReply(delay: delay)
+        }
     }
 
     private func measured(
@@ -49,6 +65,7 @@ struct LoadSession {
             run.value.lastStep.map { progress in
                 LoadStepReport(
                     name: step.name, progress, streams: streams.map { StreamReport(run.value.streams[$0]) },
+                    operations: step.operations.map { OperationReport($0, run.value.operations.figures) },
                     traffic: run.value.traffic.since(counts.0), deliveries: run.value.book.deliveries - counts.1)
             }
         }.get()

@@ -12,11 +12,17 @@ struct LoadStep: Hashable, Sendable {
         case push(PushStream)
         /// Devices end their connection, so many in a second, and connect again at once.
         case reconnect(perSecond: Int, seconds: Int)
+        case operate(OperationStream)
     }
 
     var name: String
-    /// What happens at the same time; more than one only of pushes and reconnecting.
+    /// What happens at the same time; more than one only of pushes, operations and reconnecting.
     var parts: [Part]
+
+    /// The operations among the parts; only one stream of them goes at a time.
+    var operations: OperationStream? {
+        parts.lazy.compactMap { if case .operate(let stream) = $0 { stream } else { nil } }.first
+    }
 
     /// The pushes among the parts.
     var streams: [PushStream] { parts.compactMap { if case .push(let stream) = $0 { stream } else { nil } } }

@@ -16,6 +16,8 @@ struct LoadStepReport: Hashable, Sendable, Codable {
     let isComplete: Bool
     let connections: Connections?
     let streams: [StreamReport]
+    /// Nil: devices sent none up.
+    let operations: OperationReport?
     let traffic: LoadTraffic
     /// Deliveries to devices.
     let deliveries: Int
@@ -26,7 +28,8 @@ struct LoadStepReport: Hashable, Sendable, Codable {
     var pushes: Int { streams.reduce(0) { $0 + $1.pushes } }
 
     init(
-        name: String, _ progress: LoadStepProgress, streams: [StreamReport], traffic: LoadTraffic, deliveries: Int
+        name: String, _ progress: LoadStepProgress, streams: [StreamReport], operations: OperationReport? = nil,
+        traffic: LoadTraffic, deliveries: Int
     ) {
         self.name = name
         let seconds = Double(progress.end - progress.start) / 1e9
@@ -39,6 +42,7 @@ struct LoadStepReport: Hashable, Sendable, Codable {
                 count: progress.connects, perSecond: (Double(progress.connects) / max(seconds, 0.001)).rounded(),
                 retries: progress.retries, toCaughtUp: LatencyReport(progress.connectLatency))
         self.streams = streams
+        self.operations = operations
         self.traffic = traffic
         self.deliveries = deliveries
     }
@@ -58,6 +62,7 @@ struct LoadStepReport: Hashable, Sendable, Codable {
                     + "\(LoadText.number(Double(deliveries) / max(seconds, 0.001)))/s")
         }
         for stream in streams { lines += stream.lines(seconds: seconds) }
+        if let operations { lines += operations.lines(seconds: seconds) }
         if let resources { lines += resources.lines(pushes: pushes) }
         return lines
     }

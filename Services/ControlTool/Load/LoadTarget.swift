@@ -24,6 +24,10 @@ struct LoadTarget: ParsableArguments {
     var bizType: String?
     @Option(help: "A global Sync ID that goes out at once; the scenario's when absent.")
     var globalBizType: String?
+    @Option(help: "Where the run's own tenant takes operations; the instance's relay URL names it.")
+    var tenantPort = 7191
+    @Option(help: "How long that tenant takes for an operation, in milliseconds.")
+    var tenantDelay = 0
     @OptionGroup var signing: SigningArguments
     @OptionGroup var appKey: AppKeyOptions
 

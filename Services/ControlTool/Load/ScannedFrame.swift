@@ -7,6 +7,8 @@ enum ScannedFrame: Hashable, Sendable {
     case caughtUp
     case recorded(reportID: UInt64)
     case ping(number: UInt64)
+    /// What became of operations, as `Mss_Device_V1_OperationsTaken`.
+    case operationsTaken(Range<Int>)
     case close(code: UInt64, retryAfterMilliseconds: UInt64)
     /// The device is known; with the interval at which it has to ping.
     case connected(heartbeatSeconds: UInt64)
@@ -27,6 +29,7 @@ enum ScannedFrame: Hashable, Sendable {
             case 14:
                 let (code, pause) = Self.integers(bytes, body.content, 1, 3)
                 self = .close(code: code, retryAfterMilliseconds: pause)
+            case 21: self = .operationsTaken(body.content)
             default: break
             }
         }

@@ -22,6 +22,9 @@ enum FaultKind: Hashable, Sendable {
         case validatorToTenant = "validator-tenant"
         case statisticsToBroker = "statistics-broker"
         case statisticsToDatabase = "statistics-database"
+        case relayToBroker = "relay-broker"
+        case relayToDatabase = "relay-database"
+        case relayToTenant = "relay-tenant"
 
         var isAMQP: Bool { ends.server == "broker" }
 

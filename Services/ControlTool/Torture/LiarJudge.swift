@@ -49,6 +49,7 @@ struct LiarJudge {
     }
 
     private func findings(in batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
+        if batch.bizType == TortureWorld.orders { return strangers(inStates: batch) }
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == batch.bizType }) else {
             return [.stranger("\(device) is sent the Sync ID \(batch.bizType), which nobody configured")]
         }
@@ -70,5 +71,15 @@ struct LiarJudge {
             findings.append(.stale(bizType: batch.bizType, session: session))
         }
         return findings
+    }
+
+    /// The tenant's new states of other users' orders.
+    private func strangers(inStates batch: Mss_Device_V1_ChannelBatch) -> [Finding] {
+        let user = binds[batch.bindNumber]?.user
+        return batch.entries.compactMap { entry -> Finding? in
+            let payload = String(decoding: entry.payload, as: UTF8.self)
+            if let user, TortureState.operation(in: payload, of: user, instance) != nil { return nil }
+            return .stranger("\(device) is sent the state \(payload.prefix(100)) as \(user ?? "nobody")")
+        }
     }
 }

@@ -24,6 +24,8 @@ struct TortureCommand: AsyncParsableCommand {
     var devices = 400
     @Option(help: "Pushes per second.")
     var rate = 80
+    @Option(help: "Operations that devices send up per second.")
+    var operations = 20
     @Option(help: "Only kinds of faults whose name contains one of these texts, comma separated.")
     var only: String?
     @Option(help: "Where the report, the history and logs go; a new temporary folder when absent.")
@@ -36,7 +38,9 @@ struct TortureCommand: AsyncParsableCommand {
     private static let devicesStep = TortureWorld.instances.count * TortureWorld.devicesPerUser
 
     func validate() throws {
-        guard minutes > 0, rate > 0 else { throw ValidationError("--minutes and --rate take 1 or more.") }
+        guard minutes > 0, rate > 0, operations >= 0 else {
+            throw ValidationError("--minutes and --rate take 1 or more, --operations 0 or more.")
+        }
         guard devices > 0, devices.isMultiple(of: Self.devicesStep) else {
             throw ValidationError("--devices takes a multiple of \(Self.devicesStep): \(Self.shape).")
         }
@@ -65,16 +69,18 @@ struct TortureCommand: AsyncParsableCommand {
         if kinds.contains(where: \.needsDisk) { try MountNamespace.enter() }
         let plan = TortureRun.Plan(
             seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, devices: devices, rate: rate,
-            kinds: kinds)
+            operations: operations, kinds: kinds)
         let folder = try makeFolder()
         Self.say("everything goes to \(folder.path)")
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
+        let history = try TortureHistory(path: folder.appending(path: "history.jsonl").path)
+        let tenant = try await TortureTenant.start(history, seed: plan.seed)
         let stack = try await TortureStack.start(
             in: folder.appending(path: "stack"), build: build ?? Self.ownBuild,
-            hasDisk: kinds.contains(where: \.needsDisk))
+            hasDisk: kinds.contains(where: \.needsDisk), operationsPort: tenant.port)
         let report: TortureReport?
         do {
-            report = try await Self.untilSignalled(signals) { try await perform(plan, on: stack, folder) }
+            report = try await Self.untilSignalled(signals) { try await perform(plan, on: stack, history, folder) }
         } catch {
             await stack.stop()
             throw error
@@ -86,14 +92,15 @@ struct TortureCommand: AsyncParsableCommand {
         if !report.isPassed { throw ExitCode.failure }
     }
 
-    private func perform(_ plan: TortureRun.Plan, on stack: TortureStack, _ folder: URL) async throws -> TortureReport {
+    private func perform(
+        _ plan: TortureRun.Plan, on stack: TortureStack, _ history: TortureHistory, _ folder: URL
+    ) async throws -> TortureReport {
         // In memory where that can be: phones do not share one disk, least of all PostgreSQL's.
         let memory = "/dev/shm"
         let parent = FileManager.default.isWritableFile(atPath: memory) ? URL(filePath: memory) : folder
         let devices = parent.appending(path: "mss-torture-devices-\(getpid())")
         try FileManager.default.createDirectory(at: devices, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: devices) }
-        let history = try TortureHistory(path: folder.appending(path: "history.jsonl").path)
         let world = TortureWorld(stack: stack, history: history, devices: plan.devices)
         let controlFile = folder.appending(path: "torture.json")
         try world.controlFile().write(to: controlFile, atomically: true, encoding: .utf8)

@@ -16,6 +16,8 @@ final class TortureDevice: Sendable {
     private static let switchesEvery = 10
     /// One device in so many has a wrong clock.
     private static let wrongClocksEvery = 7
+    /// A user's devices change the same things.
+    private static let entitiesPerUser = 4
     private static let silent = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
 
     private let world: TortureWorld
@@ -24,6 +26,8 @@ final class TortureDevice: Sendable {
     private let storePath: String
     private let random: Mutex<SeededGenerator>
     private let session = Mutex("")
+    /// The living process's client, and whose operations it takes.
+    private let living = Mutex<(client: SyncClient, user: String)?>(nil)
     /// Whether its process has all that waited when it connected.
     private let isPresent = Mutex(false)
 
@@ -65,7 +69,9 @@ final class TortureDevice: Sendable {
             world.history.observe(.crashed(device: name))
             world.count("apps died")
             world.note("died", of: name)
-            if draw(0..<Self.switchesEvery) == 0 { user = draw(0..<world.usersPerInstance) }
+            // What a user has sent up comes back to that user.
+            let isFree = world.history.operations { checker, _ in checker.open(of: name) } == 0
+            if isFree, draw(0..<Self.switchesEvery) == 0 { user = draw(0..<world.usersPerInstance) }
             await pause(.milliseconds(draw(0..<3_000)))
         }
     }
@@ -88,7 +94,11 @@ final class TortureDevice: Sendable {
         try signIn(user, client)
         world.history.observe(.bound(device: name, instance: instance, user: user))
         let events = client.events
-        defer { notePresence(false) }
+        living.withLock { $0 = (client, user) }
+        defer {
+            living.withLock { $0 = nil }
+            notePresence(false)
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await client.run() }
             group.addTask { [self] in
@@ -103,6 +113,9 @@ final class TortureDevice: Sendable {
             }
             group.addTask { [self] in
                 for try await oplog in client.allOplogs() { try await take(oplog, client) }
+            }
+            group.addTask { [self] in
+                for try await result in client.operationResults() { try await take(result, client) }
             }
             group.addTask { [self] in await liveOn() }
             defer { group.cancelAll() }
@@ -136,7 +149,60 @@ final class TortureDevice: Sendable {
         }
     }
 
+    // MARK: Operations
+
+    /// The user does something, wherever the device is.
+    ///
+    /// - Returns: operations that were sent up; 0 while no process lives.
+    func submit() -> Int {
+        living.withLock { living in
+            guard let (client, user) = living else { return 1 }
+            let operations = (0..<draw(1..<4)).map { _ in
+                SyncOperation(
+                    component: TortureWorld.orders, key: "\(user)-\(draw(0..<Self.entitiesPerUser))", name: "update",
+                    body: Array("{}".utf8))
+            }
+            world.history.operations { checker, _ in
+                for operation in operations { checker.submit(operation.id, by: name, to: operation.key) }
+            }
+            do {
+                try client.submit(operations)
+            } catch {
+                world.history.ask {
+                    $0.add(.stored, world.history.elapsed, "\(name) cannot submit an operation: \(error)")
+                }
+            }
+            return operations.count
+        }
+    }
+
+    private func take(_ result: SyncOperationResult, _ client: SyncClient) async throws {
+        let id = result.operationID
+        world.history.operations { checker, now in
+            checker.tell(id, to: name, isAccepted: result.isAccepted, code: result.code, at: now)
+        }
+        if draw(0..<Self.forgetsEvery) == 0 { return world.count("confirmations forgotten") }
+        try await client.confirm(result)
+        world.history.operations { checker, _ in checker.confirm(id) }
+    }
+
+    /// The tenant's new state of an order.
+    private func takeState(_ oplog: SyncOplog, _ client: SyncClient) async throws {
+        let payload = oplog.text ?? ""
+        guard let id = TortureState.operation(in: payload, of: oplog.userID ?? "", instance) else {
+            return world.history.ask {
+                $0.add(.addressed, world.history.elapsed, "\(name) is given the state \(payload.prefix(100))")
+            }
+        }
+        world.history.operations { checker, now in checker.give(stateAfter: id, to: name, at: now) }
+        try await client.confirm(oplog)
+        world.history.operations { checker, _ in checker.confirm(stateAfter: id, by: name) }
+    }
+
+    // MARK: Oplogs
+
     private func take(_ oplog: SyncOplog, _ client: SyncClient) async throws {
+        if oplog.bizType == TortureWorld.orders { return try await takeState(oplog, client) }
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == oplog.bizType }) else {
             return world.history.ask {
                 $0.add(.addressed, world.history.elapsed, "\(name) is given \(oplog.bizType), which it has not")

@@ -13,6 +13,7 @@ final class TortureHistory: Sendable {
 
     private struct State {
         var checker = HistoryChecker()
+        var operations = OperationChecker()
         var lines = Data()
     }
 
@@ -47,6 +48,13 @@ final class TortureHistory: Sendable {
     /// Looks at what has been found, or adds to it.
     func ask<Answer: Sendable>(_ question: (inout HistoryChecker) -> Answer) -> Answer {
         state.withLock { question(&$0.checker) }
+    }
+
+    /// Tells of operations, or looks at what has been found of them.
+    ///
+    /// - Parameter question: is given the time as well.
+    func operations<Answer: Sendable>(_ question: (inout OperationChecker, Duration) -> Answer) -> Answer {
+        state.withLock { question(&$0.operations, elapsed) }
     }
 
     /// Writes what is not yet in the file.

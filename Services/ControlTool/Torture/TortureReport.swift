@@ -22,6 +22,7 @@ struct TortureReport: Sendable {
     /// Resident bytes by process.
     var memoryBefore: [String: Int] = [:]
     var memoryAfter: [String: Int] = [:]
+    var operations = OperationChecker()
     var faults: [HistoryFault] = []
     var faultCount = 0
     /// Faults that could not be injected or healed, and why.
@@ -30,6 +31,13 @@ struct TortureReport: Sendable {
     init(plan: TortureRun.Plan) { self.plan = plan }
 
     var isPassed: Bool { faultCount == 0 }
+
+    /// Notes what became of operations.
+    mutating func add(_ operations: OperationChecker) {
+        self.operations = operations
+        faults += operations.faults
+        faultCount += operations.faultCount
+    }
 
     /// Notes a round and how long the service took to catch up after it.
     mutating func add(_ round: [FaultSchedule.Planned], lag: Duration) {
@@ -47,6 +55,7 @@ struct TortureReport: Sendable {
     var text: String {
         let command =
             "mssctl torture --minutes \(plan.minutes) --seed \(plan.seed) --devices \(plan.devices) --rate \(plan.rate)"
+            + " --operations \(plan.operations)"
         var lines = [
             "# Torture: \(isPassed ? "every promise was kept" : "\(faultCount) BROKEN PROMISES")", "",
             "`\(command)`, \(Self.seconds(length)) s in all.", "",
@@ -54,6 +63,8 @@ struct TortureReport: Sendable {
             "| pushes answered with success | \(pushes) |",
             "| hand-outs to apps, those of forgotten confirmations included | \(handOuts) |",
             "| of them repeated | \(repeatedHandOuts) |",
+            "| operations of devices, each done once and in order, each with its result | \(operations.told) |",
+            "| calls of the tenant that repeated one | \(operations.repeatedCalls) |",
             "| faults injected | \(injections.values.reduce(0) { $0 + $1.count }) |",
             "| kinds of faults | \(injections.count) |",
             "| rounds of faults, each healed and caught up before the next | \(rounds) |",

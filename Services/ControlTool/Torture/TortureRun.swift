@@ -15,6 +15,8 @@ struct TortureRun: Sendable {
         let devices: Int
         /// Pushes per second.
         let rate: Int
+        /// Operations that devices send up per second.
+        let operations: Int
         let kinds: [FaultKind]
     }
 
@@ -62,11 +64,17 @@ struct TortureRun: Sendable {
             group.addTask { await backend.run(rate: plan.rate) }
             for liar in liars { group.addTask { await liar.run() } }
             group.addTask { await endSessions(of: devices) }
+            group.addTask { await submitOperations(of: devices) }
             try await rounds(&report)
             say("load ends; everything must arrive")
             world.phase = .draining
-            if await !waited(Self.patience, { backend.openCalls == 0 && history.ask { $0.owed } == 0 }) {
+            let isDone = await waited(Self.patience) {
+                backend.openCalls == 0 && history.ask { $0.owed } == 0
+                    && history.operations { checker, _ in checker.open } == 0
+            }
+            if !isDone {
                 history.ask { $0.expectNothingOwed(at: history.elapsed) }
+                history.operations { $0.expectNothingOpen(at: $1) }
             }
             report.memoryAfter = world.stack.memory()
             world.phase = .over
@@ -83,6 +91,7 @@ struct TortureRun: Sendable {
             report.faults = checker.faults
             report.faultCount = checker.faultCount
         }
+        report.add(history.operations { checker, _ in checker })
         history.close()
         return report
     }
@@ -116,6 +125,20 @@ struct TortureRun: Sendable {
         while world.phase == .loaded {
             await devices[Int.random(in: devices.indices, using: &random)].endSession()
             try? await Task.sleep(for: .milliseconds(Int.random(in: 500...3_000, using: &random)))
+        }
+    }
+
+    /// Devices of any state send operations up, as people go on working wherever they are.
+    private func submitOperations(of devices: [TortureDevice]) async {
+        var random = SeededGenerator(seed: plan.seed ^ 0x0bea_7107)
+        let start = ContinuousClock.now
+        var sent = 0
+        while world.phase == .loaded {
+            let due = Int(start.duration(to: .now) / .milliseconds(1)) * plan.operations / 1_000
+            while sent < due {
+                sent += devices[Int.random(in: devices.indices, using: &random)].submit()
+            }
+            try? await Task.sleep(for: .milliseconds(20))
         }
     }
 

@@ -6,7 +6,7 @@ extension TortureStack {
     /// Where everything listens.
     private struct Ports {
         /// In a row that a stack takes.
-        private static let count = 30
+        private static let count = 34
 
         let first: Int
         // Three ports after those of the APIs and of devices, for more of each; the broker takes the two after its own.
@@ -46,13 +46,16 @@ extension TortureStack {
     ///   - folder: for all that the stack keeps.
     ///   - build: `release` or `debug`.
     ///   - hasDisk: the database gets a disk of its own.
-    static func start(in folder: URL, build: String, hasDisk: Bool) async throws -> TortureStack {
+    ///   - operationsPort: where the tenant takes operations.
+    static func start(
+        in folder: URL, build: String, hasDisk: Bool, operationsPort: Int
+    ) async throws -> TortureStack {
         let ports = try await Ports.take(in: folder)
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("MSS_") }
         environment.merge(ports.environment) { $1 }
         environment["MSS_STACK_FOLDER"] = folder.path
         environment["MSS_STACK_CONFIGURATION"] = build
-        let proxies = try await makeProxies(ports)
+        let proxies = try await makeProxies(ports, operationsPort: operationsPort)
         let stack = TortureStack(
             folder: folder, proxies: proxies, environment: environment, tenantPort: ports.tenant,
             diskFile: hasDisk ? try await makeDisk(in: folder) : nil)
@@ -60,7 +63,7 @@ extension TortureStack {
         do {
             try await stack.deploy(
                 ["deploy/up", "--detach", "--plain"]
-                    + ["ingest", "writer", "gateway"].flatMap { ["--scale", "\($0)=\(scale)"] })
+                    + ["ingest", "writer", "gateway", "relay"].flatMap { ["--scale", "\($0)=\(scale)"] })
             // What was written to set the server up is on its disk before that can lose its power.
             if hasDisk { try await stack.deploy(["sync", "--file-system", folder.appending(path: "postgres").path]) }
         } catch {
@@ -71,7 +74,9 @@ extension TortureStack {
     }
 
     /// One before each server for each of its clients; devices and backends share theirs.
-    private static func makeProxies(_ ports: Ports) async throws -> [FaultKind.Edge: [FaultProxy]] {
+    private static func makeProxies(
+        _ ports: Ports, operationsPort: Int
+    ) async throws -> [FaultKind.Edge: [FaultProxy]] {
         var proxies: [FaultKind.Edge: [FaultProxy]] = [:]
         for edge in FaultKind.Edge.allCases {
             let (client, server) = edge.ends
@@ -84,6 +89,8 @@ extension TortureStack {
                 }
             case .validatorToTenant:
                 proxies[edge] = [try await .start("\(client) to \(server)", before: ports.tenant)]
+            case .relayToTenant:
+                proxies[edge] = [try await .start("\(client) to \(server)", before: operationsPort)]
             default:
                 for process in processes(of: edge) {
                     proxies[edge, default: []].append(
@@ -117,7 +124,10 @@ extension TortureStack {
             try FileManager.default.createDirectory(at: folder.appending(path: name), withIntermediateDirectories: true)
         }
         var settings: [String: [String]] = [:]
-        for (edge, proxies) in proxies {
+        for process in Tier.relay.processes(Self.scale) {
+            settings[process, default: []].append("MSS_RELAY_ALLOWED_HOSTS=\(operationsOrigin)")
+        }
+        for (edge, proxies) in proxies where edge != .relayToTenant {
             for (process, proxy) in zip(Self.processes(of: edge), proxies) {
                 switch edge {
                 case .validatorToTenant:

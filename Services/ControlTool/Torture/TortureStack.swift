@@ -10,12 +10,12 @@ import NIOHTTP1
 struct TortureStack: Sendable {
     /// What can die.
     enum Tier: String, Sendable, CaseIterable {
-        case ingest, writer, gateway, validator, statistics, broker, database
+        case ingest, writer, gateway, relay, validator, statistics, broker, database
 
         /// As their supervisors are named.
         func processes(_ scale: Int) -> [String] {
             switch self {
-            case .ingest, .writer, .gateway: (1...scale).map { "\(rawValue)-\($0)" }
+            case .ingest, .writer, .gateway, .relay: (1...scale).map { "\(rawValue)-\($0)" }
             case .validator, .statistics: [rawValue]
             case .broker: ["rabbitmq"]
             case .database: ["postgres"]
@@ -45,6 +45,10 @@ struct TortureStack: Sendable {
     var certificateAuthority: String { folder.appending(path: "tls/ca.pem").path }
     /// Where validators reach the tenant.
     var tenantURL: String { "http://127.0.0.1:\(proxies[.validatorToTenant]?.first?.port ?? 0)/session/validate" }
+
+    /// Where relays reach the tenant.
+    var operationsOrigin: String { "http://127.0.0.1:\(proxies[.relayToTenant]?.first?.port ?? 0)" }
+    var operationsURL: String { "\(operationsOrigin)/operations" }
 
     /// Ends everything; the folder stays.
     func stop() async {

@@ -40,6 +40,8 @@ final class TortureWorld: Sendable {
         bizType: "NEWS", kind: .globalDevice,
         control: #""scope":"global","target":"device","repush":100,"immediate":true"#)
     static let kinds = [chat, checked, lock, news]
+    /// What devices' operations are done to; the tenant's new states come under it too.
+    static let orders = "ORDER"
 
     let stack: TortureStack
     let history: TortureHistory
@@ -115,12 +117,12 @@ final class TortureWorld: Sendable {
     func controlFile() -> String {
         let instances = Self.instances.map {
             #"{"instanceId":"\#($0)","name":"Torture","validatorUrl":"\#(stack.tenantURL)","#
-                + #""verdictLifetimeSeconds":60}"#
+                + #""relayUrl":"\#(stack.operationsURL)","verdictLifetimeSeconds":60}"#
         }
         let configurations = Self.instances.flatMap { instance in
-            Self.kinds.map {
-                #"{"instanceId":"\#(instance)","bizType":"\#($0.bizType)","description":"","multiDevice":true,"#
-                    + "\($0.control)}"
+            (Self.kinds.map { ($0.bizType, $0.control) } + [(Self.orders, Self.chat.control)]).map { name, control in
+                #"{"instanceId":"\#(instance)","bizType":"\#(name)","description":"","multiDevice":true,"#
+                    + "\(control)}"
             }
         }
         return #"{"instances":[\#(instances.joined(separator: ","))],"#

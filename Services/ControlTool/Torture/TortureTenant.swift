@@ -1,0 +1,47 @@
+import DeliveryHistory
+import NIOCore
+import Synchronization
+
+/// The tenants' backend in a torture run: it does each operation once by its id, and now and then it is slow, broken,
+/// or dies before or after it has done what it was called for.
+struct TortureTenant: Sendable {
+    /// On the loopback address.
+    let port: Int
+
+    /// Listens until the process ends.
+    static func start(_ history: TortureHistory, seed: UInt64) async throws -> TortureTenant {
+        let random = Mutex(SeededGenerator(seed: seed ^ 0x7e4a_4217))
+        @Sendable func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+        let server = try await TenantServer.start { question in
+            let mood = draw(0..<1_000)
+            switch mood {
+            case 0..<20: return TenantReply(isLost: true)
+            case 20..<40: return TenantReply(status: 503)
+            case 40..<50: return TenantReply(status: 429, retryAfter: 1)
+            default: break
+            }
+            var reply = Self.reply(to: question, history)
+            switch mood {
+            case 50..<70: reply.isLost = true
+            case 70..<80: reply.delay = .milliseconds(Int64(draw(500..<8_000)))
+            default: break
+            }
+            return reply
+        }
+        return TortureTenant(port: server.port)
+    }
+
+    /// What it does, and says to every repeat: some operations are refused, after some the new state is told.
+    private static func reply(to question: TenantQuestion, _ history: TortureHistory) -> TenantReply {
+        let id = question.operationID
+        let outcome = history.operations { checker, now in
+            checker.call(
+                id, by: TortureWorld.name(question.instance, question.deviceID), to: question.entityKey,
+                saying: id.hasSuffix("0") ? .refused : .accepted, at: now)
+        }
+        if outcome == .refused { return TenantReply(status: 409, body: #"{"message":"not allowed"}"#) }
+        guard "0123".contains(id.prefix(1)) else { return TenantReply() }
+        let state = TortureState.json(after: id, on: question.entityKey, of: question.instance)
+        return TenantReply(body: #"{"import":\#(state)}"#)
+    }
+}
