@@ -177,7 +177,8 @@ actor OperationRunner {
         TellGroups.name(&ended, makeName: RandomName.make)
         notes += ended.map {
             DeviceOperationStore.Answer(
-                number: $0.number, attempt: $0.attempts, outcome: $0.outcome, code: $0.code, message: $0.message,
+                instanceID: $0.instanceID, number: $0.number, attempt: $0.attempts, outcome: $0.outcome, code: $0.code,
+                message: $0.message,
                 requestID: $0.requestID, imported: $0.imported, pause: .zero, tellGroup: $0.tellGroup)
         }
         let answered = try connection.run(
@@ -189,7 +190,8 @@ actor OperationRunner {
     /// What a call's outcome is to the store.
     private func judge(_ held: DeviceOperationStore.Held, _ outcome: CallOutcome) -> DeviceOperationStore.Answer {
         var answer = DeviceOperationStore.Answer(
-            number: held.number, attempt: held.attempts, outcome: nil, code: 200, message: "", requestID: held.callID,
+            instanceID: held.instanceID, number: held.number, attempt: held.attempts, outcome: nil, code: 200,
+            message: "", requestID: held.callID,
             imported: nil, pause: .zero, tellGroup: "")
         switch outcome {
         case .accepted(let message, let imported):

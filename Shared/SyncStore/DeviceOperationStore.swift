@@ -101,7 +101,7 @@ package enum DeviceOperationStore {
         attempts, coalesce(outcome, 0::smallint), code, message, request_id,
         coalesce(floor(extract(epoch FROM answered_at) * 1000)::bigint, 0), import, coalesce(tell_group, ''),
         CASE WHEN done_at IS NOT NULL THEN floor(extract(epoch FROM done_at) * 1000)::bigint
-            WHEN isfinite(next_at) THEN floor(extract(epoch FROM next_at) * 1000)::bigint ELSE 0 END
+            WHEN attempts > 0 THEN floor(extract(epoch FROM next_at) * 1000)::bigint ELSE 0 END
         """
 
     private static func held(_ row: PostgresRow) -> Held {
@@ -141,6 +141,7 @@ package enum DeviceOperationStore {
 
     /// What a call came to.
     package struct Answer: Sendable {
+        package var instanceID: InstanceID
         package var number: Int64
         package var attempt: Int
         /// Nil: it is tried again after the pause.
@@ -154,9 +155,10 @@ package enum DeviceOperationStore {
         package var tellGroup: String
 
         package init(
-            number: Int64, attempt: Int, outcome: DeviceOperationState?, code: Int, message: String, requestID: String,
-            imported: [UInt8]?, pause: Duration, tellGroup: String
+            instanceID: InstanceID, number: Int64, attempt: Int, outcome: DeviceOperationState?, code: Int,
+            message: String, requestID: String, imported: [UInt8]?, pause: Duration, tellGroup: String
         ) {
+            self.instanceID = instanceID
             self.number = number
             self.attempt = attempt
             self.outcome = outcome
@@ -179,15 +181,16 @@ package enum DeviceOperationStore {
         _ all: [Answer], at time: WallTime, claimer: String, lease: Duration
     ) -> Query<Set<Int64>> {
         let parameters: [PostgresValue] = [
-            .int64Array(all.map(\.number)), .int32Array(all.map { Int32(clamping: $0.attempt) }), .text(claimer),
+            .textArray(all.map(\.instanceID.text)), .int64Array(all.map(\.number)),
+            .int32Array(all.map { Int32(clamping: $0.attempt) }), .text(claimer),
             .int16Array(all.map { $0.outcome?.rawValue ?? 0 }), .int32Array(all.map { Int32(clamping: $0.code) }),
             .textArray(all.map(\.message)), .textArray(all.map(\.requestID)),
             .bytesArray(all.map { $0.imported ?? [] }), .int64Array(all.map(\.pause.wholeMilliseconds)),
             .textArray(all.map(\.tellGroup)), .int64(time.milliseconds), .int64(lease.wholeMilliseconds),
         ]
         let sql = """
-            SELECT answered FROM answer_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,
-                $12 * interval '1 ms')
+            SELECT answered FROM answer_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+                $13 * interval '1 ms')
             """
         return Query(PostgresStatement(sql, parameters)) { rows in Set(rows.map { $0.int64(0) }) }
     }
@@ -217,7 +220,7 @@ package enum DeviceOperationStore {
     /// Ends operations that have been told; whatever stands behind them at their entities moves up.
     package static func finish(_ told: [Told]) -> Query<Void> {
         let parameters: [PostgresValue] = [
-            .textArray(Set(told.map(\.instanceID.text)).sorted()), .int64Array(told.map(\.number)),
+            .textArray(told.map(\.instanceID.text)), .int64Array(told.map(\.number)),
             .textArray(told.map(\.tellGroup)),
         ]
         let sql = "SELECT finished FROM finish_device_operations($1, $2, $3)"

@@ -41,7 +41,8 @@ struct DeviceOperationStoreTests {
     ) async throws -> Set<Int64> {
         let answers = held.map {
             DeviceOperationStore.Answer(
-                number: $0.number, attempt: $0.attempts, outcome: outcome, code: 200, message: "m", requestID: "r",
+                instanceID: $0.instanceID, number: $0.number, attempt: $0.attempts, outcome: outcome, code: 200,
+                message: "m", requestID: "r",
                 imported: [0x7B, 0x7D], pause: pause, tellGroup: outcome == nil ? "" : group)
         }
         return try await database.runAsRelay(
@@ -158,7 +159,7 @@ struct DeviceOperationStoreTests {
             }
             #expect(try await untold().isEmpty, "whoever answered them tells them")
             try await database.execute(
-                "UPDATE device_operation SET next_at = now() WHERE operation_id IN ('a', 'c')")
+                "UPDATE device_operation SET claimed_until = now() WHERE operation_id IN ('a', 'c')")
             #expect(try await untold() == ["a g1 2", "b g1 2"])
             #expect(try await untold() == ["c g2 2"])
             try await Self.finish(claimed, group: "g2", in: database)

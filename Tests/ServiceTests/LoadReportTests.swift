@@ -70,7 +70,8 @@ import Testing
         let object = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
         #expect(
             Set(object.keys) == [
-                "scenario", "run", "part", "users", "devices", "steps", "lost", "faults", "fallenDevices",
+                "scenario", "run", "part", "users", "devices", "steps", "lost", "faults", "operationFaults",
+                "fallenDevices",
             ])
         let step = try #require((object["steps"] as? [[String: Any]])?.first)
         #expect(

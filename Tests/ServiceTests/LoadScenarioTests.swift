@@ -27,6 +27,7 @@ import Testing
                {"do": "push", "name": "p", "call": "batch", "items": 4, "rate": 100, "seconds": 2, "users": 1},
                {"do": "together", "steps": [
                  {"do": "push", "window": 7, "seconds": 3}, {"do": "reconnect", "rate": 4, "seconds": 5}]},
+               {"do": "operate", "rate": 30, "seconds": 2, "entities": 5},
                {"do": "push", "call": "global", "times": 6},
                {"do": "disconnect"},
                {"do": "push", "each": 8, "call": "batch", "items": 4},
@@ -40,12 +41,13 @@ import Testing
             [.connect(concurrency: 5)],
             [.push(PushStream(pace: .rate(perSecond: 100, seconds: 2), call: .batch(items: 4), users: 1))],
             [.push(PushStream(pace: .window(7, seconds: 3))), .reconnect(perSecond: 4, seconds: 5)],
+            [.operate(OperationStream(perSecond: 30, seconds: 2, entities: 5))],
             [.push(PushStream(pace: .times(6), call: .global))], [.disconnect],
             [.push(PushStream(pace: .each(8), call: .batch(items: 4)))], [.connect(concurrency: 64)],
             [.idle(seconds: 9)],
         ]
         #expect(scenario.steps.map(\.parts) == expected)
-        #expect(scenario.steps[1].name == "p" && scenario.steps[3].name == "push")
+        #expect(scenario.steps[1].name == "p" && scenario.steps[4].name == "push")
     }
 
     @Test("what is wrong is named with its place") func faults() {
@@ -72,7 +74,7 @@ import Testing
         #expect(fault(ofStep: #"{"do": "push", "times": 3}"#)?.contains("a global push") == true)
         #expect(
             fault(ofStep: #"{"do": "together", "steps": [{"do": "connect"}]}"#)
-                == "steps[1].steps: only push and reconnect go together")
+                == "steps[1].steps: only push, operate and reconnect go together")
     }
 
     @Test("pushes that nobody would get are refused") func order() {

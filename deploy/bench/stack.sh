@@ -8,8 +8,8 @@ stop_stack() {
     rm -rf "$folder"
 }
 trap stop_stack EXIT
-port=$(deploy/scripts/free-ports.sh 34)
-# Three ports after those of the API and of devices, for more of each.
+port=$(deploy/scripts/free-ports.sh 36)
+# Three ports after those of the API and of devices, for more of each; the last two are for tenants of a run itself.
 export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
     MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) \
     MSS_STACK_TENANT_PORT=$((port + 13)) MSS_STACK_HEALTH_PORT=$((port + 14))
