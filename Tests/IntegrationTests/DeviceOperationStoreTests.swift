@@ -288,7 +288,8 @@ struct DeviceOperationStoreTests {
             try await database.execute(
                 "UPDATE device_operation SET done_at = now() - interval '32 days', taken_at = now() - interval '32 days' WHERE state > 2"
             )
-            #expect(try await database.runAsRelay(DeviceOperationStore.forget(most: 10)) == 1)
+            let gone = try await database.runAsRelay(DeviceOperationStore.forget(most: 10))
+            #expect(gone == 1)
             #expect(try await database.runAsRelay(DeviceOperationStore.forget(most: 10)) == 0)
         }
     }

@@ -242,16 +242,20 @@ BEGIN
     -- A claim that is lost with the server only means another call, with the same key.
     PERFORM set_config('synchronous_commit', 'off', true);
     RETURN QUERY
+        -- Materialized: looked for once, whatever the plan, since a second look would pass over what the first found.
+        WITH due AS MATERIALIZED (
+            SELECT i.instance_id, l.number
+            FROM unnest(in_instance, in_most) AS i (instance_id, most)
+            CROSS JOIN LATERAL (
+                SELECT d.number FROM device_operation d
+                WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0 AND d.next_at <= present
+                    AND d.claimed_until <= present
+                ORDER BY d.next_at, d.number LIMIT i.most FOR UPDATE SKIP LOCKED
+            ) l
+        )
         UPDATE device_operation o
         SET claimed_by = in_claimer, attempts = o.attempts + 1, claimed_until = present + in_lease
-        FROM unnest(in_instance, in_most) AS i (instance_id, most)
-        CROSS JOIN LATERAL (
-            SELECT d.number FROM device_operation d
-            WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0 AND d.next_at <= present
-                AND d.claimed_until <= present
-            ORDER BY d.next_at, d.number LIMIT i.most FOR UPDATE SKIP LOCKED
-        ) due
-        WHERE o.instance_id = i.instance_id AND o.number = due.number
+        FROM due WHERE o.instance_id = due.instance_id AND o.number = due.number
         RETURNING o.*;
 END $$;
 
@@ -295,15 +299,15 @@ DECLARE
     present timestamptz := clock_timestamp();
 BEGIN
     RETURN QUERY
-        UPDATE device_operation o SET claimed_by = in_claimer, claimed_until = present + in_lease
-        FROM (
+        WITH untold AS MATERIALIZED (
             SELECT DISTINCT g.tell_group FROM (
                 SELECT d.tell_group FROM device_operation d
                 WHERE d.state = 2 AND d.claimed_until <= present
                 ORDER BY d.tell_group LIMIT in_most FOR UPDATE SKIP LOCKED
             ) g
-        ) untold
-        WHERE o.state = 2 AND o.tell_group = untold.tell_group
+        )
+        UPDATE device_operation o SET claimed_by = in_claimer, claimed_until = present + in_lease
+        FROM untold WHERE o.state = 2 AND o.tell_group = untold.tell_group
         RETURNING o.*;
 END $$;
 
