@@ -157,6 +157,7 @@ final class LoadDevice: ChannelInboundHandler {
         case .caughtUp where phase == .connecting:
             phase = .ready
             run.caughtUp(self, now)
+            sendOperations()
         case .connected(let heartbeatSeconds): run.heartbeat(seconds: Int(heartbeatSeconds))
         case .operationsTaken(let content):
             let message = Data(UnsafeRawBufferPointer(rebasing: frame[content]))
@@ -165,6 +166,8 @@ final class LoadDevice: ChannelInboundHandler {
             }
             let (taken, refused) = outbox.answered(answer)
             run.operations.answered(taken: taken, refused: refused, at: now)
+            let bound = NIOLoopBound(self, eventLoop: run.loop)
+            run.loop.scheduleTask(in: .milliseconds(Int64(answer.retryAfterMs))) { bound.value.sendOperations() }
         case .ping(let number): AckFrames.writePing(number, isAnswer: true, into: &out)
         case .close(_, let pause): pauseMilliseconds = Int64(min(pause, 60_000))
         case nil: run.foundStranger()

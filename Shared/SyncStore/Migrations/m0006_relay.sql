@@ -142,7 +142,9 @@ CREATE TABLE device_operation (
     tell_group text,
     done_at timestamptz,
     PRIMARY KEY (instance_id, number),
-    UNIQUE (instance_id, device_id, operation_id)
+    -- In this order, so that nothing but the primary key begins with the instance: a plan that was made while the table
+    -- was small stays the right one.
+    UNIQUE (device_id, operation_id, instance_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX device_operation_waiting ON device_operation (instance_id, blocked_by, next_at, number) WHERE state = 1;
 CREATE INDEX device_operation_untold ON device_operation (tell_group) WHERE state = 2;
@@ -282,10 +284,12 @@ BEGIN
                 next_at = CASE WHEN r.outcome <> 0 THEN o.next_at ELSE present + r.pause_ms * interval '1 ms' END,
                 claimed_until = CASE WHEN r.outcome <> 0 THEN present + in_lease ELSE '-infinity' END
             FROM unnest(
-                in_instance, in_number, in_attempt, in_outcome, in_code, in_message, in_request_id, in_import, in_pause_ms,
-                in_tell_group
+                in_instance, in_number, in_attempt, in_outcome, in_code, in_message, in_request_id, in_import,
+                in_pause_ms, in_tell_group
             ) AS r (instance_id, number, attempt, outcome, code, message, request_id, import, pause_ms, tell_group)
-            WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state = 1 AND o.claimed_by = in_claimer AND o.attempts = r.attempt
+            -- The sum keeps the plan off the index of what waits, which a plan made while that was short reads whole.
+            WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state + 0 = 1
+                AND o.claimed_by = in_claimer AND o.attempts = r.attempt
             RETURNING o.number, o.state
         )
         SELECT n.number FROM noted n WHERE n.state = 2;
