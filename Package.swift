@@ -256,7 +256,7 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "DeliveryHistory",
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
+            "ClientServices", "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
             "SyncStore", "TestSupport", "AMQP", "PostgreSQL", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore,
             nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
         ],

@@ -40,7 +40,7 @@ extension SyncClient {
         return try engine.outbox.pending(ofUser: userID).map(SyncOperation.init)
     }
 
-    /// Results of the bound user's operations, each until it is confirmed.
+    /// Results of the bound user's operations, each until it is confirmed; not those of diagnosis logs (`MSS_DIAGNOSIS`).
     public func operationResults() -> SyncOperationResults {
         SyncOperationResults(engine: engine, board: board, components: nil, userID: nil)
     }

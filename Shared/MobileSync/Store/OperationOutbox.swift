@@ -92,7 +92,7 @@ final class OperationOutbox: Sendable {
     /// The first result of a user that the app has not confirmed.
     ///
     /// - Parameters:
-    ///   - components: of these; nil: of all.
+    ///   - components: of these; nil: of all but those by which logs go up, which have a reader of their own.
     ///   - shown: by component, the number that it is behind.
     func result(
         ofUser userID: String, of components: Set<String>?, after shown: [String: Int64]
@@ -106,6 +106,9 @@ final class OperationOutbox: Sendable {
         if let components {
             sql += " AND component IN (\(components.map { _ in "?" }.joined(separator: ", ")))"
             arguments += StatementArguments(components)
+        } else {
+            sql += " AND component <> ?"
+            arguments += [ReservedSyncID.diagnosis.text]
         }
         let marks = shown.filter { components?.contains($0.key) ?? true }
         if !marks.isEmpty {
