@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 import Testing
 
 @testable import LocalEntities

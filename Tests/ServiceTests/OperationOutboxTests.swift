@@ -31,9 +31,11 @@ import Testing
         }
     }
 
-    private func operation(_ id: String, body: String = "{}", children: [DeviceOperation] = []) -> DeviceOperation {
+    private func operation(
+        _ id: String, body: String = "{}", children: [DeviceOperation] = [], component: String = "C"
+    ) -> DeviceOperation {
         DeviceOperation(
-            id: id, component: "C", key: "k", name: "update", body: Array(body.utf8), children: children,
+            id: id, component: component, key: "k", name: "update", body: Array(body.utf8), children: children,
             submittedAt: WallTime(milliseconds: 3))
     }
 
@@ -66,11 +68,13 @@ import Testing
         return try store.store([batch], userID: nil, bindNumber: 0)
     }
 
-    private func results(in store: LocalStore, of user: String = "u") throws -> [SyncOperationResult] {
-        var (found, number): ([SyncOperationResult], Int64) = ([], 0)
-        while let next = try store.outbox.result(ofUser: user, after: number) {
-            number = next.0
-            found.append(next.1)
+    private func results(
+        in store: LocalStore, of user: String = "u", components: Set<String>? = nil, after: [String: Int64] = [:]
+    ) throws -> [SyncOperationResult] {
+        var (found, shown) = ([SyncOperationResult](), after)
+        while let (number, next) = try store.outbox.result(ofUser: user, of: components, after: shown) {
+            shown[next.component] = number
+            found.append(next)
         }
         return found
     }
@@ -183,6 +187,29 @@ import Testing
                 }
                 #expect(try store.store([batch], userID: nil, bindNumber: 0).acknowledgements.count == 1)
             }
+        }
+    }
+
+    @Test("readers of different components have their own results, in order, and do not wait for each other")
+    func components() throws {
+        try withStore { open in
+            let store = try open()
+            try store.outbox.add(
+                (0..<9).map { operation("o\($0)", component: ["A", "B", "C"][$0 % 3]) }, ofUser: "u")
+            try store.outbox.answered(
+                taken: [],
+                over: [8, 1, 3, 4, 0, 2].map { OperationRefusal(operationID: "o\($0)", code: 400, message: "") },
+                free: [])
+            func ids(_ components: Set<String>?, after: [String: Int64] = [:]) throws -> [String] {
+                try results(in: store, components: components, after: after).map(\.operationID)
+            }
+            #expect(try ids(nil) == ["o8", "o1", "o3", "o4", "o0", "o2"])
+            #expect(try ids(["A"]) == ["o3", "o0"] && ids(["B"]) == ["o1", "o4"] && ids(["C"]) == ["o8", "o2"])
+            #expect(try ids(["A", "C"]) == ["o8", "o3", "o0", "o2"] && ids(["D"]).isEmpty && ids([]).isEmpty)
+            #expect(try ids(nil, after: ["A": 3, "B": 1_000]) == ["o8", "o0", "o2"])
+            #expect(try ids(["A", "B"], after: ["C": 1_000, "B": 2]) == ["o3", "o4", "o0"])
+            for result in try results(in: store, components: ["A"]) { try store.outbox.confirm(result) }
+            #expect(try ids(nil) == ["o8", "o1", "o4", "o2"])
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Marking what goes up: the rows and their operations change in one transaction; sending comes after it.
 extension EntityTransaction {
@@ -188,21 +189,22 @@ extension EntityTransaction {
     /// Roots to be sent, in their order, with what goes with each.
     ///
     /// - Parameter limit: roots at most.
-    func unsent(limit: Int) throws -> [EntityOperation] {
+    func unsent(limit: Int) throws -> [SyncOperation] {
         let roots = try operations(
             where: "parent_id IS NULL AND NOT is_sent AND NOT is_cancelled", []
         ).prefix(limit)
         return try roots.map { root in
             // The root's answer may come part by part: then what is answered is known to the server.
             let parts = try operations(where: "root_id = ? AND parent_id IS NOT NULL", [root.id])
-            return Self.tree(root, Dictionary(grouping: parts) { $0.parentID ?? "" })
+            return Self.wire(root, children: parts.map { Self.wire($0) })
         }
     }
 
-    private static func tree(_ part: PendingOperation, _ parts: [String: [PendingOperation]]) -> EntityOperation {
-        EntityOperation(
-            id: part.id, component: part.component, key: part.key, name: part.name, body: part.body,
-            children: (parts[part.id] ?? []).map { tree($0, parts) })
+    /// What goes with a root goes in one list, parents before their children: children of an operation have none.
+    private static func wire(_ part: PendingOperation, children: [SyncOperation] = []) -> SyncOperation {
+        SyncOperation(
+            id: part.id, component: part.component, key: part.key.isEmpty ? EntityLimits.noKey : part.key,
+            name: part.name, body: part.body, children: children)
     }
 
     /// The submitter has these roots.
