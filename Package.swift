@@ -256,9 +256,10 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "DeliveryHistory",
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
-            "SyncStore", "TestSupport", "AMQP", "PostgreSQL", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore,
-            nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
+            "MobileSync", "MobileSyncLegacy", "LegacySamples", "LocalEntities", "OfflineResources", "ClientServices",
+            "Credentials", "DeviceProtocol", "SyncModel", "SyncStore", "TestSupport", "AMQP", "PostgreSQL",
+            "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket,
+            logging,
         ],
         path: "Tests/EndToEndTests",
         exclude: ["mqtt_cases.py", "mqtt_device.py", "push_providers.py", "trace_collector.py"],
