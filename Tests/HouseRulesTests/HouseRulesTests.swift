@@ -50,7 +50,8 @@ import Testing
         }
         let expected: [String: Set<String>] = [
             "writer": ["master_keys_file", "master_keys"], "ingest": ["sealing_keys_file", "sealing_backend"],
-            "gateway": ["sealing_keys_file", "sealing_device"], "validator": ["sealing_keys_file", "sealing_callout"], "relay": ["sealing_keys_file", "sealing_callout"],
+            "gateway": ["sealing_keys_file", "sealing_device"], "validator": ["sealing_keys_file", "sealing_callout"],
+            "relay": ["sealing_keys_file", "sealing_callout"],
             // A key of its own, which opens no tenant's secret.
             "console": ["sealing_key"],
         ]
