@@ -117,6 +117,37 @@ import Testing
         #expect(try !store.incident("1").isPending)
     }
 
+    @Test("a family that is too much for one operation goes in several, each with its own answer") func largeFamily()
+        async throws
+    {
+        let store = try file.open()
+        var row = try store.createIncident("1", title: String(repeating: "x", count: 150_000))
+        for number in 0..<250 { try store.createNote("n\(number)", of: "1") }
+        var big = try store.createNote("big", of: "1")
+        try big.set("text", to: .text(String(repeating: "y", count: 150_000)))
+        try store.update(&big)
+        try await store.submitPending(&row)
+        let operations = file.submitter.operations
+        #expect(operations.map(\.name) == ["create", "children", "children"])
+        #expect(operations.map(\.children.count) == [100, 100, 51])
+        #expect(operations.allSatisfy { $0.key == "1" && $0.component == "Incident" && $0.fault == nil })
+        #expect(operations.flatMap { $0.children.map(\.key) } == (0..<250).map { "n\($0)" } + ["big"])
+        try await store.result(accept(operations[0]))
+        try await store.result(refuse(operations[1]))
+        try await store.result(accept(operations[2]))
+        #expect(try store.pendingRows("Note").map(\.key) == (100..<200).map { .text("n\($0)") })
+        #expect(try store.incident("1").pendingChange == .parent)
+        var title = try store.incident("1")
+        try title.set("title", to: .text(String(repeating: "z", count: 194_000)))
+        try store.update(&title)
+        try await store.submitPendingOperations()
+        let next = file.submitter.operations.dropFirst(3)
+        #expect(next.map(\.name) == ["update", "children"] && next.allSatisfy { $0.fault == nil })
+        #expect(next.reduce(0) { $0 + $1.children.count } == 100)
+        for operation in next { try await store.result(accept(operation)) }
+        #expect(try !store.hasPendingOperations())
+    }
+
     @Test("what is too large for the service fails on the device, is told as a replay failure, and holds up nothing")
     func tooLarge() async throws {
         let store = try file.open(userID: "u1")

@@ -80,7 +80,7 @@ public final class EntityStore: Sendable {
     }
 
     private func attempt<Value>(
-        _ step: String, _ db: Database, _ cipher: FieldCipher?, _ body: (EntityTransaction) throws -> Value
+        _ step: String, _ db: Database, _ cipher: StoreCipher?, _ body: (EntityTransaction) throws -> Value
     ) throws -> Value {
         let transaction = EntityTransaction(db, cipher: cipher, store: database, clock: clock)
         defer { transaction.end() }
@@ -263,6 +263,6 @@ public final class EntityStore: Sendable {
     ///
     /// - Throws: `EntityError.invalidArgument` unless the key has 32 bytes, `persistence`; the former key counts then.
     public func changeEncryptionKey(to key: [UInt8]?) throws(EntityError) {
-        try database.change(to: try key.map { key throws(EntityError) in try FieldCipher(key: key) })
+        try database.change(to: try key.map { key throws(EntityError) in try StoreCipher(entityKey: key) })
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 extension LogRecord {
     /// An import that could not be taken.

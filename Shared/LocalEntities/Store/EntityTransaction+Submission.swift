@@ -45,7 +45,7 @@ extension EntityTransaction {
         var (top, topType) = (row, type)
         while let parent = try submittingParent(of: top, topType) { (top, topType) = parent }
         guard let tree = try mark(top, of: topType) else { return }
-        try insert(tree, root: tree.id, parent: nil)
+        try insert(tree)
     }
 
     /// The parent that a row goes up with: of the first declared relationship that leads to one.
@@ -66,6 +66,9 @@ extension EntityTransaction {
         let change: PendingChange
         let body: [UInt8]
         let children: [Draft]
+
+        /// Its children and theirs, parents first.
+        var family: [Draft] { children.flatMap { [$0] + $0.family } }
     }
 
     private func mark(_ old: StoredRow, of type: EntityType) throws -> Draft? {
@@ -102,13 +105,36 @@ extension EntityTransaction {
         return try JSONValue.object(members).bytes()
     }
 
+    /// Notes a submission. What is too much for one operation goes in several of the same row, one after the other.
+    private func insert(_ tree: Draft) throws {
+        var (root, rest) = (tree, tree.family[...])
+        while true {
+            let part = Self.fitting(rest, beside: root)
+            try insert(root, root: root.id, parent: nil)
+            for child in part { try insert(child, root: root.id, parent: root.id) }
+            rest = rest.dropFirst(part.count)
+            if rest.isEmpty { return }
+            root = Draft(type: tree.type, key: tree.key, change: .parent, body: Array("{}".utf8), children: [])
+        }
+    }
+
+    /// The first of these that go in one operation with a root; where the root is nothing by itself at least one.
+    private static func fitting(_ drafts: ArraySlice<Draft>, beside root: Draft) -> ArraySlice<Draft> {
+        var (count, bytes) = (0, root.body.count)
+        for draft in drafts.prefix(EntityLimits.operationChildren) {
+            bytes += draft.body.count
+            guard bytes <= EntityLimits.operationBytes || (count == 0 && root.change == .parent) else { break }
+            count += 1
+        }
+        return drafts.prefix(count)
+    }
+
     private func insert(_ draft: Draft, root: String, parent: String?) throws {
         let kind = PendingOperation.Kind(rawValue: draft.change.rawValue) ?? .parent
         try insert(
             PendingOperation(
                 id: draft.id, rootID: root, parentID: parent, component: draft.type.name, key: draft.key,
                 name: draft.change.operationName, kind: kind, body: draft.body))
-        for child in draft.children { try insert(child, root: root, parent: draft.id) }
     }
 
     /// Notes an operation that is to be sent.
