@@ -194,6 +194,17 @@ let services: [Target] = [
         path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
 ]
 
+// Programs that show how it is used.
+let samples: [Target] = [
+    .executableTarget(
+        name: "FieldService",
+        dependencies: [
+            "LocalEntities", "OfflineResources", "MobileSync", argumentParser, asyncHTTPClient, hummingbird, logging,
+            nioCore, nioHTTP1,
+        ],
+        path: "deploy/samples/field-service", exclude: ["README.md"], swiftSettings: strict)
+]
+
 let tests: [Target] = [
     .target(
         name: "TestSupport",
@@ -217,7 +228,8 @@ let tests: [Target] = [
         dependencies: [
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
-            "Notifier", "Relay", "TenantCalls", "BackendCalls", "ServiceKit", "Credentials", "MobileSync",
+            "FieldService", "LocalEntities", "Notifier", "Relay", "TenantCalls", "BackendCalls", "ServiceKit",
+            "Credentials", "MobileSync",
             "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS",
             argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
@@ -256,9 +268,10 @@ let tests: [Target] = [
         name: "EndToEndTests",
         dependencies: [
             "DeliveryHistory",
-            "MobileSync", "MobileSyncLegacy", "LegacySamples", "Credentials", "DeviceProtocol", "SyncModel",
-            "SyncStore", "TestSupport", "AMQP", "PostgreSQL", "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore,
-            nioHTTP1, nioPosix, nioSSL, nioWebSocket, logging,
+            "MobileSync", "MobileSyncLegacy", "LegacySamples", "LocalEntities", "OfflineResources", "ClientServices",
+            "Credentials", "DeviceProtocol", "SyncModel", "SyncStore", "TestSupport", "AMQP", "PostgreSQL",
+            "BusMessages", protobuf, asyncHTTPClient, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioWebSocket,
+            logging,
         ],
         path: "Tests/EndToEndTests",
         exclude: ["mqtt_cases.py", "mqtt_device.py", "push_providers.py", "trace_collector.py"],
@@ -295,6 +308,7 @@ let package = Package(
         .executable(name: "mss-relay", targets: ["Relay"]),
         .executable(name: "mss-console", targets: ["Console"]),
         .executable(name: "mssctl", targets: ["ControlTool"]),
+        .executable(name: "mss-field-service", targets: ["FieldService"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -311,5 +325,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
-    targets: ground + words + formatsAndDrivers + kits + faces + services + tests + fuzzers
+    targets: ground + words + formatsAndDrivers + kits + faces + services + samples + tests + fuzzers
 )

@@ -28,8 +28,14 @@ struct WebFile: Sendable {
             WebFile("/", "text/html; charset=utf-8", PackageResources.index_html),
             WebFile("/demo.css", "text/css; charset=utf-8", PackageResources.demo_css),
             WebFile("/demo.js", "text/javascript; charset=utf-8", PackageResources.demo_js),
-            WebFile(
-                "/mss-client.js", "text/javascript; charset=utf-8", PackageResources.mss_client_js,
-                isForEveryone: true),
+            module("/mss-client.js", PackageResources.mss_client_js),
+            module("/sync-express.js", PackageResources.sync_express_js),
+            module("/sync-express-rules.js", PackageResources.sync_express_rules_js),
+            module("/sync-express-rows.js", PackageResources.sync_express_rows_js),
         ].map { ($0.path, $0) })
+
+    /// What apps import, from wherever their pages are.
+    private static func module(_ path: String, _ bytes: [UInt8]) -> WebFile {
+        WebFile(path, "text/javascript; charset=utf-8", bytes, isForEveryone: true)
+    }
 }

@@ -1,3 +1,4 @@
+import BusMessages
 import ConnectionThread
 import Logging
 import Metrics
@@ -40,7 +41,7 @@ actor OperationRunner {
     private let teller: Teller
     private let rule: RetryRule
     private let callLease: Duration
-    private let instances: @Sendable () -> [Instance]
+    private let instances: @Sendable () -> [InstanceID]
     private let health: HealthState
     private let logger: Logger
     private let name = RandomName.make()
@@ -62,7 +63,7 @@ actor OperationRunner {
 
     init(
         configuration: PostgresConfiguration, events: WorkQueue<Event>, call: TenantCall, teller: Teller,
-        rule: RetryRule, timeout: Duration, concurrency: Int, instances: @escaping @Sendable () -> [Instance],
+        rule: RetryRule, timeout: Duration, concurrency: Int, instances: @escaping @Sendable () -> [InstanceID],
         health: HealthState, logger: Logger
     ) {
         connection = SyncDatabase.connection(configuration, logger: logger)
@@ -116,7 +117,7 @@ actor OperationRunner {
             }
             wanted.formUnion(group.map(\.instanceID))
         case .look:
-            wanted.formUnion(instances().lazy.filter { $0.isEnabled && !$0.relayURL.isEmpty }.map(\.id))
+            wanted.formUnion(instances())
             looksForUntold = true
         }
     }
@@ -196,12 +197,12 @@ actor OperationRunner {
         switch outcome {
         case .accepted(let message, let imported):
             (answer.outcome, answer.message, answer.imported) = (.accepted, message, imported)
-            note("", of: held.instanceID)
+            note("", of: held)
         case .refused(let code, let message):
             (answer.outcome, answer.code, answer.message) = (.refused, code, message)
-            note("", of: held.instanceID)
+            note("", of: held)
         case .again(let code, let reason, let named, _):
-            note(reason, of: held.instanceID)
+            note(reason, of: held)
             (answer.code, answer.message) = (code, String(reason.prefix(Limits.operationMessageUnits)))
             let waited = Duration.milliseconds(WallTime.now.milliseconds - held.takenAt.milliseconds)
             if let pause = rule.pause(
@@ -219,7 +220,12 @@ actor OperationRunner {
     }
 
     /// - Parameter trouble: empty: there is none any more.
-    private func note(_ trouble: String, of instanceID: InstanceID) {
+    private func note(_ trouble: String, of held: DeviceOperationStore.Held) {
+        let instanceID = held.instanceID
+        guard !held.isOfDiagnosis else {
+            if !trouble.isEmpty { logger.warning("a device's log was not kept", metadata: ["reason": "\(trouble)"]) }
+            return
+        }
         guard troubles[instanceID, default: ""] != trouble else { return }
         troubles[instanceID] = trouble.isEmpty ? nil : trouble
         trouble.isEmpty
@@ -265,6 +271,10 @@ actor OperationRunner {
     }
 
     private func begin(_ held: DeviceOperationStore.Held, in group: inout DiscardingTaskGroup) {
+        if held.isOfDiagnosis {
+            answers.append((held, keep(held)))
+            return events.add(.due([held.instanceID]))
+        }
         guard let pass = slots.begin(held.instanceID, at: .now) else {
             answers.append(
                 (held, .again(code: 0, reason: "the tenant does not answer", named: nil, isAnswer: true)))
@@ -278,12 +288,44 @@ actor OperationRunner {
         }
     }
 
+    /// What devices send of their logs stays here.
+    private func keep(_ held: DeviceOperationStore.Held) -> CallOutcome {
+        var operation = held.operation
+        operation.children = DeviceOperation.children(stored: held.children)
+        let (instanceID, deviceID) = (held.instanceID, held.deviceID)
+        do {
+            switch try DiagnosisUpload(operation) {
+            case .part(let part):
+                let (code, message) = try connection.run(
+                    DiagnosisStore.keep(part, of: instanceID, from: deviceID, held.userID), within: Self.limit)
+                return code == 200
+                    ? .accepted(message: "", imported: nil) : .refused(code: code, message: message)
+            case .refusal(let taskID, let run, let reason):
+                try connection.run(
+                    DiagnosisStore.refuse(
+                        taskID, run: run, reason: reason, of: instanceID, from: deviceID, held.userID),
+                    within: Self.limit)
+                return .accepted(message: "", imported: nil)
+            }
+        } catch let fault as DiagnosisUpload.Fault {
+            return .refused(code: 400, message: fault.reason)
+        } catch {
+            return .again(code: 0, reason: "a part of a log was not kept: \(error)", named: nil, isAnswer: true)
+        }
+    }
+
     private func forget() throws(PostgresError) {
         let isDue = forgotAt.map { $0.duration(to: .now) >= .seconds(600) } ?? true
         guard isDue else { return }
         let forgotten = try connection.run(
             DeviceOperationStore.forget(most: Self.forgottenMax), within: .seconds(10))
+        _ = try connection.run(DiagnosisStore.forget(most: Limits.diagnosisTasks), within: .seconds(10))
         // As long as there is much, it goes on with the next look.
         if forgotten < Self.forgottenMax { forgotAt = .now }
     }
+}
+
+extension DeviceOperationStore.Held {
+    /// It has to do with a log that an operator asked for.
+    var isOfDiagnosis: Bool { BizType(operation.component) == ReservedSyncID.diagnosis }
 }

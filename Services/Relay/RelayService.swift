@@ -46,7 +46,8 @@ struct RelayService: Service {
         let postgres = PostgresConfiguration(settings, applicationName: context.name)
         submitLane = SubmitLane(
             configuration: postgres, queue: submitted, bus: control.bus,
-            intake: SubmitIntake(ring: ring, instance: { directory.instance($0) }),
+            intake: SubmitIntake(
+                ring: ring, instance: { directory.instance($0) }, asksForLogs: { directory.asksForLogs($0) }),
             isLoaded: { directory.isLoaded },
             taken: { [events] instances, hasKnown in
                 events.add(.due(instances))
@@ -69,7 +70,10 @@ struct RelayService: Service {
                 firstPause: settings[RelaySettings.firstPause], attempts: settings[RelaySettings.attempts],
                 age: settings[RelaySettings.age]),
             timeout: timeout, concurrency: settings[RelaySettings.tenantConcurrency],
-            instances: { directory.instances }, health: context.health, logger: logger)
+            instances: {
+                directory.instances.filter { $0.isEnabled && (!$0.relayURL.isEmpty || directory.asksForLogs($0.id)) }
+                    .map(\.id)
+            }, health: context.health, logger: logger)
     }
 
     /// On shutdown consuming ends first, then what is in hand is answered, and calls that are under way may end.
@@ -100,4 +104,9 @@ struct RelayService: Service {
         while await !runner.isIdle, .now < deadline { try? await Task.sleep(for: .milliseconds(20)) }
         events.finish()
     }
+}
+
+extension ControlDirectory {
+    /// Whether operators of an instance ask devices for their logs.
+    func asksForLogs(_ id: InstanceID) -> Bool { configuration(id, ReservedSyncID.diagnosis) != nil }
 }

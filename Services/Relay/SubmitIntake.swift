@@ -16,22 +16,27 @@ struct SubmitIntake: Sendable {
     let ring: SealingRing
     /// An instance, enabled or not.
     let instance: @Sendable (InstanceID) -> Instance?
+    /// Whether its operators ask devices for their logs.
+    let asksForLogs: @Sendable (InstanceID) -> Bool
 
     func check(_ command: Mss_Bus_V1_SubmitCommand) -> Checked {
         let operations = command.operations.map(DeviceOperation.init(bus:))
         let id = InstanceID(command.instanceID)
-        guard let instance = instance(id), instance.isEnabled, !instance.relayURL.isEmpty else {
-            return Checked(
-                refusals: operations.map {
-                    OperationRefusal(
-                        operationID: $0.id, code: OperationRefusalCode.noEndpoint,
-                        message: "this app has no endpoint for operations (mssctl instance set --relay-url)")
-                })
-        }
+        let known = instance(id).flatMap { $0.isEnabled ? $0 : nil }
+        let hasEndpoint = known.map { !$0.relayURL.isEmpty } ?? false
+        let takesLogs = known != nil && asksForLogs(id)
         let (deviceID, userID) = (DeviceID(command.deviceID), UserID(command.userID))
         let session = ring.seal(text: command.sessionID, of: .session(id, deviceID, userID)) ?? []
         var checked = Checked()
         for operation in operations {
+            let isOfLog = BizType(operation.component) == ReservedSyncID.diagnosis
+            guard isOfLog ? takesLogs : hasEndpoint else {
+                checked.refusals.append(
+                    OperationRefusal(
+                        operationID: operation.id, code: OperationRefusalCode.noEndpoint,
+                        message: "this app has no endpoint for operations (mssctl instance set --relay-url)"))
+                continue
+            }
             if let fault = operation.fault {
                 checked.refusals.append(
                     OperationRefusal(

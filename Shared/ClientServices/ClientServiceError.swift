@@ -19,6 +19,8 @@ public struct ClientServiceError: Error, Sendable, CustomStringConvertible {
         public static let noUser = Code(rawValue: "noUser")
         /// `run()` is already at work.
         public static let alreadyRunning = Code(rawValue: "alreadyRunning")
+        /// The service has not answered. May succeed when tried again.
+        public static let unanswered = Code(rawValue: "unanswered")
     }
 
     /// What kind of error it is.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// The items of a `ServiceStore` within one transaction.
 struct ServiceItems {
@@ -7,7 +8,7 @@ struct ServiceItems {
     static let common = ""
 
     let db: Database
-    let cipher: ValueCipher?
+    let cipher: StoreCipher?
 
     /// The body under a key; nil: there is none.
     func body(_ area: ServiceArea, owner: String = common, key: String) throws -> Data? {
@@ -57,7 +58,7 @@ struct ServiceItems {
     }
 
     /// Writes every body anew, in another form.
-    func rewrite(with new: ValueCipher?) throws {
+    func rewrite(with new: StoreCipher?) throws {
         let update = try db.makeStatement(sql: "UPDATE item SET body = ? WHERE area = ? AND owner = ? AND name = ?")
         for row in try Row.fetchAll(db, sql: "SELECT area, owner, name FROM item") {
             let (area, owner, key): (String, String, String) = (row[0], row[1], row[2])

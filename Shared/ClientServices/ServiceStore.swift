@@ -1,5 +1,6 @@
 public import Foundation
 import GRDB
+import MobileSync
 import Synchronization
 
 /// What the client services keep over restarts: items by area, owner and key in one SQLite file, `services.sqlite`.
@@ -25,7 +26,7 @@ public final class ServiceStore: Sendable {
     let folder: URL
     private let database: DatabaseQueue
     /// Changes only in the database's turn.
-    private let currentCipher: Mutex<ValueCipher?>
+    private let currentCipher: Mutex<StoreCipher?>
     /// The file was damaged beyond reading: it stands beside the new one, with `.damaged` at the end.
     public let replacedDamagedStore: Bool
 
@@ -37,9 +38,9 @@ public final class ServiceStore: Sendable {
     /// - Throws: `ClientServiceError`: `invalidArgument` for a key of another length, `storeKey` when the store was
     ///   sealed with another, `store`.
     public init(folder: URL, key: [UInt8]? = nil) throws(ClientServiceError) {
-        let cipher = try key.map { key throws(ClientServiceError) in try ValueCipher(key: key) }
+        let cipher = try key.map { key throws(ClientServiceError) in try StoreCipher(serviceKey: key) }
         self.folder = folder
-        (database, replacedDamagedStore) = try SQLiteFile.open(
+        (database, replacedDamagedStore) = try Self.open(
             folder.appendingPathComponent("services.sqlite"), isDurable: true, schema: Self.schema)
         currentCipher = Mutex(cipher)
         let check = try turn("reading the store's key") { db in
@@ -60,15 +61,34 @@ public final class ServiceStore: Sendable {
         }
     }
 
+    /// Opens or creates a file of this module's; one that SQLite cannot read is moved aside, and a new one begins.
+    ///
+    /// - Parameter schema: the tables, as of the only version there is so far.
+    /// - Throws: `ClientServiceError.store`.
+    static func open(
+        _ url: URL, isDurable: Bool, schema: String
+    ) throws(ClientServiceError) -> (database: DatabaseQueue, replacedDamaged: Bool) {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { db in try db.execute(sql: schema) }
+        do {
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            return try SQLiteFile.open(
+                url.path, label: "client-services", isDurable: isDurable, migrator: migrator)
+        } catch {
+            throw ClientServiceError(.store, "\(url.path) cannot be opened (\(error)); check folder, space and rights")
+        }
+    }
+
     /// Writes all bodies anew under another key, in one transaction; nil: readable for everybody. Caches and logs,
     /// which have files of their own, are not touched.
     ///
     /// - Throws: `ClientServiceError.invalidArgument` unless the key has 32 bytes, `store`; the former key counts then.
     public func changeKey(to key: [UInt8]?) throws(ClientServiceError) {
-        try change(to: try key.map { key throws(ClientServiceError) in try ValueCipher(key: key) })
+        try change(to: try key.map { key throws(ClientServiceError) in try StoreCipher(serviceKey: key) })
     }
 
-    private func change(to new: ValueCipher?) throws(ClientServiceError) {
+    private func change(to new: StoreCipher?) throws(ClientServiceError) {
         try turn("changing the store's key") { db in
             let old = currentCipher.withLock { $0 }
             // What is written over is not to be found in free pages.
@@ -88,7 +108,7 @@ public final class ServiceStore: Sendable {
     }
 
     /// The key that files beside the store are sealed with.
-    var cipher: ValueCipher? { currentCipher.withLock { $0 } }
+    var cipher: StoreCipher? { currentCipher.withLock { $0 } }
 
     /// Reads in the store's turn.
     ///

@@ -10,6 +10,13 @@ enum EntityLimits {
     static let localIDsAtOnce: Int64 = 64
     /// Keys that a server may grant in one range.
     static let keysInRange: Int64 = 1_000_000
+    /// Rows that go with another in one operation, and bytes of all their bodies; as the service has it.
+    static let operationChildren = 100
+    static let operationBytes = 196_608
+    /// Log records in one operation, in bytes as they are at the most; less than an operation may have.
+    static let logRecordBytes = 180_000
+    /// The key of an operation that is about no entity.
+    static let noKey = "-"
     /// Rows that a query may skip or take.
     static let rows = 1_000_000_000
 }

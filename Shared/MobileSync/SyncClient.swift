@@ -260,7 +260,7 @@ public final class SyncClient: Sendable {
         }
     }
 
-    private static func check(_ text: String, _ name: String) throws(SyncError) {
+    static func check(_ text: String, _ name: String) throws(SyncError) {
         guard (1...Limits.linkTokenUnits).contains(text.utf16.count), !text.utf8.contains(0) else {
             throw SyncError(.invalidArgument, "\(name) takes 1 to \(Limits.linkTokenUnits) characters without NUL")
         }

@@ -39,6 +39,9 @@ public struct SyncOperation: Sendable, Hashable {
     /// A new id: 32 lower-case hex digits, random.
     public static func makeID() -> String { LocalStore.makeID() }
 
+    /// What is wrong with it, for people; nil when `SyncClient.submit` takes it.
+    public var fault: String? { model(at: WallTime(milliseconds: 0)).fault }
+
     /// What the protocol knows of it.
     func model(at time: WallTime) -> DeviceOperation {
         DeviceOperation(

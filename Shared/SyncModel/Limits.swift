@@ -67,6 +67,14 @@ package enum Limits {
     package static let operationBodyBytes = 192 * 1_024
     /// UTF-16 units of what a tenant says of an operation.
     package static let operationMessageUnits = 1_000
+    /// Bytes of a log that a device is asked for.
+    package static let diagnosisBytes = 20_000_000
+    /// Parts of one.
+    package static let diagnosisParts = 20_000
+    /// Tasks of an instance that ask for logs: with all of them whole, 2 GB.
+    package static let diagnosisTasks = 100
+    /// How long such a task is kept after anything has happened to it.
+    package static let diagnosisAge = Duration.seconds(30 * 86_400)
     /// Hand-outs of one oplog of any cause; one more would be another turn of a crash loop (DeviceProtocol.md).
     package static let resendHandOuts = 50
 }

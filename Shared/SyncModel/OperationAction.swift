@@ -41,6 +41,12 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
     case stopRollout = 64
     /// A dead operation of a device is done after all.
     case retryOperation = 70
+    /// A device was asked for its log.
+    case createDiagnosis = 80
+    case restartDiagnosis = 81
+    case deleteDiagnosis = 82
+    /// The log was taken away.
+    case downloadDiagnosis = 83
 
     /// The action in commands, in exports and in the API.
     package var word: String {
@@ -80,6 +86,10 @@ package enum OperationAction: Int16, Hashable, Sendable, CaseIterable {
         case .resumeRollout: "resume-rollout"
         case .stopRollout: "stop-rollout"
         case .retryOperation: "retry-operation"
+        case .createDiagnosis: "create-diagnosis"
+        case .restartDiagnosis: "restart-diagnosis"
+        case .deleteDiagnosis: "delete-diagnosis"
+        case .downloadDiagnosis: "download-diagnosis"
         }
     }
 

@@ -54,7 +54,9 @@ package struct SyncConfiguration: Hashable, Sendable {
         if case .threshold(let newest) = repush, !(1...1_000).contains(newest) {
             return "a re-push threshold is a number from 1 to 1000"
         }
-        if bizType == ReservedSyncID.results, kind != .device || !isPersistent || repush != .all {
+        if [ReservedSyncID.results, ReservedSyncID.diagnosis].contains(bizType),
+            kind != .device || !isPersistent || repush != .all
+        {
             return "\(bizType) is the service's own: for devices, persistent, all of a backlog"
         }
         if kind.isGlobal, !isPersistent { return "global data is always persistent" }

@@ -87,7 +87,7 @@ import Testing
                 try cache.set(value, for: key, expiresAt: expiresAt)
                 naive.removeAll { $0.key == key }
                 naive.append((key, value, expiresAt))
-                func total() -> Int { naive.map { $0.value.count + 2 + DiskCache.overheadBytes }.reduce(0, +) }
+                let total = { naive.map { $0.value.count + 2 + DiskCache.overheadBytes }.reduce(0, +) }
                 if total() > capacity { naive.removeAll { !isThere($0.expiresAt) } }
                 while total() > capacity { naive.removeFirst() }
             case 2:

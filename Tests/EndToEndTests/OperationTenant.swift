@@ -13,6 +13,8 @@ final class OperationTenant: Sendable {
         let question: [String: String]
         let body: String
         let children: [String]
+        /// The whole question, JSON.
+        let json: [UInt8]
         let begun: ContinuousClock.Instant
     }
 
@@ -90,6 +92,7 @@ final class OperationTenant: Sendable {
         let call = Call(
             key: headers.first(name: "Idempotency-Key") ?? "", question: texts,
             body: body.map { String(decoding: $0, as: UTF8.self) } ?? texts["bodyBase64"] ?? "", children: children,
+            json: bytes,
             begun: .now)
         let entity = "\(texts["component"] ?? "")/\(texts["entityKey"] ?? "")"
         let number = state.withLock { state in

@@ -18,6 +18,9 @@ final class Stack: Sendable {
     /// An instance whose tenant takes operations.
     static let operationInstance = "operations_app"
 
+    /// An instance whose apps use entities, resources and client services.
+    static let clientInstance = "client_app"
+
     let apis: [Int]
     let gateways: [Int]
     let certificateAuthority: String

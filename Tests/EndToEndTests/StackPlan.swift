@@ -216,6 +216,10 @@ struct StackPlan: Sendable {
         try Self.operationControlData(tenantPort: settings.operationsPort)
             .write(to: operations, atomically: true, encoding: .utf8)
         try await run(Self.binaries.appending(path: "mssctl"), ["apply", operations.path])
+        let client = folder.appending(path: "client_app.json")
+        try Self.clientControlData(tenantPort: settings.operationsPort)
+            .write(to: client, atomically: true, encoding: .utf8)
+        try await run(Self.binaries.appending(path: "mssctl"), ["apply", client.path])
     }
 
     /// An instance whose tenant is asked through a mobile gateway.
@@ -246,6 +250,27 @@ struct StackPlan: Sendable {
           ]
         }
         """
+    }
+
+    /// An instance whose apps use entities, resources and client services; a test plays their backend.
+    private static func clientControlData(tenantPort: Int) -> String {
+        let types = ["Incident", "Note", "MSS_BADGES", "MSS_RESOURCES"].map { name in
+            """
+            {"instanceId": "\(Stack.clientInstance)", "bizType": "\(name)", "description": "", "scope": "appointed",
+              "target": "user", "repush": "all"}
+            """
+        }
+        return """
+            {
+              "instances": [{"instanceId": "\(Stack.clientInstance)",
+                "relayUrl": "http://127.0.0.1:\(tenantPort)/operations"}],
+              "configurations": [
+                \(types.joined(separator: ",\n")),
+                {"instanceId": "\(Stack.clientInstance)", "bizType": "MSS_SWITCHES", "description": "",
+                  "scope": "global", "target": "device", "repush": 100, "immediate": true}
+              ]
+            }
+            """
     }
 
     /// Global configurations, and one to see that devices are there.

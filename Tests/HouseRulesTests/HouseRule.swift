@@ -68,8 +68,8 @@ struct HouseRule: Sendable, CustomStringConvertible {
         })
 
     private static let printing = pattern(
-        "services log, only the tool prints", #"(^|\s)(print|debugPrint|NSLog)\("#, breaking: "    print(1)",
-        where: { !$0.isTest && !$0.path.hasPrefix("Services/ControlTool/") })
+        "services log, only the tool and samples print", #"(^|\s)(print|debugPrint|NSLog)\("#, breaking: "    print(1)",
+        where: { !$0.isTest && !$0.path.hasPrefix("Services/ControlTool/") && !$0.path.hasPrefix("deploy/samples/") })
 
     private static let sleepingTests = pattern(
         "tests wait for what they need, in one place", #"Task\.sleep|usleep\(|Thread\.sleep"#,

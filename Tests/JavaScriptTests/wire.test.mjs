@@ -37,15 +37,18 @@ const samples = [
   ['confirmReport', { reportId: 1n, channels: [{ bizType: 'UCHAT', bindNumber: 1, oplogIds: [9n, 300n] }] }],
   ['historyRequest', { requestNumber: 1, bizType: 'UCHAT', bindNumber: 1, before: 9n, count: 20 }],
   ['connect', signed],
+  // Operations are not for browsers: they have no names here, and are passed over.
+  [null], [null],
 ];
 
 test('the examples of the text are encoded and decoded byte by byte', () => {
   const golden = examples();
   assert.equal(golden.length, samples.length);
   samples.forEach(([name, values], index) => {
-    assert.deepEqual(encodeFrame(name, values), golden[index], name);
     const [body, decoded] = decodeOne(golden[index]);
     assert.equal(body, name);
+    if (name === null) return;
+    assert.deepEqual(encodeFrame(name, values), golden[index], name);
     assert.deepEqual(encodeFrame(body, decoded), golden[index], `${name} decoded and encoded again`);
   });
   const [, { batches: [{ entries: [entry], ...batch }] }] = decodeOne(golden[3]);

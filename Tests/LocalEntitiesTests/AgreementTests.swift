@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -15,7 +16,7 @@ import Testing
         /// Operations that the backend has answered.
         var answered = 0
         /// Answers on their way, in order.
-        var answers: [EntityOperationResult] = []
+        var answers: [SyncOperationResult] = []
         /// What the app wrote last; nil: deleted.
         var titles: [String: String?] = [:]
         let hasOthers: Bool

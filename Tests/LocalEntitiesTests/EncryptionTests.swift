@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -122,7 +123,7 @@ import Testing
             .bytes([0, 255]),
         ]) func values(value: AttributeValue) throws
     {
-        let cipher = try FieldCipher(key: key)
+        let cipher = try StoreCipher(entityKey: key)
         let column = try FieldColumn.value(of: value)
         let sealed = try FieldColumn.sealed(column, with: cipher, place: "p")
         #expect(try FieldColumn.opened(sealed, with: cipher, place: "p") == column)

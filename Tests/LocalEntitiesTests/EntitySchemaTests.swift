@@ -10,6 +10,18 @@ import Testing
         ("an empty name", [EntityType("", key: "id", attributes: [id])]),
         ("a name that is too long", [EntityType(String(repeating: "a", count: 61), key: "id", attributes: [id])]),
         (
+            "a name that no component may have",
+            [EntityType(String(repeating: "a", count: 31), key: "id", attributes: [id])]
+        ),
+        (
+            "an operation with a name that none may have",
+            [
+                EntityType(
+                    "A", key: "id", attributes: [id],
+                    operations: [EntityOperationType(String(repeating: "a", count: 31))])
+            ]
+        ),
+        (
             "two types that differ in case",
             [
                 EntityType("A", key: "id", attributes: [id]), EntityType("a", key: "id", attributes: [id]),

@@ -1,3 +1,5 @@
+import MobileSync
+
 @testable import LocalEntities
 
 /// A tenant's backend with incidents and notes: it applies operations, and tells every change as an oplog.
@@ -10,18 +12,18 @@ struct FakeBackend {
     private var applied: Set<String> = []
 
     /// Applies an operation and what goes with it, or refuses it all.
-    mutating func answer(_ operation: EntityOperation, accepts: Bool) throws -> EntityOperationResult {
+    mutating func answer(_ operation: SyncOperation, accepts: Bool) throws -> SyncOperationResult {
         guard accepts else {
-            return EntityOperationResult(operationID: operation.id, isAccepted: false, code: 409, level: "ERROR")
+            return SyncOperationResult(operationID: operation.id, isAccepted: false, code: 409, level: "ERROR")
         }
         var news: [JSONValue] = []
         try apply(operation, &news)
-        return EntityOperationResult(
+        return SyncOperationResult(
             operationID: operation.id, isAccepted: true,
             imported: try JSONValue.object(["entities": .array(news)]).bytes())
     }
 
-    private mutating func apply(_ operation: EntityOperation, _ news: inout [JSONValue]) throws {
+    private mutating func apply(_ operation: SyncOperation, _ news: inout [JSONValue]) throws {
         guard applied.insert(operation.id).inserted else { throw EntityError(.persistence, "applied twice") }
         let fields = try JSONValue(parsing: operation.body).members?["fields"]?.members
         switch operation.name {

@@ -1,3 +1,4 @@
+import MobileSync
 import Synchronization
 
 @testable import LocalEntities
@@ -7,12 +8,15 @@ final class FakeFeed: EntityFeed {
     private struct State {
         var calls: [String] = []
         var failing: Set<String> = []
+        var answersWanted: [([String], String?)] = []
         var streams: [String: (AsyncStream<EntityBatch>, AsyncStream<EntityBatch>.Continuation)] = [:]
     }
 
     private let state = Mutex(State())
     /// Sync IDs, one for each batch that was confirmed.
     let confirmed = AsyncStream<String>.makeStream()
+    /// Answers to be given.
+    let results = AsyncStream<SyncOperationResult>.makeStream()
     /// States of the connection to be told.
     let statuses = AsyncStream<(EntityConnectionStatus, String)>.makeStream()
 
@@ -23,6 +27,9 @@ final class FakeFeed: EntityFeed {
             return state.calls
         }
     }
+
+    /// Components and user of each run that has asked for answers.
+    var answersWanted: [([String], String?)] { state.withLock { $0.answersWanted } }
 
     /// This call fails from now on; nil: none does.
     func fail(_ call: String?) { state.withLock { $0.failing = call.map { [$0] } ?? [] } }
@@ -49,6 +56,16 @@ final class FakeFeed: EntityFeed {
         for await batch in stream(bizType).0 {
             try await take(batch)
             confirmed.continuation.yield(bizType)
+        }
+    }
+
+    func feedResults(
+        of components: Set<String>, ofUser userID: String?, to take: (SyncOperationResult) async throws -> Void
+    ) async throws {
+        state.withLock { $0.answersWanted.append((components.sorted(), userID)) }
+        for await result in results.stream {
+            try await take(result)
+            confirmed.continuation.yield("answer \(result.operationID)")
         }
     }
 

@@ -1,3 +1,4 @@
+import MobileSync
 import Synchronization
 
 @testable import LocalEntities
@@ -8,9 +9,9 @@ final class FakeSubmitter: OperationSubmitter {
 
     private struct State {
         var known: Set<String> = []
-        var waiting: [EntityOperation] = []
+        var waiting: [SyncOperation] = []
         var sent: Set<String> = []
-        var calls = 0
+        var users: [String?] = []
         var isDown = false
         var failsAfterTaking = false
     }
@@ -18,9 +19,11 @@ final class FakeSubmitter: OperationSubmitter {
     private let state = Mutex(State())
 
     /// Roots that were taken, each once, in the order of their coming.
-    var operations: [EntityOperation] { state.withLock { $0.waiting } }
+    var operations: [SyncOperation] { state.withLock { $0.waiting } }
     /// Calls of `submit`.
-    var calls: Int { state.withLock { $0.calls } }
+    var calls: Int { users.count }
+    /// Whose operations they were, call by call.
+    var users: [String?] { state.withLock { $0.users } }
     /// It takes nothing.
     var isDown: Bool {
         get { state.withLock { $0.isDown } }
@@ -43,9 +46,9 @@ final class FakeSubmitter: OperationSubmitter {
         }
     }
 
-    func submit(_ operations: [EntityOperation]) async throws {
+    func submit(_ operations: [SyncOperation], ofUser userID: String?) async throws {
         try state.withLock { state in
-            state.calls += 1
+            state.users.append(userID)
             guard !state.isDown else { throw Outage() }
             for operation in operations where state.known.insert(operation.id).inserted {
                 state.waiting.append(operation)
@@ -54,7 +57,7 @@ final class FakeSubmitter: OperationSubmitter {
         }
     }
 
-    func cancel(_ ids: [String]) async throws -> [String] {
+    func cancelOperations(_ ids: [String], ofUser userID: String?) async throws -> [String] {
         try state.withLock { state in
             guard !state.isDown else { throw Outage() }
             let taken = ids.filter { id in !state.sent.contains(id) && state.waiting.contains { $0.id == id } }

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -96,7 +97,7 @@ import Testing
         try store.importOplogs(
             [Sample.oplog("1", ["title": "theirs"], counter: 2, isDeleted: isDeleted)], of: "Incident")
         try await store.result(
-            EntityOperationResult(
+            SyncOperationResult(
                 operationID: file.submitter.operations[0].id, isAccepted: true,
                 imported: Sample.oplog("1", ["title": "mine"], counter: 1)))
         let rows = try store.findAll("Incident")

@@ -1,3 +1,6 @@
+import Foundation
+import Logging
+import MobileSync
 import Synchronization
 import Testing
 
@@ -65,6 +68,31 @@ import Testing
         let reports = grants.reports.withLock { $0 }
         #expect(reports[0].isEmpty && reports[1] == [KeyUse(range: first, used: 2)])
         #expect(reports[2] == [KeyUse(range: KeyRange(first: 0, last: 1), used: 2), KeyUse(range: first, used: 3)])
+    }
+
+    @Test("a request for keys is an operation with what is used; one that nobody waits for any more is taken back")
+    func operations() async throws {
+        let path = file.path + ".sync"
+        defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+        let client = try SyncClient(
+            configuration: SyncClientConfiguration(
+                host: "127.0.0.1", port: 1, instanceID: "app", deviceID: "d", storePath: path),
+            logger: Logger(label: "keys") { _ in SwiftLogNoOpLogHandler() })
+        try client.bind(userID: "u1", sessionID: "s")
+        let source = KeyRangeOperations(client: client, keys: "Incident", userID: "u1")
+        try await withThrowingTaskGroup(of: KeyRange.self) { group in
+            group.addTask {
+                try await source.requestRange(reporting: [KeyUse(range: KeyRange(first: 3, last: 9), used: 7)])
+            }
+            while try client.pendingOperations().isEmpty { await Task.yield() }
+            let operation = try client.pendingOperations()[0]
+            #expect(operation.component == "KEY_RANGE" && operation.key == "Incident" && operation.name == "grant")
+            #expect(String(decoding: operation.body, as: UTF8.self).contains(#""used":7"#))
+            group.cancelAll()
+            let outcome = await group.nextResult()
+            #expect(throws: CancellationError.self) { try outcome?.get() }
+        }
+        #expect(try client.pendingOperations().isEmpty)
     }
 
     @Test("what is used up is reported until the server has heard of it, and not again") func reported() async throws {

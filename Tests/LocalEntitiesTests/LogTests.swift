@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -25,15 +26,35 @@ import Testing
         try store.deleteLogRecords(LogFilter())
         #expect(try store.logRecords().count == 2, "they are on their way")
         try await store.result(
-            EntityOperationResult(operationID: operation.id, isAccepted: false, code: 500, level: "ERROR"))
+            SyncOperationResult(operationID: operation.id, isAccepted: false, code: 500, level: "ERROR"))
         try await store.submitLogRecords()
         #expect(file.submitter.operations.count == 2, "refused, so they may go again")
-        try await store.result(EntityOperationResult(operationID: file.submitter.operations[1].id, isAccepted: true))
+        try await store.result(SyncOperationResult(operationID: file.submitter.operations[1].id, isAccepted: true))
         try await store.submitLogRecords()
         #expect(file.submitter.operations.count == 2)
         #expect(try store.logRecords().allSatisfy { !$0.isOwn })
         try store.deleteLogRecords(LogFilter())
         #expect(try !store.hasLogRecords())
+    }
+
+    @Test("more records than fit an operation go up in several, in order, and each is settled by its own answer")
+    func manyRecords() async throws {
+        let store = try file.open()
+        let text = String(repeating: "\u{1}", count: 9_000)
+        for number in 0..<7 { _ = try store.newLogRecord(level: .info, message: "\(number)\(text)") }
+        try await store.submitLogRecords()
+        let operations = file.submitter.operations
+        #expect(operations.count == 3 && operations.allSatisfy { $0.fault == nil })
+        let counts = try operations.map { operation in
+            guard case .array(let list)? = try JSONValue(parsing: operation.body).members?["logRecords"] else {
+                return 0
+            }
+            return list.count
+        }
+        #expect(counts == [3, 3, 1])
+        try await store.result(SyncOperationResult(operationID: operations[1].id, isAccepted: true))
+        #expect(try store.logRecords().reversed().map(\.isOwn) == [true, true, true, false, false, false, true])
+        #expect(operations.allSatisfy { $0.key == "-" })
     }
 
     @Test("records are found by component, key, level and id, newest first") func filters() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import MobileSync
 import Testing
 
 @testable import LocalEntities
@@ -7,13 +8,13 @@ import Testing
     private let file = StoreFile()
 
     private func accept(
-        _ operation: EntityOperation, imported: [UInt8]? = nil, message: String = ""
-    ) -> EntityOperationResult {
-        EntityOperationResult(operationID: operation.id, isAccepted: true, message: message, imported: imported)
+        _ operation: SyncOperation, imported: [UInt8]? = nil, message: String = ""
+    ) -> SyncOperationResult {
+        SyncOperationResult(operationID: operation.id, isAccepted: true, message: message, imported: imported)
     }
 
-    private func refuse(_ operation: EntityOperation, code: Int = 409) -> EntityOperationResult {
-        EntityOperationResult(
+    private func refuse(_ operation: SyncOperation, code: Int = 409) -> SyncOperationResult {
+        SyncOperationResult(
             operationID: operation.id, isAccepted: false, code: code, level: "ERROR", message: "no: \(code)",
             requestID: "r1", at: Date(timeIntervalSince1970: 77))
     }
@@ -101,8 +102,8 @@ import Testing
         try await store.submitPending(&mark)
         let operation = try #require(file.submitter.operations.first)
         #expect(file.submitter.operations.count == 1 && operation.key == "1" && operation.name == "create")
-        #expect(operation.children.map(\.key) == ["a", "b"] && operation.children.map(\.name) == ["create", "create"])
-        #expect(operation.children[1].children.map(\.key) == ["7"])
+        #expect(operation.children.map(\.key) == ["a", "b", "7"], "in one list, parents before their children")
+        #expect(operation.children.allSatisfy { $0.name == "create" && $0.children.isEmpty })
         #expect(mark.state.replayPending == 1)
         try await store.result(refuse(operation.children[0]))
         #expect(try store.incident("1").isCreated, "its own answer is to come")
@@ -114,6 +115,55 @@ import Testing
         #expect(next.map(\.0) == ["1", "2"] && next[0].1 == "children" && next[0].2 == ["a"])
         try await store.result(accept(file.submitter.operations[1]))
         #expect(try !store.incident("1").isPending)
+    }
+
+    @Test("a family that is too much for one operation goes in several, each with its own answer") func largeFamily()
+        async throws
+    {
+        let store = try file.open()
+        var row = try store.createIncident("1", title: String(repeating: "x", count: 150_000))
+        for number in 0..<250 { try store.createNote("n\(number)", of: "1") }
+        var big = try store.createNote("big", of: "1")
+        try big.set("text", to: .text(String(repeating: "y", count: 150_000)))
+        try store.update(&big)
+        try await store.submitPending(&row)
+        let operations = file.submitter.operations
+        #expect(operations.map(\.name) == ["create", "children", "children"])
+        #expect(operations.map(\.children.count) == [100, 100, 51])
+        #expect(operations.allSatisfy { $0.key == "1" && $0.component == "Incident" && $0.fault == nil })
+        #expect(operations.flatMap { $0.children.map(\.key) } == (0..<250).map { "n\($0)" } + ["big"])
+        try await store.result(accept(operations[0]))
+        try await store.result(refuse(operations[1]))
+        try await store.result(accept(operations[2]))
+        #expect(try store.pendingRows("Note").map(\.key) == (100..<200).map { .text("n\($0)") })
+        #expect(try store.incident("1").pendingChange == .parent)
+        var title = try store.incident("1")
+        try title.set("title", to: .text(String(repeating: "z", count: 194_000)))
+        try store.update(&title)
+        try await store.submitPendingOperations()
+        let next = file.submitter.operations.dropFirst(3)
+        #expect(next.map(\.name) == ["update", "children"] && next.allSatisfy { $0.fault == nil })
+        #expect(next.reduce(0) { $0 + $1.children.count } == 100)
+        for operation in next { try await store.result(accept(operation)) }
+        #expect(try !store.hasPendingOperations())
+    }
+
+    @Test("what is too large for the service fails on the device, is told as a replay failure, and holds up nothing")
+    func tooLarge() async throws {
+        let store = try file.open(userID: "u1")
+        var row = try store.createIncident("1", title: String(repeating: "x", count: 200_000))
+        try store.createIncident("2")
+        try await store.submitPendingOperations()
+        #expect(file.submitter.operations.map(\.key) == ["2"] && file.submitter.users == ["u1"])
+        try store.refresh(&row)
+        #expect(row.isPending && row.state.replayFailure == row.state.replayCounter)
+        let record = try #require(try store.logRecords().first)
+        #expect(record.code == 400 && record.entityKey == "1" && record.message.contains("bytes"))
+        #expect(file.handler.take().last == "replayFailure 1 400")
+        try row.set("title", to: "short")
+        try store.update(&row)
+        try await store.submitPending(&row)
+        #expect(file.submitter.operations.map(\.key) == ["2", "1"])
     }
 
     @Test("everything pending goes in the order of the first changes, of a group or of all") func order() async throws {
@@ -151,7 +201,7 @@ import Testing
         #expect(await code("assign", ["technician": 1]) == nil)
         #expect(await code("assign", key: nil, ["technician": 2]) == nil)
         let operations = file.submitter.operations
-        #expect(operations.map(\.name) == ["assign", "assign"] && operations.map(\.key) == ["1", ""])
+        #expect(operations.map(\.name) == ["assign", "assign"] && operations.map(\.key) == ["1", "-"])
         let body = try JSONValue(parsing: operations[0].body).members
         #expect(body?["parameters"] == .object(["technician": .integer(1), "why": .null]))
         #expect(try store.incident("1").state.replayPending == 0, "the row is as it was")
@@ -295,7 +345,7 @@ import Testing
             for operation in file.submitter.operations {
                 for _ in 0..<2 {
                     group.addTask {
-                        try await store.result(EntityOperationResult(operationID: operation.id, isAccepted: true))
+                        try await store.result(SyncOperationResult(operationID: operation.id, isAccepted: true))
                     }
                 }
             }

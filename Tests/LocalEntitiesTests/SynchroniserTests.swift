@@ -57,6 +57,78 @@ import Testing
         #expect(file.handler.take() == ["connectionStatusChange 3 "])
     }
 
+    @Test("answers are asked for by the schema's components and the store's user, and confirmed once they are stored")
+    func answers() async throws {
+        let store = try file.open(userID: "u1")
+        var row = try store.createIncident("1")
+        try await store.submitPending(&row)
+        let operation = try #require(file.submitter.operations.first)
+        let answer = SyncOperationResult(operationID: operation.id, isAccepted: false, code: 409, level: "ERROR")
+        try await running(synchroniser(store)) {
+            var confirmed = feed.confirmed.stream.makeAsyncIterator()
+            feed.results.continuation.yield(answer)
+            #expect(await confirmed.next() == "answer \(operation.id)")
+            let codes = try store.logRecords().map(\.code)
+            #expect(codes == [409])
+            // It is taken, although what was submitted meanwhile cannot go now.
+            file.submitter.isDown = true
+            feed.results.continuation.yield(answer)
+            #expect(await confirmed.next() == "answer \(operation.id)")
+        }
+        try store.refresh(&row)
+        #expect(row.isPending && row.state.replayPending == 0)
+        let wanted = feed.answersWanted
+        #expect(wanted.map(\.0) == [["Incident", "LogRecord", "Mark", "Note", "Technician"]])
+        #expect(wanted.map(\.1) == ["u1"])
+        #expect(file.submitter.users.allSatisfy { $0 == "u1" })
+    }
+
+    @Test("an answer that the disk does not take is tried again, and not confirmed") func answerDiskFull() async throws
+    {
+        let store = try file.open(limit: 1_000_000)
+        var row = try store.createIncident("1")
+        try await store.submitPending(&row)
+        let message = String(repeating: "x", count: 2_000_000)
+        let operation = try #require(file.submitter.operations.first)
+        feed.results.continuation.yield(
+            SyncOperationResult(operationID: operation.id, isAccepted: false, code: 409, message: message))
+        struct Enough: Error {}
+        let waits = Mutex(0)
+        let synchroniser = synchroniser(store) { _ in
+            try waits.withLock { count in
+                count += 1
+                if count == 3 { throw Enough() }
+            }
+        }
+        await #expect(throws: Enough.self) { try await synchroniser.run() }
+        try store.refresh(&row)
+        #expect(row.state.replayPending == 1, "it comes again")
+        feed.confirmed.continuation.finish()
+        for await confirmed in feed.confirmed.stream { Issue.record("\(confirmed) was confirmed") }
+    }
+
+    @Test("a store's operations are its user's, whoever is signed in") func realSubmitter() async throws {
+        let path = file.path + ".sync"
+        defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+        let client = try SyncClient(
+            configuration: SyncClientConfiguration(
+                host: "127.0.0.1", port: 1, instanceID: "app", deviceID: "d", storePath: path), logger: logger)
+        let store = try EntityStore(
+            EntityStoreConfiguration(path: file.path, schema: Sample.schema(), userID: "u1"), submitter: client)
+        try client.bind(userID: "u2", sessionID: "s")
+        for id in ["1", "2"] {
+            var row = try store.createIncident(id)
+            try await store.submitPending(&row)
+        }
+        #expect(try client.pendingOperations().isEmpty)
+        var row = try store.incident("2")
+        try await store.cancelPending(&row)
+        try client.bind(userID: "u1", sessionID: "s")
+        #expect(try client.pendingOperations().map(\.key) == ["1"])
+        try await store.start()
+        #expect(try client.pendingOperations().map(\.key) == ["1"], "known by its id")
+    }
+
     @Test("a store of another user takes nothing, and says so") func foreign() async throws {
         let store = try file.open(userID: "u1")
         feed.give(try batch("1", user: "u2"), of: "Incident")

@@ -66,6 +66,11 @@ import Testing
         for code in ResultCode.allCases { #expect(Words.file["result.\(code.rawValue)"] != nil, "\(code)") }
         for role in ConsoleRole.allCases { #expect(Words.file["role.\(role.word)"] != nil, "\(role)") }
         for purpose in AppKey.Purpose.allCases { #expect(Words.file["purpose.\(purpose.word)"] != nil, "\(purpose)") }
+        for state in DiagnosisState.allCases { #expect(Words.file["diagnosisState.\(state.word)"] != nil, "\(state)") }
+        for word in ["too-large", "nothing-there", "unreadable", "damaged"] {
+            #expect(Words.file["diagnosisRefusal.\(word)"] != nil, "\(word)")
+        }
+        for word in DiagnosisRequest.networks { #expect(Words.file["network.\(word)"] != nil, "\(word)") }
         for tab in Tab.allCases { #expect(Words.file[tab.word] != nil, "\(tab)") }
         for state in DeliveryState.allCases {
             #expect(Words.of(.english).text("state.\(state.code)").contains(" "), "\(state) is a sentence")

@@ -51,7 +51,8 @@ import Testing
         "files come with their type, and with what keeps a browser safe",
         arguments: [
             ("/", "text/html"), ("/mss-client.js", "text/javascript"), ("/demo.js", "text/javascript"),
-            ("/demo.css", "text/css"),
+            ("/demo.css", "text/css"), ("/sync-express.js", "text/javascript"),
+            ("/sync-express-rules.js", "text/javascript"), ("/sync-express-rows.js", "text/javascript"),
         ])
     func files(path: String, type: String) throws {
         let answer = try WebConnection().answer(to: get(path + "?v=1"))
@@ -62,7 +63,8 @@ import Testing
             "Cache-Control: no-cache", "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer",
             "Content-Security-Policy: default-src 'none'; script-src 'self'; ",
         ] { #expect(answer.contains("\r\n\(line)"), "\(line) in \(answer)") }
-        #expect(answer.contains("\r\nAccess-Control-Allow-Origin: *\r\n") == (path == "/mss-client.js"))
+        #expect(
+            answer.contains("\r\nAccess-Control-Allow-Origin: *\r\n") == !["/", "/demo.js", "/demo.css"].contains(path))
         #expect(answer.hasSuffix("\r\n\r\n" + String(buffer: file.content)))
 
         let head = try WebConnection().answer(to: ["HEAD \(path) HTTP/1.1", "Host: gateway"])
@@ -81,7 +83,7 @@ import Testing
     }
 
     @Test func switchedOffThereIsOnlyTheWebSocket() throws {
-        for path in ["/", "/mss-client.js", "/demo.js", "/demo.css"] {
+        for path in ["/", "/mss-client.js", "/sync-express.js", "/demo.js", "/demo.css"] {
             #expect(try WebConnection(servesFiles: false).answer(to: get(path)).hasPrefix("HTTP/1.1 404 "))
         }
         let upgraded = try WebConnection(servesFiles: false).answer(to: WebConnection.handshake)

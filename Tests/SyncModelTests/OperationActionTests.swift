@@ -16,6 +16,7 @@ struct OperationActionTests {
             60: "start-rollout",
             61: "widen-rollout", 62: "pause-rollout", 63: "resume-rollout", 64: "stop-rollout",
             70: "retry-operation",
+            80: "create-diagnosis", 81: "restart-diagnosis", 82: "delete-diagnosis", 83: "download-diagnosis",
         ]
         let actual = OperationAction.allCases.map { ($0.rawValue, $0.word) }
         #expect(Dictionary(uniqueKeysWithValues: actual) == expected)

@@ -1,6 +1,7 @@
 import BusMessages
 import SwiftProtobuf
 import SyncModel
+import SyncStore
 
 /// One answer of each kind, with everything in it that can be there: what the API's page shows, and what the schemas of
 /// its description are made from, by the same encoding as the answers (spec C11).
@@ -108,6 +109,19 @@ enum AnswerExamples {
                 }, words)
         ], waiting: 0, dead: 1, choices: [], isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
 
+    static let diagnosis = DiagnosisItem(
+        DiagnosisStore.Held(
+            taskID: "0123456789abcdef", instanceID: instanceID, deviceID: DeviceID("d1"), userID: UserID("u1"),
+            description: "the app ends by itself", actor: "console:alice", createdAt: moment, changedAt: moment,
+            request: DiagnosisRequest(
+                from: WallTime(milliseconds: 1_767_222_000_000), to: moment, level: "info", network: "wifi",
+                limitBytes: 5_000_000),
+            run: 1, state: .refused, refusal: "too-large", file: "0123456789abcdef-1.log", fileBytes: 6_000_000,
+            fileSHA256: "", partCount: 47, takenParts: 0, takenBytes: 0), words)
+    static let diagnoses = DiagnosisArea.List(
+        tasks: [diagnosis], isEmpty: false, back: "", api: "", mayChange: true, levels: [], usualBytes: 0,
+        bytesMaximum: 0)
+
     // MARK: Devices
 
     private static let connection = DeviceItem(
@@ -121,7 +135,7 @@ enum AnswerExamples {
         }, of: instanceID, words)
     static let devices = DeviceArea.List(
         devices: [connection], next: "d1", device: "", user: "", devicePage: nil, isEmpty: false, after: nil,
-        browserDevice: nil, mayChange: true)
+        browserDevice: nil, diagnosis: "", mayChange: true)
     static let device = DeviceArea.One(
         deviceId: "d1", connection: connection,
         channels: [

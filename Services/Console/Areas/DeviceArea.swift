@@ -27,6 +27,7 @@ struct DeviceArea: Sendable {
         let isEmpty: Bool
         let after: String?
         let browserDevice: String?
+        let diagnosis: String
         let mayChange: Bool
 
         private enum CodingKeys: String, CodingKey { case devices, next }
@@ -168,7 +169,7 @@ struct DeviceArea: Sendable {
             devicePage: device.isEmpty ? nil : Paths.page(instance.id, "device", query: [("device", device)]),
             isEmpty: rows.isEmpty,
             after: next.map { Paths.page(instance.id, "devices", query: [("user", user), ("after", $0)]) },
-            browserDevice: browser,
+            browserDevice: browser, diagnosis: Paths.page(instance.id, "diagnosis"),
             mayChange: Access.instance(.operations).allows(exchange.visitor?.account, instance: instance.id))
     }
 

@@ -114,7 +114,7 @@ struct PushArea: Sendable {
     }
 
     /// A refusal's sentence begins with the member that it is about.
-    private static func fault(_ answer: APIAnswer) -> ConsoleFault {
+    static func fault(_ answer: APIAnswer) -> ConsoleFault {
         let detail = answer.detail ?? answer.code.rawValue
         let first = detail.prefix { $0 != " " }
         let members = [

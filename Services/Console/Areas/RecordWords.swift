@@ -6,7 +6,7 @@ struct RecordWords: Sendable {
     /// Members whose values are of a closed set, with the set's words.
     private static let sets = [
         "scope": "scope", "purpose": "purpose", "validatorMode": "validatorMode", "repush": "repush",
-        "state": "rolloutState",
+        "state": "rolloutState", "network": "network",
     ]
     /// What is said where a member has no value.
     private static let absences = [
@@ -45,7 +45,8 @@ struct RecordWords: Sendable {
         case .flag(let isOn): words.text(isOn ? "yes" : "no")
         case .whole(let number) where member == "verdictLifetimeSeconds": "\(number) s"
         case .whole(let number) where member == "retentionDays": "\(number) \(words.text("days"))"
-        case .whole(let moment) where member == "validTimeEnd": WallTime(milliseconds: moment).text
+        case .whole(let moment) where ["validTimeEnd", "from", "to"].contains(member):
+            WallTime(milliseconds: moment).text
         case .whole(let number): String(number)
         case .number(let number): String(number)
         case .text(let text): self.text(of: text, member)

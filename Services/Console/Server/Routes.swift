@@ -44,6 +44,7 @@ enum Routes {
             + TraceArea(database: database, desk: desk, operations: operations).routes
             + DeadLetterArea(desk: desk).routes
             + DeviceOperationArea(desk: desk).routes
+            + DiagnosisArea(database: database, desk: desk, intake: intake).routes
             + DeviceArea(desk: desk, devices: devices).routes
             + RecordArea(database: database, desk: desk, streams: streams).routes
         return routes + APIArea(routes: routes).own

@@ -21,6 +21,7 @@ enum Templates {
         "device": PackageResources.device_mustache,
         "dead-letters": PackageResources.dead_letters_mustache,
         "operations": PackageResources.operations_mustache,
+        "diagnosis": PackageResources.diagnosis_mustache,
         "rollouts": PackageResources.rollouts_mustache,
         "rollout": PackageResources.rollout_mustache,
         "service": PackageResources.service_mustache,

@@ -25,7 +25,7 @@ final class LoadDevice: ChannelInboundHandler {
     private var stream = FrameStream()
     private var channels: [DeviceChannel] = []
     private var out = ByteBuffer()
-    private var outbox = OperationOutbox()
+    private var outbox = LoadOutbox()
     private var reportID: UInt64 = 0
     private var isReporting = false
     private var isPausing = false

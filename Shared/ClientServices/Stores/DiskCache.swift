@@ -1,5 +1,6 @@
 public import Foundation
 import GRDB
+import MobileSync
 import Synchronization
 
 /// A cache on the disk, bounded by bytes; the least recently used go first, whoever they are of.
@@ -26,16 +27,16 @@ public final class DiskCache: Sendable {
 
     private let database: DatabaseQueue
     private let capacity: Int
-    private let cipher: ValueCipher?
+    private let cipher: StoreCipher?
     /// Whose entries are meant; nil: nobody's, as nobody has ever signed in.
     private let owner: @Sendable () -> String?
     private let now: @Sendable () -> Date
 
     init(
-        file: URL, capacity: Int, cipher: ValueCipher?, owner: @escaping @Sendable () -> String?,
+        file: URL, capacity: Int, cipher: StoreCipher?, owner: @escaping @Sendable () -> String?,
         now: @escaping @Sendable () -> Date
     ) throws(ClientServiceError) {
-        database = try SQLiteFile.open(file, isDurable: false, schema: Self.schema).database
+        database = try ServiceStore.open(file, isDurable: false, schema: Self.schema).database
         self.capacity = capacity
         self.cipher = cipher
         self.owner = owner

@@ -1,4 +1,5 @@
 public import Foundation
+import MobileSync
 import Synchronization
 
 /// The stores of the app and of its users, and who the user is.

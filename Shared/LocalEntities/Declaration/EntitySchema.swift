@@ -1,3 +1,5 @@
+import MobileSync
+
 /// The entity types of a store, checked against each other.
 public struct EntitySchema: Sendable, Hashable {
     /// A way from a child to its parent.
@@ -78,10 +80,18 @@ public struct EntitySchema: Sendable, Hashable {
         guard key.type == .text || key.type == .integer, !key.isNullable else {
             throw EntityError(.invalidDeclaration, "\(type.name)'s key is text or integer, and never null")
         }
+        try checkOperations(of: type)
         for attribute in type.attributes where stateNames.contains(attribute.name) {
             throw EntityError(.invalidDeclaration, "\(type.name).\(attribute.name) is the name of a row's state")
         }
+    }
+
+    private static func checkOperations(of type: EntityType) throws(EntityError) {
         try checkNames(type.operations.map(\.name), of: type.name)
+        for name in ["create"] + type.operations.map(\.name) where !type.isLocalOnly {
+            let operation = SyncOperation(component: type.name, key: EntityLimits.noKey, name: name)
+            if let fault = operation.fault { throw EntityError(.invalidDeclaration, "\(type.name): \(fault)") }
+        }
         for operation in type.operations {
             guard !ownOperations.contains(operation.name) else {
                 throw EntityError(.invalidDeclaration, "\(type.name): \(operation.name) is there anyhow")

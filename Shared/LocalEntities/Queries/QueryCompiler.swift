@@ -1,4 +1,5 @@
 import GRDB
+import MobileSync
 
 /// Compiles a query to SQL: names are looked up in the declaration and never copied from the query; values are
 /// arguments.
@@ -266,7 +267,7 @@ struct QueryCompiler {
     }
 
     /// What opens sealed columns inside of SQL, so that they can be queried; they have no index.
-    static func openFunction(_ cipher: @escaping @Sendable () -> FieldCipher?) -> DatabaseFunction {
+    static func openFunction(_ cipher: @escaping @Sendable () -> StoreCipher?) -> DatabaseFunction {
         DatabaseFunction("entity_open", argumentCount: 2, pure: true) { values in
             guard let cipher = cipher(), let place = String.fromDatabaseValue(values[1]) else { return values[0] }
             return try FieldColumn.opened(values[0], with: cipher, place: place)

@@ -1,11 +1,12 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Writes what is sealed anew under another key, or none.
 struct ColumnRewrite {
     let db: Database
-    let from: FieldCipher?
-    let to: FieldCipher?
+    let from: StoreCipher?
+    let to: StoreCipher?
 
     /// Everything that a store seals, and the check of its key.
     func everything() throws {

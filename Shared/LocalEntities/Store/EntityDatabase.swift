@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 import Synchronization
 
 /// The SQLite file of an entity store: one caller at a time, and its key.
@@ -17,7 +18,7 @@ final class EntityDatabase: Sendable {
 
     /// The key that counts now; changes only in the database's turn.
     private final class CipherBox: Sendable {
-        let cipher = Mutex<FieldCipher?>(nil)
+        let cipher = Mutex<StoreCipher?>(nil)
     }
 
     /// Opens or creates the file.
@@ -30,11 +31,17 @@ final class EntityDatabase: Sendable {
     init(path: String, schema: EntitySchema, userID: String, key: [UInt8]?, limit: Int) throws(EntityError) {
         self.schema = schema
         tables = Dictionary(uniqueKeysWithValues: schema.types.map { ($0.name, EntityTable($0, in: schema)) })
-        let cipher = try key.map { key throws(EntityError) in try FieldCipher(key: key) }
+        let cipher = try key.map { key throws(EntityError) in try StoreCipher(entityKey: key) }
         let box = CipherBox()
         self.key = box
         do {
-            (database, replacedDamaged) = try Self.openOrReplace(path, box: box, limit: limit)
+            (database, replacedDamaged) = try SQLiteFile.open(
+                path, label: "local-entities", migrator: EntityStoreSchema.migrator
+            ) { db in
+                db.add(function: QueryCompiler.openFunction { box.cipher.withLock { $0 } })
+                let page = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
+                try db.execute(sql: "PRAGMA max_page_count = \(max(1, limit / page))")
+            }
         } catch {
             throw EntityError.wrapping(error, "opening the store")
         }
@@ -52,7 +59,7 @@ final class EntityDatabase: Sendable {
     /// - Throws: `EntityError.persistence` with the step's name, also when this thread has the turn already; and what
     ///   the body throws of this type.
     func turn<Value>(
-        _ step: String, _ body: (Database, FieldCipher?) throws -> Value
+        _ step: String, _ body: (Database, StoreCipher?) throws -> Value
     ) throws(EntityError) -> Value {
         let me = ObjectIdentifier(Thread.current)
         guard holder.withLock({ $0 != me }) else {
@@ -71,7 +78,7 @@ final class EntityDatabase: Sendable {
 
     /// The same in one transaction, durable when this returns.
     func transaction<Value>(
-        _ step: String, _ body: (Database, FieldCipher?) throws -> Value
+        _ step: String, _ body: (Database, StoreCipher?) throws -> Value
     ) throws(EntityError) -> Value {
         try turn(step) { db, cipher in
             var value: Value?
@@ -85,49 +92,6 @@ final class EntityDatabase: Sendable {
     }
 
     // MARK: Opening
-
-    private static func openOrReplace(
-        _ path: String, box: CipherBox, limit: Int
-    ) throws -> (DatabaseQueue, replaced: Bool) {
-        do {
-            return (try open(path, box: box, limit: limit), false)
-        } catch let error as DatabaseError
-            where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-        {
-            let aside = path + ".damaged"
-            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
-                try? FileManager.default.removeItem(atPath: aside + suffix)
-                try FileManager.default.moveItem(atPath: path + suffix, toPath: aside + suffix)
-            }
-            return (try open(path, box: box, limit: limit), true)
-        }
-    }
-
-    private static func open(_ path: String, box: CipherBox, limit: Int) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.journalMode = .wal
-        configuration.busyMode = .timeout(5)
-        configuration.label = "local-entities"
-        configuration.prepareDatabase { db in
-            db.add(function: QueryCompiler.openFunction { box.cipher.withLock { $0 } })
-        }
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        try database.writeWithoutTransaction { db in
-            // After the journal mode, which sets NORMAL.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
-            guard try String.fetchOne(db, sql: "PRAGMA quick_check(1)") == "ok" else {
-                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "quick_check found damage")
-            }
-            let page = try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 4_096
-            try db.execute(sql: "PRAGMA max_page_count = \(max(1, limit / page))")
-        }
-        let migrator = EntityStoreSchema.migrator
-        guard try !database.read(migrator.hasBeenSuperseded) else {
-            throw EntityError(.persistence, "the store was written by a newer version of this library; update the app")
-        }
-        try migrator.migrate(database)
-        return database
-    }
 
     private func claim(for userID: String) throws(EntityError) {
         let owner = try transaction("claiming the store") { db, _ in
@@ -143,7 +107,7 @@ final class EntityDatabase: Sendable {
     // MARK: Key
 
     /// Takes up the key that the store was written with; a store without one is sealed now.
-    private func use(_ cipher: FieldCipher?) throws(EntityError) {
+    private func use(_ cipher: StoreCipher?) throws(EntityError) {
         let check = try turn("reading the store's key") { db, _ in
             try Data.fetchOne(db, sql: "SELECT key_check FROM store")
         }
@@ -164,7 +128,7 @@ final class EntityDatabase: Sendable {
     /// Seals everything anew with another key, in one transaction; nil: readable for everybody.
     ///
     /// - Throws: `EntityError.persistence`; the former key counts then.
-    func change(to new: FieldCipher?) throws(EntityError) {
+    func change(to new: StoreCipher?) throws(EntityError) {
         try turn("changing the store's key") { db, old in
             // What is written over is not to be found in free pages.
             try db.execute(sql: "PRAGMA secure_delete = ON")

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+public import MobileSync
 import Synchronization
 
 /// Typed records in one SQLite file: fed by oplogs and changed by the app, whose changes go up (spec, two-way §2).
@@ -79,7 +80,7 @@ public final class EntityStore: Sendable {
     }
 
     private func attempt<Value>(
-        _ step: String, _ db: Database, _ cipher: FieldCipher?, _ body: (EntityTransaction) throws -> Value
+        _ step: String, _ db: Database, _ cipher: StoreCipher?, _ body: (EntityTransaction) throws -> Value
     ) throws -> Value {
         let transaction = EntityTransaction(db, cipher: cipher, store: database, clock: clock)
         defer { transaction.end() }
@@ -175,16 +176,31 @@ public final class EntityStore: Sendable {
                 }
             }
             guard !operations.isEmpty else { return }
+            let fitting = operations.filter { $0.fault == nil }
             do {
-                try await submitter.submit(operations)
+                if !fitting.isEmpty { try await submitter.submit(fitting, ofUser: ownerID) }
             } catch {
                 throw EntityError(
-                    .submission, "\(operations.count) operations wait, as they could not be submitted (\(error))")
+                    .submission, "\(fitting.count) operations wait, as they could not be submitted (\(error))")
             }
             try write("noting what was sent") { transaction in
-                try transaction.step("noting what was sent") { try transaction.markSent(operations.map(\.id)) }
+                try transaction.step("noting what was sent") { try transaction.markSent(fitting.map(\.id)) }
+                for operation in operations {
+                    if let fault = operation.fault { try transaction.take(refusal(of: operation, fault)) }
+                }
             }
         }
+    }
+
+    /// Whose operations go up from here; nil: of whoever is signed in.
+    var ownerID: String? { userID.isEmpty ? nil : userID }
+
+    /// The answer to an operation that no server takes, such as one that is too large.
+    private func refusal(of operation: SyncOperation, _ fault: String) -> SyncOperationResult {
+        SyncOperationResult(
+            operationID: operation.id, component: operation.component, key: operation.key, name: operation.name,
+            isAccepted: false, code: 400, level: LogLevel.error.rawValue, message: fault, requestID: "", at: clock(),
+            imported: nil)
     }
 
     private func takeBack() async throws(EntityError) {
@@ -194,7 +210,7 @@ public final class EntityStore: Sendable {
         guard !roots.isEmpty else { return }
         let taken: [String]
         do {
-            taken = try await submitter.cancel(roots)
+            taken = try await submitter.cancelOperations(roots, ofUser: ownerID)
         } catch {
             throw EntityError(.submission, "\(roots.count) operations could not be taken back (\(error))")
         }
@@ -213,7 +229,7 @@ public final class EntityStore: Sendable {
     ///
     /// - Throws: `EntityError.persistence`: the answer is to come again. `submission`: it is taken, and what was
     ///   submitted meanwhile goes later.
-    public func result(_ result: EntityOperationResult) async throws(EntityError) {
+    public func result(_ result: SyncOperationResult) async throws(EntityError) {
         try write("taking an answer") { try $0.take(result) }
         try await send()
     }
@@ -247,6 +263,6 @@ public final class EntityStore: Sendable {
     ///
     /// - Throws: `EntityError.invalidArgument` unless the key has 32 bytes, `persistence`; the former key counts then.
     public func changeEncryptionKey(to key: [UInt8]?) throws(EntityError) {
-        try database.change(to: try key.map { key throws(EntityError) in try FieldCipher(key: key) })
+        try database.change(to: try key.map { key throws(EntityError) in try StoreCipher(entityKey: key) })
     }
 }

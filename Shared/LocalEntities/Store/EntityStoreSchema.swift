@@ -15,7 +15,7 @@ enum EntityStoreSchema {
     private static let step1 = """
         CREATE TABLE store (
             user_id TEXT NOT NULL,
-            -- FieldCipher: NULL while attributes are stored as they are.
+            -- StoreCipher: NULL while attributes are stored as they are.
             key_check BLOB,
             -- StoredRow.changeOrder of the last change.
             last_change INTEGER NOT NULL DEFAULT 0,

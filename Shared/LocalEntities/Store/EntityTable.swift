@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// The SQLite table of one entity type.
 ///
@@ -52,7 +53,7 @@ struct EntityTable: Sendable {
     // MARK: Rows
 
     /// The row of a key.
-    func row(_ key: String, in db: Database, cipher: FieldCipher?) throws -> StoredRow? {
+    func row(_ key: String, in db: Database, cipher: StoreCipher?) throws -> StoredRow? {
         try rows(where: "entity_key = ?", [key], in: db, cipher: cipher).first
     }
 
@@ -60,7 +61,7 @@ struct EntityTable: Sendable {
     ///
     /// - Parameter isKept: whether the statement is kept for the next time, as there are few such conditions.
     func rows(
-        where condition: String, _ arguments: StatementArguments, in db: Database, cipher: FieldCipher?,
+        where condition: String, _ arguments: StatementArguments, in db: Database, cipher: StoreCipher?,
         isKept: Bool = true
     ) throws -> [StoredRow] {
         let sql = "\(selection) WHERE \(condition)"
@@ -69,7 +70,7 @@ struct EntityTable: Sendable {
     }
 
     /// A row of `selection`'s columns.
-    private func stored(_ row: Row, cipher: FieldCipher?) throws -> StoredRow {
+    private func stored(_ row: Row, cipher: StoreCipher?) throws -> StoredRow {
         let key: String = row[0]
         var fields: [String: AttributeValue] = [:]
         for (index, attribute) in type.attributes.enumerated() {
@@ -90,7 +91,7 @@ struct EntityTable: Sendable {
     }
 
     /// Writes a row that is there, or is new.
-    func write(_ row: StoredRow, isNew: Bool, in db: Database, cipher: FieldCipher?) throws {
+    func write(_ row: StoredRow, isNew: Bool, in db: Database, cipher: StoreCipher?) throws {
         let state = row.state
         var values: [DatabaseValue] = [
             state.replayCounter.databaseValue, state.replayPending.databaseValue, state.replayFailure.databaseValue,
@@ -120,7 +121,7 @@ struct EntityTable: Sendable {
     // MARK: Originals
 
     private func originalColumn(
-        _ fields: [String: AttributeValue], key: String, cipher: FieldCipher?
+        _ fields: [String: AttributeValue], key: String, cipher: StoreCipher?
     ) throws -> DatabaseValue {
         let plain = Data(try JSONValue.object(fields.mapValues(\.wire)).bytes())
         return try (cipher?.seal(plain, for: Self.originalPlace(type.name, key)) ?? plain).databaseValue
@@ -133,7 +134,7 @@ struct EntityTable: Sendable {
 
     /// Attributes of an original; one that was declared since is null, one that is no more is left out.
     private func fields(
-        ofOriginal column: Data, key: String, cipher: FieldCipher?
+        ofOriginal column: Data, key: String, cipher: StoreCipher?
     ) throws -> [String: AttributeValue] {
         let plain = try cipher?.open(column, for: Self.originalPlace(type.name, key)) ?? column
         return try fields(ofWire: try JSONValue(parsing: plain).members ?? [:])

@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Taking the server's answers.
 extension EntityTransaction {
     /// Takes an answer: replay success or replay failure of all parts that are not answered, then the new state.
     ///
     /// An answer that is known changes nothing.
-    func take(_ result: EntityOperationResult) throws(EntityError) {
+    func take(_ result: SyncOperationResult) throws(EntityError) {
         try step("taking an answer") {
             guard let operation = try operation(result.operationID) else { return }
             let entries = try importEntries(result, operation)
@@ -41,7 +42,7 @@ extension EntityTransaction {
     }
 
     private func importEntries(
-        _ result: EntityOperationResult, _ operation: PendingOperation
+        _ result: SyncOperationResult, _ operation: PendingOperation
     ) throws -> [ImportEntry] {
         guard let imported = result.imported else { return [] }
         do {
@@ -54,7 +55,7 @@ extension EntityTransaction {
 
     /// - Returns: the row that was submitted once more meanwhile.
     private func settle(
-        _ part: PendingOperation, _ result: EntityOperationResult, counter: Int64?
+        _ part: PendingOperation, _ result: SyncOperationResult, counter: Int64?
     ) throws -> (StoredRow, EntityType)? {
         let record = LogRecord(
             messageID: RandomID.make(), component: part.component, entityKey: part.key, code: result.code,

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Taking what the server tells.
 extension EntityTransaction {

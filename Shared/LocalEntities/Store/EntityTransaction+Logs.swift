@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 extension LogRecord {
     /// An import that could not be taken.
@@ -59,10 +60,24 @@ extension EntityTransaction {
         }
     }
 
-    /// Marks the records that this device has written, and that are not on their way, to go up in one operation.
+    /// Marks the records that this device has written, and that are not on their way, to go up in as few operations as
+    /// their limits allow.
     func submitLogRecords() throws {
-        let records = try logRecords(.ownUnsent, limit: nil).reversed()
-        guard !records.isEmpty else { return }
+        var (part, bytes) = ([LogRecord](), 0)
+        for record in try logRecords(.ownUnsent, limit: nil).reversed() {
+            // JSON has up to six bytes for one of the text.
+            let size = 1_000 + record.message.utf8.count * 6
+            if bytes + size > EntityLimits.logRecordBytes, !part.isEmpty {
+                try submit(part)
+                (part, bytes) = ([], 0)
+            }
+            part.append(record)
+            bytes += size
+        }
+        if !part.isEmpty { try submit(part) }
+    }
+
+    private func submit(_ records: [LogRecord]) throws {
         let id = RandomID.make()
         for record in records {
             try db.execute(

@@ -1,4 +1,5 @@
 import GRDB
+import MobileSync
 
 /// Questions.
 extension EntityTransaction {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Marking what goes up: the rows and their operations change in one transaction; sending comes after it.
 extension EntityTransaction {
@@ -44,7 +45,7 @@ extension EntityTransaction {
         var (top, topType) = (row, type)
         while let parent = try submittingParent(of: top, topType) { (top, topType) = parent }
         guard let tree = try mark(top, of: topType) else { return }
-        try insert(tree, root: tree.id, parent: nil)
+        try insert(tree)
     }
 
     /// The parent that a row goes up with: of the first declared relationship that leads to one.
@@ -65,6 +66,9 @@ extension EntityTransaction {
         let change: PendingChange
         let body: [UInt8]
         let children: [Draft]
+
+        /// Its children and theirs, parents first.
+        var family: [Draft] { children.flatMap { [$0] + $0.family } }
     }
 
     private func mark(_ old: StoredRow, of type: EntityType) throws -> Draft? {
@@ -101,13 +105,36 @@ extension EntityTransaction {
         return try JSONValue.object(members).bytes()
     }
 
+    /// Notes a submission. What is too much for one operation goes in several of the same row, one after the other.
+    private func insert(_ tree: Draft) throws {
+        var (root, rest) = (tree, tree.family[...])
+        while true {
+            let part = Self.fitting(rest, beside: root)
+            try insert(root, root: root.id, parent: nil)
+            for child in part { try insert(child, root: root.id, parent: root.id) }
+            rest = rest.dropFirst(part.count)
+            if rest.isEmpty { return }
+            root = Draft(type: tree.type, key: tree.key, change: .parent, body: Array("{}".utf8), children: [])
+        }
+    }
+
+    /// The first of these that go in one operation with a root; where the root is nothing by itself at least one.
+    private static func fitting(_ drafts: ArraySlice<Draft>, beside root: Draft) -> ArraySlice<Draft> {
+        var (count, bytes) = (0, root.body.count)
+        for draft in drafts.prefix(EntityLimits.operationChildren) {
+            bytes += draft.body.count
+            guard bytes <= EntityLimits.operationBytes || (count == 0 && root.change == .parent) else { break }
+            count += 1
+        }
+        return drafts.prefix(count)
+    }
+
     private func insert(_ draft: Draft, root: String, parent: String?) throws {
         let kind = PendingOperation.Kind(rawValue: draft.change.rawValue) ?? .parent
         try insert(
             PendingOperation(
                 id: draft.id, rootID: root, parentID: parent, component: draft.type.name, key: draft.key,
                 name: draft.change.operationName, kind: kind, body: draft.body))
-        for child in draft.children { try insert(child, root: root, parent: draft.id) }
     }
 
     /// Notes an operation that is to be sent.
@@ -188,21 +215,22 @@ extension EntityTransaction {
     /// Roots to be sent, in their order, with what goes with each.
     ///
     /// - Parameter limit: roots at most.
-    func unsent(limit: Int) throws -> [EntityOperation] {
+    func unsent(limit: Int) throws -> [SyncOperation] {
         let roots = try operations(
             where: "parent_id IS NULL AND NOT is_sent AND NOT is_cancelled", []
         ).prefix(limit)
         return try roots.map { root in
             // The root's answer may come part by part: then what is answered is known to the server.
             let parts = try operations(where: "root_id = ? AND parent_id IS NOT NULL", [root.id])
-            return Self.tree(root, Dictionary(grouping: parts) { $0.parentID ?? "" })
+            return Self.wire(root, children: parts.map { Self.wire($0) })
         }
     }
 
-    private static func tree(_ part: PendingOperation, _ parts: [String: [PendingOperation]]) -> EntityOperation {
-        EntityOperation(
-            id: part.id, component: part.component, key: part.key, name: part.name, body: part.body,
-            children: (parts[part.id] ?? []).map { tree($0, parts) })
+    /// What goes with a root goes in one list, parents before their children: children of an operation have none.
+    private static func wire(_ part: PendingOperation, children: [SyncOperation] = []) -> SyncOperation {
+        SyncOperation(
+            id: part.id, component: part.component, key: part.key.isEmpty ? EntityLimits.noKey : part.key,
+            name: part.name, body: part.body, children: children)
     }
 
     /// The submitter has these roots.

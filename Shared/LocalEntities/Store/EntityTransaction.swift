@@ -1,19 +1,20 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Several changes that take effect together; what `EntityStore.transaction` gives its body.
 ///
 /// Not for other threads, and not for later: once the body has returned, every call throws.
 public final class EntityTransaction {
     let db: Database
-    let cipher: FieldCipher?
+    let cipher: StoreCipher?
     let store: EntityDatabase
     let clock: @Sendable () -> Date
     /// What handlers are to be told of once this is committed.
     var events: [EntityEvent] = []
     private var isOpen = true
 
-    init(_ db: Database, cipher: FieldCipher?, store: EntityDatabase, clock: @escaping @Sendable () -> Date) {
+    init(_ db: Database, cipher: StoreCipher?, store: EntityDatabase, clock: @escaping @Sendable () -> Date) {
         self.db = db
         self.cipher = cipher
         self.store = store

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// How attributes stand in columns: as they are, or sealed.
 ///
@@ -46,7 +47,7 @@ enum FieldColumn {
     }
 
     /// The value as a sealed column has it; null stays null.
-    static func sealed(_ value: DatabaseValue, with cipher: FieldCipher, place: String) throws -> DatabaseValue {
+    static func sealed(_ value: DatabaseValue, with cipher: StoreCipher, place: String) throws -> DatabaseValue {
         switch value.storage {
         case .null: .null
         case .string(let text): try cipher.seal(Data("t".utf8) + Data(text.utf8), for: place).databaseValue
@@ -65,7 +66,7 @@ enum FieldColumn {
     /// The value of what `sealed` made for the same place.
     ///
     /// - Throws: For anything else.
-    static func opened(_ value: DatabaseValue, with cipher: FieldCipher, place: String) throws -> DatabaseValue {
+    static func opened(_ value: DatabaseValue, with cipher: StoreCipher, place: String) throws -> DatabaseValue {
         guard case .blob(let sealed) = value.storage else { return .null }
         let plain = try cipher.open(sealed, for: place)
         let rest = plain.dropFirst()

@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Brings a store's tables to what the app declares now.
 struct TableReconciliation {
     let db: Database
     let schema: EntitySchema
     /// The key that the store is sealed with.
-    let cipher: FieldCipher?
+    let cipher: StoreCipher?
 
     /// Makes, changes and indexes tables. Tables of types that are declared no more stay as they are.
     ///

@@ -1,3 +1,5 @@
+public import MobileSync
+
 /// Where the data of entity types comes from; a `SyncClient` is one, and so are tests' own.
 public protocol EntityFeed: Sendable {
     /// Gives the body all data of a Sync ID, in order and one batch at a time, and confirms each when the body returns;
@@ -5,6 +7,15 @@ public protocol EntityFeed: Sendable {
     ///
     /// - Throws: What the body throws, without confirming; its own errors.
     func feed(_ bizType: String, to take: (EntityBatch) async throws -> Void) async throws
+
+    /// Gives the body all answers to operations of these components, in the order in which they became known, and confirms
+    /// each when the body returns; until the task is cancelled, then it returns.
+    ///
+    /// - Parameter userID: answers to this user's operations only; nil: of whoever is signed in.
+    /// - Throws: What the body throws, without confirming; its own errors.
+    func feedResults(
+        of components: Set<String>, ofUser userID: String?, to take: (SyncOperationResult) async throws -> Void
+    ) async throws
 
     /// Gives the body each state of the connection, until the task is cancelled.
     func feedStatus(to tell: (EntityConnectionStatus, String) -> Void) async

@@ -1,10 +1,12 @@
 public import Logging
+import MobileSync
 import Synchronization
 
-/// Feeds an entity store with what comes for its types, and subscribes and unsubscribes them (spec, two-way §2).
+/// Feeds an entity store with what comes for its types and with the answers to its operations, and subscribes and
+/// unsubscribes the types (spec, two-way §2).
 ///
-/// `run()` is to be kept going beside the client's own. Store first, then confirm: after a crash a batch comes again,
-/// and taking it again changes nothing.
+/// `run()` is to be kept going beside the client's own. Store first, then confirm: after a crash a batch or an answer
+/// comes again, and taking it again changes nothing.
 public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
     /// How long it waits before it tries to store a batch again: twice as long each time.
     private static var waits: ClosedRange<Duration> { .seconds(1) ... .seconds(30) }
@@ -45,6 +47,7 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
         for type in types { try await recoverIfNeeded(type) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for type in types { group.addTask { try await self.follow(type) } }
+            group.addTask { try await self.followAnswers(to: Set(types + [EntityTransaction.logComponent])) }
             group.addTask {
                 await self.feed.feedStatus { self.store.connectionStatusChanged(to: $0, reason: $1) }
             }
@@ -61,18 +64,39 @@ public final class EntitySynchroniser<Feed: EntityFeed>: Sendable {
         try await feed.feed(type) { try await take($0, of: type) }
     }
 
-    /// Stores a batch; while the disk does not take it, nothing after it may be stored either.
+    private func followAnswers(to components: Set<String>) async throws {
+        try await feed.feedResults(of: components, ofUser: store.ownerID) { result in
+            try await keepTrying(component: result.component) { () async throws(EntityError) in
+                do throws(EntityError) {
+                    try await store.result(result)
+                } catch {
+                    // It is taken all the same.
+                    guard error.code == .submission else { throw error }
+                    logger.warning("operations wait for the submitter", metadata: ["error": "\(error)"])
+                }
+            }
+        }
+    }
+
     private func take(_ batch: EntityBatch, of type: String) async throws {
         guard batch.userID.map({ $0.utf8.elementsEqual(store.userID.utf8) }) ?? true else {
             throw EntityError(.foreignStore, "data of another user came: open that user's store")
         }
+        try await keepTrying(component: type) { () async throws(EntityError) in
+            try store.importOplogs(batch.payloads, of: type)
+        }
+    }
+
+    /// Stores what came; while the disk does not take it, nothing after it may be stored either.
+    private func keepTrying(component: String, _ body: () async throws(EntityError) -> Void) async throws {
         var wait = Self.waits.lowerBound
         while true {
-            do {
-                return try store.importOplogs(batch.payloads, of: type)
+            do throws(EntityError) {
+                return try await body()
             } catch {
                 guard error.code == .persistence else { throw error }
-                logger.error("entities could not be stored", metadata: ["type": "\(type)", "error": "\(error)"])
+                logger.error(
+                    "entities could not be stored", metadata: ["type": "\(component)", "error": "\(error)"])
             }
             try await pause(wait)
             wait = min(wait * 2, Self.waits.upperBound)

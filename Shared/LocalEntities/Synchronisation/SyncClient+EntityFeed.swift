@@ -10,6 +10,15 @@ extension SyncClient: EntityFeed {
         }
     }
 
+    public func feedResults(
+        of components: Set<String>, ofUser userID: String?, to take: (SyncOperationResult) async throws -> Void
+    ) async throws {
+        for try await result in operationResults(of: components, ofUser: userID) {
+            try await take(result)
+            try await confirm(result)
+        }
+    }
+
     public func feedStatus(to tell: (EntityConnectionStatus, String) -> Void) async {
         for await event in events {
             if let (status, reason) = EntityConnectionStatus.told(by: event) { tell(status, reason) }

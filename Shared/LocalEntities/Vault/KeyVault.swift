@@ -1,4 +1,5 @@
 public import Foundation
+import MobileSync
 import Synchronization
 
 /// Keeps a store's encryption key in a file that a PIN opens (spec, two-way §2: key vault with PIN lock and unlock).
@@ -15,7 +16,7 @@ public final class KeyVault: Sendable {
     private struct Content: Codable {
         var salt: [UInt8]
         var iterations: Int
-        /// `FieldCipher` of the PIN's key; empty: destroyed.
+        /// `StoreCipher` of the PIN's key; empty: destroyed.
         var sealedKey: [UInt8]
         /// Counted before the PIN is looked at, so that ending the app wins nothing.
         var failedAttempts: Int
@@ -48,7 +49,7 @@ public final class KeyVault: Sendable {
         guard !FileManager.default.fileExists(atPath: file.path) else {
             throw EntityError(.persistence, "there is a vault at \(file.path); open or delete it")
         }
-        let key = randomBytes(FieldCipher.keyBytes)
+        let key = randomBytes(StoreCipher.keyBytes)
         return try KeyVault(file: file, content: try seal(key, pin: pin, iterations: iterations), key: key)
     }
 
@@ -98,8 +99,8 @@ public final class KeyVault: Sendable {
         }
         content.failedAttempts += 1
         try write(content, to: file)
-        let cipher = try FieldCipher(
-            key: PINKey.derive(pin, salt: content.salt, iterations: content.iterations))
+        let cipher = try StoreCipher(
+            entityKey: PINKey.derive(pin, salt: content.salt, iterations: content.iterations))
         guard let key = try? cipher.open(Data(content.sealedKey), for: place) else {
             let left = mostAttempts - content.failedAttempts
             if left <= 0 {
@@ -118,7 +119,7 @@ public final class KeyVault: Sendable {
             throw EntityError(.invalidArgument, "a PIN has at least \(shortestPIN) characters, and 1,000 iterations")
         }
         let salt = randomBytes(16)
-        let cipher = try FieldCipher(key: PINKey.derive(pin, salt: salt, iterations: iterations))
+        let cipher = try StoreCipher(entityKey: PINKey.derive(pin, salt: salt, iterations: iterations))
         do {
             let sealed = try cipher.seal(Data(key), for: place)
             return Content(salt: salt, iterations: iterations, sealedKey: [UInt8](sealed), failedAttempts: 0)

@@ -19,12 +19,15 @@ extension ClientEngine {
     }
 
     /// The next result for the app, nil when there is none now.
-    func nextResult() throws(SyncError) -> SyncOperationResult? {
-        guard let userID = board.user?.userID else { return nil }
-        guard let (number, result) = try outbox.result(ofUser: userID, after: shownResults[userID] ?? 0) else {
-            return nil
-        }
-        shownResults[userID] = number
+    ///
+    /// - Parameters:
+    ///   - components: of these; nil: of all.
+    ///   - userID: only while this user is bound; nil: of whoever is.
+    func nextResult(of components: Set<String>?, ofUser userID: String?) throws(SyncError) -> SyncOperationResult? {
+        guard let bound = board.user?.userID, userID?.isSame(as: bound) ?? true else { return nil }
+        let shown = shownResults[bound] ?? [:]
+        guard let (number, result) = try outbox.result(ofUser: bound, of: components, after: shown) else { return nil }
+        shownResults[bound, default: [:]][result.component] = number
         return result
     }
 }

@@ -21,8 +21,9 @@ actor ClientEngine {
     let store: LocalStore
     /// The store's operations, for the app's own threads.
     nonisolated let outbox: OperationOutbox
-    /// The number of the last result that the app was given in this run, by user.
-    var shownResults: [String: Int64] = [:]
+    /// The number of the last result that the app was given in this run, by user and component: sequences of different
+    /// components do not wait for each other.
+    var shownResults: [String: [String: Int64]] = [:]
     var handOut: HandOut
     private var schedule = ResendSchedule()
     /// When `ticked` is called next at the latest, as far as it asked for it.

@@ -46,7 +46,8 @@ final class LocalStore {
     ) throws(SyncError) {
         let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
         do {
-            (database, replacedDamaged) = try Self.openOrReplace(path)
+            (database, replacedDamaged) = try SQLiteFile.open(
+                path, label: "mobile-sync", migrator: LocalStoreSchema.migrator)
             let owner = try database.write { db in
                 try Self.owner(db, or: Owner(storeID: makeStoreID(), instanceID: instanceID, deviceID: deviceID))
             }
@@ -98,43 +99,6 @@ final class LocalStore {
         let storeID: String
         let instanceID: String
         let deviceID: String
-    }
-
-    /// Opens the file; one that SQLite cannot read is moved aside, and a new store begins.
-    private static func openOrReplace(_ path: String) throws -> (DatabaseQueue, replaced: Bool) {
-        do {
-            return (try open(path), false)
-        } catch let error as DatabaseError
-            where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-        {
-            let aside = path + ".damaged"
-            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
-                try? FileManager.default.removeItem(atPath: aside + suffix)
-                try FileManager.default.moveItem(atPath: path + suffix, toPath: aside + suffix)
-            }
-            return (try open(path), true)
-        }
-    }
-
-    private static func open(_ path: String) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.journalMode = .wal
-        configuration.busyMode = .timeout(5)
-        configuration.label = "mobile-sync"
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        try database.writeWithoutTransaction { db in
-            // After the journal mode, which sets NORMAL.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
-            guard try String.fetchOne(db, sql: "PRAGMA quick_check(1)") == "ok" else {
-                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "quick_check found damage")
-            }
-        }
-        let migrator = LocalStoreSchema.migrator
-        guard try !database.read(migrator.hasBeenSuperseded) else {
-            throw SyncError(.store, "the store was written by a newer version of this library; update the app")
-        }
-        try migrator.migrate(database)
-        return database
     }
 
     private static func owner(_ db: Database, or new: Owner) throws -> Owner {

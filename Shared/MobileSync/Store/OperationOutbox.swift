@@ -89,18 +89,35 @@ final class OperationOutbox: Sendable {
         }
     }
 
-    /// The first result of a user behind a number that the app has not confirmed.
-    func result(ofUser userID: String, after number: Int64) throws(SyncError) -> (Int64, SyncOperationResult)? {
-        try access("reading a result") { db in
-            try Row.fetchOne(
-                db.cachedStatement(
-                    sql: """
-                        SELECT number, operation_id, component, entity_key, name, is_accepted, code, level, message,
-                            request_id, at_ms, imported
-                        FROM operation_result WHERE user_id = ? AND number > ? AND NOT is_confirmed
-                        ORDER BY number LIMIT 1
-                        """), arguments: [userID, number]
-            ).map { row in
+    /// The first result of a user that the app has not confirmed.
+    ///
+    /// - Parameters:
+    ///   - components: of these; nil: of all but those by which logs go up, which have a reader of their own.
+    ///   - shown: by component, the number that it is behind.
+    func result(
+        ofUser userID: String, of components: Set<String>?, after shown: [String: Int64]
+    ) throws(SyncError) -> (Int64, SyncOperationResult)? {
+        var sql = """
+            SELECT number, operation_id, component, entity_key, name, is_accepted, code, level, message, request_id,
+                at_ms, imported
+            FROM operation_result WHERE user_id = ? AND NOT is_confirmed
+            """
+        var arguments: StatementArguments = [userID]
+        if let components {
+            sql += " AND component IN (\(components.map { _ in "?" }.joined(separator: ", ")))"
+            arguments += StatementArguments(components)
+        } else {
+            sql += " AND component <> ?"
+            arguments += [ReservedSyncID.diagnosis.text]
+        }
+        let marks = shown.filter { components?.contains($0.key) ?? true }
+        if !marks.isEmpty {
+            let cases = String(repeating: " WHEN ? THEN ?", count: marks.count)
+            sql += " AND number > CASE component\(cases) ELSE 0 END"
+            for (component, number) in marks { arguments += [component, number] }
+        }
+        return try access("reading a result") { db in
+            try Row.fetchOne(db, sql: sql + " ORDER BY number LIMIT 1", arguments: arguments).map { row in
                 let (id, sealed): (String, Data?) = (row[1], row[11])
                 let imported = try sealed.map { try self.open($0, of: id, "import") }
                 return (

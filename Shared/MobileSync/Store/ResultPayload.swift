@@ -34,11 +34,3 @@ enum ResultPayload {
         return Entry(result: result, userID: JSONSlices.text(members["userId"]))
     }
 }
-
-extension Date {
-    /// A moment in whole milliseconds since 1970.
-    init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1_000) }
-
-    /// Milliseconds since 1970, to the nearest.
-    var milliseconds: Int64 { Int64((timeIntervalSince1970 * 1_000).rounded()) }
-}

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// The cache and the queue of edits in one SQLite file; each call is one transaction.
 ///
@@ -26,7 +27,8 @@ actor ResourceStore {
         path: String, limit: Int, cipher: (any ResourceCipher)?, clock: @escaping @Sendable () -> Date
     ) throws(ResourceError) {
         do {
-            (database, replacedDamaged) = try Self.openOrReplace(path)
+            (database, replacedDamaged) = try SQLiteFile.open(
+                path, label: "offline-resources", migrator: StoreSchema.migrator)
             let now = clock()
             try Self.use(cipher, in: database)
             run = try database.write { db in
@@ -44,42 +46,6 @@ actor ResourceStore {
         self.limit = limit
         self.cipher = cipher
         self.clock = clock
-    }
-
-    private static func openOrReplace(_ path: String) throws -> (DatabaseQueue, replaced: Bool) {
-        do {
-            return (try open(path), false)
-        } catch let error as DatabaseError
-            where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB
-        {
-            let aside = path + ".damaged"
-            for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
-                try? FileManager.default.removeItem(atPath: aside + suffix)
-                try FileManager.default.moveItem(atPath: path + suffix, toPath: aside + suffix)
-            }
-            return (try open(path), true)
-        }
-    }
-
-    private static func open(_ path: String) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.journalMode = .wal
-        configuration.busyMode = .timeout(5)
-        configuration.label = "offline-resources"
-        let database = try DatabaseQueue(path: path, configuration: configuration)
-        try database.writeWithoutTransaction { db in
-            // After the journal mode, which sets NORMAL.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
-            guard try String.fetchOne(db, sql: "PRAGMA quick_check(1)") == "ok" else {
-                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "quick_check found damage")
-            }
-        }
-        let migrator = StoreSchema.migrator
-        guard try !database.read(migrator.hasBeenSuperseded) else {
-            throw ResourceError(.store, "the store was written by a newer version of this library; update the app")
-        }
-        try migrator.migrate(database)
-        return database
     }
 
     private static let checkText = [UInt8]("offline resources key".utf8)

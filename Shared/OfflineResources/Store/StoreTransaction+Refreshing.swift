@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Which copies are to be fetched again, and what pushes say of them.
 extension StoreTransaction {

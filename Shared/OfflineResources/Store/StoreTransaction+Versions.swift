@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// Versions that come from the service.
 extension StoreTransaction {

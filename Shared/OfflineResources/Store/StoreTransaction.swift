@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import MobileSync
 
 /// What can be read and changed in one transaction of the store.
 struct StoreTransaction {

@@ -4,7 +4,7 @@ import SyncModel
 
 /// Operations of a load run's device that the service does not have for certain; pure. One frame at a time is on its
 /// way, as DeviceProtocol.md says; what waits meanwhile goes with the next.
-struct OperationOutbox {
+struct LoadOutbox {
     private var waiting: [Mss_Device_V1_DeviceOperation] = []
     private var sent: [Mss_Device_V1_DeviceOperation] = []
     private var number: UInt32 = 0

@@ -1,0 +1,65 @@
+import Foundation
+import Synchronization
+
+/// A tenant's backend that keeps rows of entities: it does what operations say, and answers with the new state.
+final class EntityTenant: Sendable {
+    private struct Part: Decodable {
+        struct Body: Decodable {
+            var fields: [String: String]?
+        }
+
+        let component: String
+        let entityKey: String
+        let operation: String
+        var body: Body?
+        var children: [Part]?
+    }
+
+    private struct Entry: Encodable {
+        let component: String
+        let key: String
+        let change: String
+        let counter: Int64
+        let fields: [String: String]?
+    }
+
+    private struct Answer: Encodable {
+        let `import`: [String: [Entry]]
+    }
+
+    private struct State {
+        var rows: [String: [String: String]] = [:]
+        var counter: Int64 = 100
+    }
+
+    private let state = Mutex(State())
+
+    /// The fields of a row, named as `Incident/17`.
+    func row(_ name: String) -> [String: String]? { state.withLock { $0.rows[name] } }
+
+    /// Does an operation with its children.
+    func answer(to call: OperationTenant.Call) -> OperationTenant.Answer {
+        guard let root = try? JSONDecoder().decode(Part.self, from: Data(call.json)) else {
+            return OperationTenant.Answer(status: 422, body: #"{"message": "no rows"}"#)
+        }
+        let entries = state.withLock { state in
+            ([root] + (root.children ?? [])).compactMap { Self.apply($0, to: &state) }
+        }
+        let body = (try? JSONEncoder().encode(Answer(import: ["entities": entries]))) ?? Data()
+        return OperationTenant.Answer(body: String(decoding: body, as: UTF8.self))
+    }
+
+    private static func apply(_ part: Part, to state: inout State) -> Entry? {
+        let name = "\(part.component)/\(part.entityKey)"
+        switch part.operation {
+        case "create", "update": state.rows[name] = part.body?.fields
+        case "delete": state.rows[name] = nil
+        default: return nil
+        }
+        state.counter += 1
+        let fields = state.rows[name]
+        return Entry(
+            component: part.component, key: part.entityKey, change: fields == nil ? "D" : "U", counter: state.counter,
+            fields: fields)
+    }
+}

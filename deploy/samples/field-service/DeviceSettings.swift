@@ -1,0 +1,41 @@
+import Foundation
+
+/// Who a device is and whom it talks to; in its folder.
+struct DeviceSettings: Codable, Sendable {
+    var instance: String
+    var user: String
+    var device: String
+    var host: String
+    var port: Int
+    /// The authority that signed the gateway's certificate, as a PEM file.
+    var authority: String
+    /// Where the tenant's backend has photos, such as `http://127.0.0.1:7195`.
+    var backend: String
+
+    private static func file(in folder: URL) -> URL { folder.appending(path: "device.json") }
+
+    /// Reads those of a folder.
+    ///
+    /// - Throws: there are none, or they cannot be read.
+    init(of folder: URL) throws {
+        self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: Self.file(in: folder)))
+    }
+
+    init(
+        instance: String, user: String, device: String, host: String, port: Int, authority: String, backend: String
+    ) {
+        self.instance = instance
+        self.user = user
+        self.device = device
+        self.host = host
+        self.port = port
+        self.authority = authority
+        self.backend = backend
+    }
+
+    /// Writes them into a folder, which is made where it is missing.
+    func write(to folder: URL) throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try JSONEncoder().encode(self).write(to: Self.file(in: folder), options: .atomic)
+    }
+}

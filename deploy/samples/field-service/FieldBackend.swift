@@ -1,0 +1,144 @@
+import AsyncHTTPClient
+import Foundation
+import Hummingbird
+import LocalEntities
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// The tenant's backend: does operations, has photos, and tells users what has changed by pushes.
+///
+/// A change, the answer to it and the pushes that it causes are written to one file before anybody hears of them. So a
+/// backend that was killed answers a repeat with the same words, and tells what it had not told.
+actor FieldBackend {
+    private static let photoBytes = 5_000_000
+
+    private let file: URL
+    private let api: String
+    private let instance: String
+    private let users: [String]
+    private var records: FieldRecords
+    private var isTelling = false
+
+    /// Reads what there is, or begins with the tutorial's incidents.
+    ///
+    /// - Parameters:
+    ///   - api: where pushes go, such as `http://127.0.0.1:7080`.
+    ///   - users: whom every change is told.
+    init(folder: URL, api: String, instance: String, users: [String]) throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        file = folder.appending(path: "backend.json")
+        self.api = api
+        self.instance = instance
+        self.users = users
+        var records = FieldRecords()
+        if let data = try? Data(contentsOf: file) { records = try JSONDecoder().decode(FieldRecords.self, from: data) }
+        records.seed(
+            "Technician",
+            [
+                "t1": ["id": "t1", "name": "Ana", "isOnDuty": true],
+                "t2": ["id": "t2", "name": "Ben", "isOnDuty": true],
+            ])
+        records.seed(
+            "Incident",
+            [
+                "1": ["id": "1", "title": "Leaking pump", "status": "open"],
+                "2": ["id": "2", "title": "No light in hall 3", "status": "open"],
+            ])
+        self.records = records
+    }
+
+    /// Serves until the process is asked to end; not before everybody knows what there is.
+    func run(port: Int) async throws {
+        try save()
+        while !records.owed.isEmpty {
+            await tell()
+            if !records.owed.isEmpty { try await Task.sleep(for: .milliseconds(200)) }
+        }
+        let responder = CallbackResponder { (request: Request, _: BasicRequestContext) in
+            let body = try await request.body.collect(upTo: Self.photoBytes)
+            return await self.answer(request, Data(body.readableBytesView))
+        }
+        let application = Application(
+            responder: responder, configuration: .init(address: .hostname("127.0.0.1", port: port)),
+            onServerRunning: { _ in print("the backend listens on 127.0.0.1:\(port)") },
+            logger: Logger(label: "backend") { _ in SwiftLogNoOpLogHandler() })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await application.runService() }
+            group.addTask {
+                while !Task.isCancelled {
+                    try await Task.sleep(for: .seconds(1))
+                    await self.tell()
+                }
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func answer(_ request: Request, _ body: Data) async -> Response {
+        let path = request.uri.path
+        let key = HTTPFields.Element.Name("Idempotency-Key").flatMap { request.headers[$0] } ?? ""
+        let answer: FieldRecords.Answer
+        switch (request.method, path.split(separator: "/").map(String.init)) {
+        case (.post, ["operations"]):
+            guard !key.isEmpty, let call = try? JSONDecoder().decode(OperationCall.self, from: body) else {
+                return Response(status: .badRequest)
+            }
+            answer = records.perform(call, key: key)
+        case (.put, let parts) where parts.count == 2 && parts[0] == "photos":
+            let type = request.headers[.contentType] ?? "application/octet-stream"
+            answer = records.putPhoto(
+                parts[1], body, contentType: type, condition: request.headers[.ifMatch], key: key)
+        case (.get, let parts) where parts.count == 2 && parts[0] == "photos":
+            guard let photo = records.photos[parts[1]] else { return Response(status: .notFound) }
+            let isKnown = request.headers[.ifNoneMatch] == photo.tag
+            return Response(
+                status: isKnown ? .notModified : .ok, headers: [.eTag: photo.tag, .contentType: photo.contentType],
+                body: isKnown ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(bytes: photo.bytes)))
+        default: return Response(status: .notFound)
+        }
+        do {
+            try save()
+        } catch {
+            // Nobody may hear of what may be lost; the repeat is answered from memory, and written then.
+            return Response(status: .serviceUnavailable)
+        }
+        await tell()
+        var headers: HTTPFields = [.contentType: "application/json"]
+        headers[.eTag] = answer.tag
+        return Response(
+            status: .init(code: answer.status), headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(string: answer.body)))
+    }
+
+    private func save() throws { try JSONEncoder().encode(records).write(to: file, options: .atomic) }
+
+    /// Tells all users what they are owed, in order; what cannot be told now is told a second later.
+    private func tell() async {
+        if isTelling { return }
+        isTelling = true
+        defer { isTelling = false }
+        while let push = records.owed.first {
+            for user in users {
+                guard await isTold(push, user) else { return }
+            }
+            records.noteTold([push])
+            try? save()
+        }
+    }
+
+    private func isTold(_ push: FieldRecords.Push, _ user: String) async -> Bool {
+        var request = HTTPClientRequest(url: "\(api)/webapi/sync/single?instanceId=\(instance)")
+        request.method = .POST
+        request.headers = ["Content-Type": "application/json", "Content-Encoding": "UTF-8"]
+        let members = ["bizType": push.bizType, "linkToken": user, "thirdMsgId": push.id, "payload": push.payload]
+        guard let body = try? JSONEncoder().encode(members) else { return true }
+        request.body = .bytes(ByteBuffer(bytes: body))
+        guard let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(2)),
+            let answer = try? await response.body.collect(upTo: 65_536)
+        else { return false }
+        // A repeat finds the first one.
+        return ["\"success\":true", "DUPLICATED_BIZ_ID"].contains { String(buffer: answer).contains($0) }
+    }
+}

@@ -1,0 +1,10 @@
+import ArgumentParser
+
+/// Which device a command is for.
+struct FolderOption: ParsableArguments {
+    @Option(help: "The device's folder.")
+    var folder: String
+
+    /// Opens the device.
+    func device() throws -> FieldDevice { try FieldDevice(folder: folder) }
+}
