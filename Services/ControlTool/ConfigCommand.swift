@@ -41,6 +41,12 @@ struct ConfigCommand: AsyncParsableCommand {
         var verdictLifetimeSeconds: VerdictLifetime?
         @Flag(inversion: .prefixedNo, help: "Global data goes to connected devices at once, paced.")
         var immediate: Bool?
+        @Option(help: "Which oplogs a receiver is sent, such as: region == $region; empty: all.")
+        var filter: String?
+        @Option(help: "What oplogs may say of themselves, such as: region text, price number.")
+        var attributes: String?
+        @Option(help: "What the filter may ask of a receiver, such as: region text = \"north\", max number.")
+        var parameters: String?
 
         func apply(to configuration: inout SyncConfiguration) {
             if let description { configuration.description = description }
@@ -51,6 +57,9 @@ struct ConfigCommand: AsyncParsableCommand {
             if checkSession == false { configuration.verdictLifetime = nil }
             if let verdictLifetimeSeconds { configuration.verdictLifetime = verdictLifetimeSeconds.lifetime }
             if let immediate { configuration.isImmediate = immediate }
+            if let filter { configuration.subscription.filter = filter }
+            if let attributes { configuration.subscription.attributes = attributes }
+            if let parameters { configuration.subscription.parameters = parameters }
         }
     }
 
@@ -123,7 +132,7 @@ struct ConfigCommand: AsyncParsableCommand {
             let entry = ControlFile.ConfigurationEntry(
                 instanceId: name.instance, bizType: name.bizType, description: "", scope: scope, target: target,
                 multiDevice: nil, persistent: nil, repush: nil, checkSession: nil, verdictLifetimeSeconds: nil,
-                immediate: nil, online: true)
+                immediate: nil, filter: nil, attributes: nil, parameters: nil, online: true)
             var configuration = SyncConfiguration(entry)
             rules.apply(to: &configuration)
             let message = configuration.bus
@@ -213,6 +222,7 @@ extension SyncConfiguration {
         if checksSession { words.append("check-session") }
         if verdictLifetime != nil { words.append("verdict-lifetime=\(verdictAge)") }
         if isImmediate { words.append("immediate") }
+        if !subscription.filter.isEmpty { words.append("filtered") }
         words.append(isOnline ? "online" : "offline")
         return "\(instanceID)\t\(bizType)\t\(words.joined(separator: " "))\t\(description)"
     }
@@ -225,7 +235,8 @@ extension SyncConfiguration {
             ("persistent", isPersistent ? "yes" : "no"), ("re-push", backlog),
             ("session check", checksSession ? "yes" : "no"),
             ("verdict lifetime", checksSession ? verdictAge : "-"), ("immediate", isImmediate ? "yes" : "no"),
-            ("online", isOnline ? "yes" : "no"),
+            ("filter", subscription.filter), ("attributes", subscription.attributes),
+            ("parameters", subscription.parameters), ("online", isOnline ? "yes" : "no"),
             ("revision", "\(revision)"),
         ].map { "\($0.0): \($0.1)" }.joined(separator: "\n")
     }

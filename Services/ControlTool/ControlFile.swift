@@ -44,6 +44,10 @@ struct ControlFile: Codable {
         /// How old a verdict may be; 0: asked before every batch; none: as the instance says.
         let verdictLifetimeSeconds: Int?
         let immediate: Bool?
+        /// Which oplogs a receiver is sent; none by default.
+        let filter: String?
+        let attributes: String?
+        let parameters: String?
         let online: Bool?
     }
 
@@ -129,7 +133,9 @@ extension ControlFile.ConfigurationEntry {
             target: configuration.kind.needsUser ? .user : .device, multiDevice: configuration.isMultiDevice,
             persistent: configuration.isPersistent, repush: repush, checkSession: configuration.checksSession,
             verdictLifetimeSeconds: configuration.verdictLifetime.map { Int($0.components.seconds) },
-            immediate: configuration.isImmediate, online: configuration.isOnline)
+            immediate: configuration.isImmediate, filter: configuration.subscription.filter,
+            attributes: configuration.subscription.attributes, parameters: configuration.subscription.parameters,
+            online: configuration.isOnline)
     }
 }
 
@@ -190,6 +196,8 @@ extension SyncConfiguration {
             isPersistent: kind.isGlobal || (entry.persistent ?? true), repush: repush,
             checksSession: kind.needsUser && (entry.checkSession ?? false), isOnline: entry.online ?? true,
             isImmediate: entry.immediate ?? false,
-            verdictLifetime: entry.verdictLifetimeSeconds.map { .seconds($0) })
+            verdictLifetime: entry.verdictLifetimeSeconds.map { .seconds($0) },
+            subscription: SubscriptionText(
+                filter: entry.filter ?? "", attributes: entry.attributes ?? "", parameters: entry.parameters ?? ""))
     }
 }

@@ -12,7 +12,7 @@ extension AMQPDelivery {
         let taken = all.filter { notice in
             switch notice.body {
             case .sessionInvalid: exchange == Topology.everyGatewayExchange
-            case .oplogs, .superseded, .rereadWaiting, .sessionsRevoked, .disconnect:
+            case .oplogs, .superseded, .rereadWaiting, .sessionsRevoked, .disconnect, .parametersKept:
                 exchange == Topology.noticesExchange
             // From a newer neighbour; it is dropped by whoever reads it.
             case nil: true

@@ -106,9 +106,12 @@ struct ChannelCursor {
 
     /// Takes a batch that applies: the position moves, and what is new comes back with its place on the wire.
     ///
-    /// - Parameter discardedUpto: a threshold has left out valid oplogs up to here.
+    /// - Parameters:
+    ///   - discardedUpto: a threshold has left out valid oplogs up to here.
+    ///   - filters: what decides for whom an entry is; a tombstone is for everybody who has its oplog.
     mutating func take(
-        upto: OplogID, entries: [Oplog], discardedUpto: OplogID = .zero, device: DeviceTraits, now: WallTime
+        upto: OplogID, entries: [Oplog], discardedUpto: OplogID = .zero, device: DeviceTraits, now: WallTime,
+        filters: FilterHistory? = nil
     ) -> Taken {
         var before = Unwritten(
             upto: upto, sent: sent, announced: announced, passedOver: passedOver, opensBacklog: opensBacklog)
@@ -127,6 +130,9 @@ struct ChannelCursor {
             #endif
             if let reason = entry.skipReason(for: device, now: now) {
                 taken.skipped[reason, default: []].append(entry.id)
+            } else if entry.recalls == nil, filters?.flows(entry.id, attributes: entry.attributes) == false {
+                // Not for this receiver: a changed parameter may bring it later, so nobody is told of it.
+                continue
             } else if entry.recalls.map({ $0 <= announced }) ?? true {
                 // Of a tombstone: only a device that was sent the original learns that it is gone (spec H7).
                 new.append(entry)

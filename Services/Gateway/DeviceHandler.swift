@@ -189,6 +189,8 @@ final class DeviceHandler: ChannelInboundHandler {
                 for: handle(on: context))
         case .submit(let submission):
             gateway.submit(submission, for: handle(on: context))
+        case .keepParameters(let parameters, let userID, let number):
+            gateway.keep(parameters, of: userID, number: number, for: handle(on: context), instanceID: instanceID)
         case .record(let channelID, let deviceID, let storeID, let upto):
             gateway.reporter.record(channelID: channelID, deviceID: deviceID, storeID: storeID, upto: upto)
         case .confirm(let report):

@@ -12,7 +12,7 @@ enum FrameCost: Hashable, CaseIterable {
     init(of packet: Mss_Device_V1_Packet) {
         switch packet.body {
         case .historyRequest, .summaryRequest: self = .request
-        case .bind, .foreground, .subscriptions, .submitOperations: self = .change
+        case .bind, .foreground, .subscriptions, .submitOperations, .keepParameters: self = .change
         default: self = .plain
         }
     }

@@ -61,6 +61,9 @@ extension GatewayCore {
         case .sessionInvalid(let message): received(message)
         case .disconnect(let message):
             tell(sessions(of: message.deviceID, message.instanceID), .disconnectedByOperator)
+        case .parametersKept(let message):
+            let user = TargetAddress(instanceID: InstanceID(message.instanceID), kind: .user, target: message.userID)
+            tell(registry.sessions(listeningTo: user), .announcementDue)
         case .oplogs, nil: break
         }
     }

@@ -68,7 +68,8 @@ final class GatewayCore: Sendable {
             now: clock.now(), wallTime: clock.wallTime(), holdsLease: false,
             configuration: { [directory] in directory.configuration($0, $1) },
             instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
-            random: random, connects: { [desk = self.admission] in desk.connects($0, at: $1) },
+            random: random, filtered: { [directory] in directory.filtered($0) },
+            connects: { [desk = self.admission] in desk.connects($0, at: $1) },
             binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
         tails = GlobalTails(clock: clock) { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
@@ -244,6 +245,8 @@ final class GatewayCore: Sendable {
                 $0.open.deviceSecretDigest = Data(identity.secretDigest)
                 $0.open.bindsDevice = directory.instance(identity.instanceID)?.bindsDevices ?? false
                 if let token = identity.pushToken { $0.open.pushToken = token.bus }
+                $0.open.filtered = identity.filtered.map(\.text)
+                if !identity.filtered.isEmpty { $0.open.parameters = identity.parameters.map(\.bus) }
             }
         } completion: { result in
             session.eventLoop.execute {
@@ -284,7 +287,8 @@ final class GatewayCore: Sendable {
 
     /// Reads a page, of a global channel from memory where that can be.
     func fetch(_ request: PageRequest, for session: SessionHandle) {
-        guard request.isGlobal else { return read(request, for: session) }
+        // A threshold that counts by a filter is the session's own.
+        guard request.isGlobal, request.filters == nil else { return read(request, for: session) }
         tails.page(for: request) { [self] page in
             guard let page else { return read(request, for: session) }
             tell([session], .fetched(page, channelID: request.channelID))
@@ -303,6 +307,7 @@ final class GatewayCore: Sendable {
                 $0.page.appVersion = request.traits.appVersion
                 $0.page.slot = UInt32(request.traits.slot.number)
                 $0.page.ownerDeviceID = request.onlyOwner?.text ?? ""
+                $0.page.filters = request.filters?.bus ?? []
             }
         } completion: { [self] result in
             var page: Mss_Bus_V1_FetchReply?
@@ -325,6 +330,7 @@ final class GatewayCore: Sendable {
                 $0.history.appVersion = read.traits.appVersion
                 $0.history.slot = UInt32(read.traits.slot.number)
                 $0.history.ownerDeviceID = read.onlyOwner?.text ?? ""
+                $0.history.filter = read.filter.text
             }
         } completion: { [self] result in
             var page: Mss_Bus_V1_HistoryReply?
@@ -348,6 +354,7 @@ final class GatewayCore: Sendable {
                         $0.storeID = channel.storeID?.text ?? ""
                         $0.stored = channel.stored.value
                         $0.ownerDeviceID = channel.onlyOwner?.text ?? ""
+                        $0.filter = channel.filter.text
                     }
                 }
             }

@@ -28,6 +28,8 @@ enum SessionAction {
     case validate(instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32)
     /// Hand operations to the relay; the answer comes back with their number.
     case submit(OperationSubmission)
+    /// Have values kept for the user; the answer comes back with the number.
+    case keepParameters([DeviceParameter], of: UserID, number: UInt32)
     /// Record a sync point.
     case record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID)
     /// Make what the app did durable, then answer the report.
@@ -59,6 +61,8 @@ struct PageRequest: Hashable, Sendable {
     var traits: DeviceTraits
     /// Of a single-device channel: only while this device is the owner.
     var onlyOwner: DeviceID?
+    /// `newest` counts what passes these; nil: everything does.
+    var filters: FilterHistory?
 }
 
 /// A page of history that a device asks for.
@@ -74,6 +78,8 @@ struct HistoryRead: Hashable, Sendable {
     var traits: DeviceTraits
     /// Of a single-device channel: only while this device is the owner.
     var onlyOwner: DeviceID?
+    /// Only what passes it.
+    var filter = ResolvedFilter.everything
 }
 
 /// Channels whose standing a device asks for.
@@ -88,6 +94,8 @@ struct SummaryRead: Hashable, Sendable {
         var stored: OplogID
         /// Of a single-device channel: only while this device is the owner.
         var onlyOwner: DeviceID?
+        /// The newest one is looked for among what passes it.
+        var filter = ResolvedFilter.everything
     }
 
     /// Names the request to the session.
@@ -127,6 +135,10 @@ struct SessionIdentity: Sendable {
     var connectionNumber: UInt64 = 0
     /// Business types whose data it does not take now.
     var suspended: Set<BizType>
+    /// The subscription parameters that it sets.
+    var parameters: [DeviceParameter] = []
+    /// Business types whose filters its registration asks for.
+    var filtered: [BizType] = []
     /// SHA-256 of the secret that it showed; empty: it showed none.
     var secretDigest: [UInt8]
     /// Where it can be woken; nil: it does not say.

@@ -20,6 +20,8 @@ enum SessionEvent: Sendable {
     case summaryRead(Mss_Bus_V1_SummaryReply?, of: UInt64)
     case resendRecorded(channelID: Int64, oplogID: OplogID, repeats: Int)
     case operationsAnswered(Mss_Bus_V1_SubmitReply?, number: UInt32)
+    /// Whether the values of the frame with this number are kept.
+    case parametersKept(Bool, number: UInt32)
     // What writers, validators and operators tell.
     case noticed(ChannelNotice)
     case superseded(by: Int64)
@@ -62,6 +64,7 @@ extension SessionStateMachine {
         case .resendRecorded(let channelID, let oplogID, let repeats):
             return resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats, in: world)
         case .operationsAnswered(let reply, let number): return answeredOperations(reply, number: number)
+        case .parametersKept(let isKept, let number): return parametersKept(isKept, number: number, in: world)
         case .noticed(let notice): return noticed(notice, in: world)
         case .superseded(let epoch): return superseded(by: epoch)
         case .rereadWaiting, .announcementDue: return announce(in: world)

@@ -81,6 +81,7 @@ extension SessionStateMachine {
             return close(.protocolViolation, "device_secret takes 16 to 64 bytes")
         }
         guard let suspended = Self.suspended(connect.suspended) else { return closeForTooManySuspended() }
+        guard let parameters = Self.parameters(connect.parameters) else { return closeForParameters() }
         guard !connect.hasBind || connect.bind.bindNumber > 0 else {
             return close(.protocolViolation, "bind_number starts at 1")
         }
@@ -95,7 +96,7 @@ extension SessionStateMachine {
                 operatingSystem: OperatingSystem(name: connect.osName), appVersion: connect.appVersion,
                 slot: DeviceSlot(hashing: connect.deviceID)),
             isForeground: !connect.background, isSimple: connect.simple, connectionNumber: connect.connectionNumber,
-            suspended: suspended,
+            suspended: suspended, parameters: parameters,
             secretDigest: connect.deviceSecret.isEmpty ? [] : Array(SHA256.hash(data: connect.deviceSecret)),
             pushToken: pushToken, signedBy: keyID, userID: nil, sessionID: "", bindNumber: 0)
         begin(identity)

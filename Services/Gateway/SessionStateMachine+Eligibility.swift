@@ -10,6 +10,8 @@ extension SessionStateMachine {
         case awaitsWord
         /// This gateway may be wrong about its sessions; nothing about the device has changed.
         case noLease
+        /// A registration is under way, and with it what the channel's filter is; nothing about the device has changed.
+        case awaitsFilter
         /// What comes meanwhile is a backlog (spec D10).
         case notEligible(Obstacle)
     }
@@ -42,6 +44,9 @@ extension SessionStateMachine {
                 isSuspended: identity.suspended.contains(key.bizType), isOwner: ownsUser,
                 hasValidVerdict: standing != .notValid)
         if let obstacle { return .notEligible(obstacle) }
+        if configuration?.isFiltered == true, let cursor = cursors[key], filters.holds(cursor.channelID) {
+            return .awaitsFilter
+        }
         #if KNOWN_BAD
             if KnownBad.awaitedCountsAsValid.isOn { return nil }
         #endif
@@ -52,7 +57,7 @@ extension SessionStateMachine {
     func mayRead(_ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings) -> Bool {
         switch withholding(key, of: identity, in: world) {
         case nil, .awaitsWord: true
-        case .noLease, .notEligible: false
+        case .noLease, .awaitsFilter, .notEligible: false
         }
     }
 

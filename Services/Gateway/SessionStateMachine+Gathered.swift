@@ -40,7 +40,11 @@ extension SessionStateMachine {
         }
         let withheld = current.filter { item in
             guard let key = keysByChannelID[item.channelID] else { return true }
-            return withholding(key, of: identity, in: world) != nil
+            switch withholding(key, of: identity, in: world) {
+            // It was there before the registration that is under way, so the filter that let it through decides.
+            case nil, .awaitsFilter: return false
+            case .awaitsWord, .noLease, .notEligible: return true
+            }
         }
         guard !withheld.isEmpty else { return (current, ended) }
         for item in withheld {

@@ -33,7 +33,8 @@ extension SessionStateMachine {
                     id: id, channelID: cursor.channelID, after: OplogID(request.after),
                     before: OplogID(request.before), count: Int(request.count), isOldestFirst: request.oldestFirst,
                     traits: identity.traits,
-                    onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil))
+                    onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
+                    filter: filters[cursor.channelID]?.current ?? .everything))
         ]
     }
 
@@ -87,7 +88,9 @@ extension SessionStateMachine {
         let after = request.afterBizType.utf8
         let keys = cursors.keys
             .filter { key in
-                after.lexicographicallyPrecedes(key.bizType.text.utf8)
+                // One that was made for its filter has nothing yet.
+                cursors[key].map { $0.head > .zero } ?? false
+                    && after.lexicographicallyPrecedes(key.bizType.text.utf8)
                     && mayRead(key, of: identity, in: world)
             }
             .sorted { $0.bizType.text.utf8.lexicographicallyPrecedes($1.bizType.text.utf8) }
@@ -110,7 +113,8 @@ extension SessionStateMachine {
         return SummaryRead.Channel(
             channelID: cursor.channelID, deviceID: isPerStore ? identity.deviceID : nil,
             storeID: isPerStore ? identity.storeID : nil, stored: cursor.stored,
-            onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil)
+            onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
+            filter: filters[cursor.channelID]?.current ?? .everything)
     }
 
     /// Where the channels stand came back; nil: it will not come.
@@ -171,7 +175,7 @@ extension SessionStateMachine {
         }
         switch withholding(key, of: identity, in: world) {
         case nil, .awaitsWord: return nil
-        case .noLease: return .tryAgain
+        case .noLease, .awaitsFilter: return .tryAgain
         case .notEligible: return .notEligible
         }
     }

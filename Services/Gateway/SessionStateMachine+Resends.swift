@@ -21,9 +21,10 @@ extension SessionStateMachine {
                     let key = keysByChannelID[reread.channelID],
                     oplog.skipReason(for: identity.traits, now: world.wallTime) == nil
                 else { return nil }
-                let message = Mss_Device_V1_ChannelBatch(
+                var message = Mss_Device_V1_ChannelBatch(
                     key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog],
                     reread: UInt64(bitPattern: reread.rereadID))
+                message.newlyMatching = reread.newlyMatching
                 return .push(message, handedOut: [oplog.id], channelID: reread.channelID)
             }
     }

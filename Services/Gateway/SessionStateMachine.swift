@@ -53,6 +53,8 @@ struct SessionStateMachine {
     var requests = SessionRequests()
     /// Operations of the present bind on their way to the relay.
     var operations = SessionOperations()
+    /// By which filters the channels go.
+    var filters = SessionFilters()
     private var needsOpen = false
     private(set) var isRegistering = false
     /// The lease under which the registration on its way was sent, and whether it held then.
@@ -128,6 +130,8 @@ struct SessionStateMachine {
             return received(request, in: world)
         case (_, .submitOperations(let frame)):
             return received(frame, in: world)
+        case (_, .keepParameters(let frame)):
+            return received(frame, in: world)
         case (.open, .storedAck(let ack)):
             return received(ack, in: world)
         case (.open, .confirmReport(let report)):
@@ -146,6 +150,8 @@ struct SessionStateMachine {
             return close(.protocolViolation, "bind_number must rise")
         }
         guard Self.spend(on: bind, to: current.instanceID, in: world) else { return closeForSharedRate() }
+        guard let parameters = Self.parameters(bind.parameters) else { return closeForParameters() }
+        identity?.parameters = parameters
         return take(bind, in: world) ?? refuseBind(bind, in: world)
     }
 
@@ -190,8 +196,12 @@ struct SessionStateMachine {
         _ subscriptions: Mss_Device_V1_Subscriptions, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard let suspended = Self.suspended(subscriptions.suspended) else { return closeForTooManySuspended() }
-        guard let current = identity, current.suspended != suspended else { return [] }
+        guard let parameters = Self.parameters(subscriptions.parameters) else { return closeForParameters() }
+        guard let current = identity, current.suspended != suspended || current.parameters != parameters else {
+            return []
+        }
         identity?.suspended = suspended
+        identity?.parameters = parameters
         let actions = readOn(in: world)
         // Announced, not updated: the store then has the lists in their order, whatever is lost on the way.
         return actions + announce(in: world)
@@ -205,8 +215,13 @@ struct SessionStateMachine {
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
     mutating func register(takesOwnership: Bool, in world: SessionSurroundings) -> [SessionAction] {
+        guard !isRegistering else { return identity.map { [.listen($0.targets)] } ?? [] }
+        if let instanceID = identity?.instanceID {
+            let filtered = world.filtered(instanceID)
+            filters.asked(filtered)
+            identity?.filtered = filtered.bizTypes
+        }
         guard let identity else { return [] }
-        guard !isRegistering else { return [.listen(identity.targets)] }
         isRegistering = true
         registering = (world.leaseEpoch, world.holdsLease)
         needsOpen = false
@@ -248,6 +263,7 @@ struct SessionStateMachine {
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
         for state in reply.channels { learn(state) }
+        filters.learn(reply.channels)
         for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
         earlyHeads = [:]
         // Before anything is read on: what was ended while nobody could tell it goes out no more.
@@ -265,7 +281,7 @@ struct SessionStateMachine {
             if let untoldState { actions.append(.send(untoldState)) }
             untoldState = nil
         }
-        actions += ended
+        actions += ended + tellParameters(reply, to: identity)
         if hasUntoldVerdict {
             hasUntoldVerdict = false
             actions += tellStore(in: world)
@@ -273,7 +289,7 @@ struct SessionStateMachine {
         rereads.learn(reply.rereads)
         actions += readOn(in: world)
         if announcesAgain { actions += announce(in: world) }
-        return actions
+        return actions + registerForFilters(in: world)
     }
 
     /// The registration did not come through; it is repeated, as the device has nothing else to hold on to.
@@ -346,24 +362,9 @@ struct SessionStateMachine {
             isForThisDevice, BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
             windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
         else {
-            cursor.learn(head: notice.upto)
-            if isForThisDevice, mayRead(key, of: identity, in: world) { cursor.keepLive(notice.entries) }
-            cursors[key] = cursor
-            return readOn(in: world)
+            return wait(for: notice, isForThisDevice: isForThisDevice, &cursor, key, of: identity, in: world)
         }
         return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
-    }
-
-    /// The entries of a notice that exist nowhere else and that this session has sent, or keeps until what lies before
-    /// them has been read.
-    func holds(_ notice: ChannelNotice, after actions: [SessionAction]) -> [Int64] {
-        let sent = actions.flatMap { action -> [OplogID] in
-            if case .push(_, let ids, notice.channelID) = action { return ids }
-            return []
-        }
-        let kept = keysByChannelID[notice.channelID].flatMap { cursors[$0]?.live.map(\.id) } ?? []
-        let held = Set(sent + kept)
-        return notice.entries.filter { !$0.isPersistent && held.contains($0.id) }.map(\.id.value)
     }
 
     /// A page came back.
@@ -423,7 +424,8 @@ struct SessionStateMachine {
         guard var cursor = cursors[key] else { return [] }
         defer { cursors[key] = cursor }
         let taken = cursor.take(
-            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime)
+            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime,
+            filters: filters[cursor.channelID])
         var actions: [SessionAction] = taken.skipped.filter(\.key.isRecorded).map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
@@ -483,7 +485,8 @@ struct SessionStateMachine {
                     PageRequest(
                         channelID: cursor.channelID, isGlobal: key.kind.isGlobal, after: cursor.sent, head: cursor.head,
                         newest: newest, traits: identity.traits,
-                        onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil)))
+                        onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
+                        filters: newest > 0 ? filters[cursor.channelID] : nil)))
         }
         if announcesCaughtUp, !isCatchingUp {
             announcesCaughtUp = false
@@ -545,6 +548,7 @@ struct SessionStateMachine {
         hasUntoldVerdict = false
         untoldState = nil
         operations.forgetUser()
+        filters.forgetUser()
     }
 
     mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
@@ -581,7 +585,9 @@ struct SessionStateMachine {
     }
 
     /// Something outside changed that rules look at: configurations, or the lease.
-    mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] { readOn(in: world) }
+    mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] {
+        readOn(in: world) + registerForFilters(in: world)
+    }
 
     /// The connection is gone.
     mutating func disconnected() { phase = .closed }

@@ -15,6 +15,8 @@ struct SessionSurroundings: Sendable {
     let openKey: @Sendable (AppKey, InstanceID) -> SymmetricKey?
     /// Draws a number from 0 to below 1, for jitter; a function, since next to no event needs one.
     let random: @Sendable () -> Double
+    /// Which configurations of an instance have filters.
+    var filtered: @Sendable (InstanceID) -> FilteredTypes = { _ in FilteredTypes() }
     /// Takes one of the connects that the app has in a second; false: there is none left (reliability SEC11).
     var connects: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true }
     /// The same of the user's binds.

@@ -20,7 +20,7 @@ extension FetchWork {
         let page = try page(
             of: request.channelID, after: OplogID(request.after),
             before: request.before == 0 ? OplogID(.max) : OplogID(request.before), oldestFirst: request.oldestFirst,
-            count: Int(request.count), for: device, on: connection)
+            count: Int(request.count), for: device, ResolvedFilter(text: request.filter), on: connection)
         return .with {
             $0.entries = page.entries.map(\.bus)
             $0.more = page.scan.isCutShort
@@ -52,7 +52,7 @@ extension FetchWork {
             }
             let newest = try page(
                 of: channel.channelID, after: .zero, before: OplogID(.max), oldestFirst: false, count: 1, for: device,
-                on: connection
+                ResolvedFilter(text: channel.filter), on: connection
             ).entries.first
             let waiting = standing.waiting.filter { $0.key.exclusion(of: device) == nil }.values.reduce(0, +)
             reply.channels.append(
@@ -69,9 +69,9 @@ extension FetchWork {
     /// The first oplogs of a range for a device.
     private func page(
         of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, count: Int, for device: DeviceTraits,
-        on connection: PostgresConnection
+        _ filter: ResolvedFilter?, on connection: PostgresConnection
     ) throws(PostgresError) -> (entries: [Oplog], scan: HistoryScan) {
-        var scan = HistoryScan(count: count, device: device)
+        var scan = HistoryScan(count: count, device: device, filter: filter ?? .everything)
         while scan.turn > 0 {
             let rows = HistoryStore.candidates(
                 of: channelID, after: oldestFirst ? scan.position ?? after : after,

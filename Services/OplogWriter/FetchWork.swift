@@ -125,12 +125,16 @@ struct FetchWork: LaneWork {
             slot: DeviceSlot(number: Int(request.slot)))
         // One more than goes out: only what is there can be passed over.
         var wanted = Int(request.newest) + 1
+        let filters = FilterHistory(bus: request.filters)
         var below = OplogID(Int64.max)
         // Where few match, more are looked at in each turn.
         var count = wanted
         while true {
             let standings = try store.newest(of: request.channelID, after: after, below: below, limit: count)
-            let matching = standings.filter { request.anyDevice || $0.targeting.exclusion(of: device) == nil }
+            let matching = standings.filter { standing in
+                (request.anyDevice || standing.targeting.exclusion(of: device) == nil)
+                    && filters?.flows(standing.id, attributes: standing.attributes) != false
+            }
             if matching.count >= wanted { return matching[wanted - 1].id }
             guard let lowest = standings.last, standings.count >= count else { return after }
             wanted -= matching.count

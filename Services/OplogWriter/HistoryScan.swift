@@ -8,6 +8,7 @@ struct HistoryScan {
 
     private let count: Int
     private let device: DeviceTraits
+    private let filter: ResolvedFilter
     /// What the page holds, in the order looked at.
     private(set) var chosen: [OplogID] = []
     private var bytes = 0
@@ -20,16 +21,19 @@ struct HistoryScan {
     private(set) var isCutShort = false
 
     /// - Parameter count: at the most; beyond `Limits.historyPageOplogs` it counts as that.
-    init(count: Int, device: DeviceTraits) {
+    init(count: Int, device: DeviceTraits, filter: ResolvedFilter = .everything) {
         self.count = min(max(count, 1), Limits.historyPageOplogs)
         self.device = device
+        self.filter = filter
         turn = self.count + 1
     }
 
     /// Takes the rows that follow `position`, `turn` of them or, at the end of the range, fewer.
     mutating func take(_ rows: [HistoryStore.Candidate]) {
         for row in rows {
-            let isWanted = row.isOffered && row.targeting.exclusion(of: device) == nil
+            let isWanted =
+                row.isOffered && row.targeting.exclusion(of: device) == nil
+                && filter.matches(attributes: row.attributes)
             let isFull = chosen.count == count || lookedAt == Limits.oplogsLookedAt
             let isTooLarge =
                 isWanted && !chosen.isEmpty && bytes + row.payloadBytes > Limits.historyPageBytes

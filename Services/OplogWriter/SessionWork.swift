@@ -46,6 +46,7 @@ struct SessionWork: LaneWork {
                 do throws(PostgresError) {
                     let answer = try outcome.get()[index].get()
                     if case .opened(let opened) = answer { supersede(opened.registered, by: step.command.open) }
+                    if case .kept(let gateways) = answer { tell(gateways, of: step.command.keepParameters) }
                     var reply = Mss_Bus_V1_Reply(answer)
                     reply.correlation = step.command.correlation
                     bus.reply(reply, to: step.replyTo)
@@ -54,6 +55,17 @@ struct SessionWork: LaneWork {
                 }
             }
             bus.settle(tasks.map(\.delivery), as: .accepted)
+        }
+    }
+
+    /// Has the user's sessions ask for their filters anew.
+    private func tell(_ gateways: [String], of kept: Mss_Bus_V1_KeepParameters) {
+        for gatewayID in gateways {
+            let notice = Mss_Bus_V1_GatewayNotice.with {
+                $0.parametersKept.instanceID = kept.instanceID
+                $0.parametersKept.userID = kept.userID
+            }
+            bus.notify(gateway: gatewayID, notice)
         }
     }
 
@@ -92,6 +104,10 @@ extension SessionStoreCommand {
             self = .movedChannels(gatewayID: sweep.gatewayID, window: .seconds(Int64(sweep.windowSeconds)))
         case .finishReread(let reread):
             self = .finishReread(reread.rereadID)
+        case .keepParameters(let kept):
+            self = .keepParameters(
+                kept.parameters.compactMap(DeviceParameter.init(bus:)), of: UserID(kept.userID),
+                in: InstanceID(kept.instanceID))
         case nil:
             return nil
         }
@@ -116,6 +132,8 @@ extension DeviceSessionStore.Registration {
             suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil,
             pushToken: session.hasPushToken ? PushToken(bus: session.pushToken) : nil)
+        filtered = session.filtered.map { BizType($0) }
+        parameters = session.parameters.compactMap(DeviceParameter.init(bus:))
     }
 }
 
@@ -144,9 +162,12 @@ extension Mss_Bus_V1_Reply {
                     $0.rereadID = reread.id
                     $0.channelID = reread.channelID
                     $0.oplog = reread.oplog.bus
+                    $0.newlyMatching = reread.isNewlyMatching
                 }
             }
-        case .done:
+            session.userParameters = opened.userParameters.map(\.bus)
+            session.refusedFilters = opened.refusedFilters.map(\.text)
+        case .done, .kept:
             session = .init()
         case .moved(let moved):
             sweep.channels = moved.map(\.bus)
@@ -165,6 +186,7 @@ extension DeviceSessionStore.ChannelState {
             $0.syncPoint = syncPoint.value
             $0.resentID = resentID.value
             $0.repeats = UInt32(repeats)
+            $0.filters = filters?.bus ?? []
         }
     }
 }

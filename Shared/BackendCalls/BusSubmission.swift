@@ -83,6 +83,7 @@ package struct BusSubmission: PushSubmitting {
         oplog.minimumVersion = push.targeting.minimumVersion ?? ""
         oplog.maximumVersion = push.targeting.maximumVersion ?? ""
         oplog.validUntilMs = push.validUntil?.milliseconds ?? 0
+        oplog.attributes = push.attributes.text
         var command = Mss_Bus_V1_AppendCommand()
         command.target = target.bus
         command.bizType = push.bizType.text

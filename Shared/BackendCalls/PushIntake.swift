@@ -162,6 +162,11 @@ package final class PushIntake: Sendable {
             throw PushRefusal(
                 .notSupportGlobal, "This configuration is for \(call) push; call /webapi/sync/\(call).")
         }
+        if !push.attributes.isEmpty {
+            // What cannot be read was refused when it was saved.
+            let rules = try? SubscriptionRules(configuration.subscription)
+            if let fault = rules?.fault(in: push.attributes) { throw PushRefusal(.argsIsNull, fault) }
+        }
         return configuration
     }
 

@@ -20,6 +20,7 @@ extension PushRequest {
         let targeting = try fields.targeting()
         let validUntil = try fields.validUntil()
         let payload = try fields.payload(source)
+        let attributes = try fields.attributes()
         guard bizType.utf16.count <= Limits.bizTypeUnits else {
             throw PushRefusal(
                 .bizNotOnline,
@@ -29,7 +30,7 @@ extension PushRequest {
         self.init(
             scope: scope, instanceID: InstanceID(fields.instanceID), bizType: BizType(bizType), linkToken: linkToken,
             thirdMessageID: ThirdMessageID(thirdMessageID), payload: payload, isBinary: source == .binaryPayload,
-            targeting: targeting, validUntil: validUntil)
+            targeting: targeting, validUntil: validUntil, attributes: attributes)
     }
 
     private enum PayloadSource: String {
@@ -171,6 +172,30 @@ extension PushRequest {
                 throw refused("validTimeEnd is not epoch milliseconds of 13 digits; send such as 1767225600000.")
             }
             return WallTime(milliseconds: milliseconds)
+        }
+
+        /// An object of texts, numbers and booleans; one that is null is as one that is not given.
+        func attributes() throws(PushRefusal) -> SubscriptionValues {
+            var attributes = SubscriptionValues()
+            guard let value = given("attributes") else { return attributes }
+            guard case .structure(let text) = value, let members = try? JSONObjectReader.members(of: text) else {
+                throw refused("attributes is not a JSON object; send one of texts, numbers and booleans.")
+            }
+            for (name, member) in members {
+                switch member {
+                case .null: continue
+                case .bool(let boolean): attributes[name] = .boolean(boolean)
+                case .string(let text): attributes[name] = .text(text)
+                case .number(let spelling):
+                    guard let number = Double(spelling), number.isFinite else {
+                        throw refused("attributes.\(name) is too large a number; send a smaller one.")
+                    }
+                    attributes[name] = .number(number)
+                case .structure:
+                    throw refused("attributes.\(name) is an object or array; send a text, a number or a boolean.")
+                }
+            }
+            return attributes
         }
 
         func payload(_ source: PayloadSource) throws(PushRefusal) -> [UInt8] {

@@ -13,11 +13,14 @@ package struct PushRequest: Hashable, Sendable {
     package var targeting: Targeting
     /// Nil for the default validity. May lie in the past.
     package var validUntil: WallTime?
+    /// What filters look at; whether the configuration declares it is asked next.
+    package var attributes: SubscriptionValues
 
     /// A push of the service's own making, whose parameters its maker answers for.
     package init(
         scope: PushScope, instanceID: InstanceID, bizType: BizType, linkToken: String, thirdMessageID: ThirdMessageID,
-        payload: [UInt8], isBinary: Bool, targeting: Targeting, validUntil: WallTime? = nil
+        payload: [UInt8], isBinary: Bool, targeting: Targeting, validUntil: WallTime? = nil,
+        attributes: SubscriptionValues = SubscriptionValues()
     ) {
         self.scope = scope
         self.instanceID = instanceID
@@ -28,5 +31,6 @@ package struct PushRequest: Hashable, Sendable {
         self.isBinary = isBinary
         self.targeting = targeting
         self.validUntil = validUntil
+        self.attributes = attributes
     }
 }

@@ -58,7 +58,8 @@ extension SyncModel.Oplog {
                 maximumVersion: bus.maximumVersion.isEmpty ? nil : bus.maximumVersion,
                 share: DeviceShare(start: Int(bus.shareStart), size: Int(bus.shareSize))),
             validUntil: WallTime(milliseconds: bus.validUntilMs), createdAt: WallTime(milliseconds: bus.createdAtMs),
-            isPersistent: bus.persistent, recalls: bus.recalls == 0 ? nil : OplogID(bus.recalls))
+            isPersistent: bus.persistent, recalls: bus.recalls == 0 ? nil : OplogID(bus.recalls),
+            attributes: bus.attributes)
     }
 
     /// The oplog as the schema has it.
@@ -79,6 +80,7 @@ extension SyncModel.Oplog {
             $0.createdAtMs = createdAt.milliseconds
             $0.persistent = isPersistent
             $0.recalls = recalls?.value ?? 0
+            $0.attributes = attributes
         }
     }
 }
@@ -181,7 +183,9 @@ extension SyncModel.SyncConfiguration {
             repush: bus.threshold == 0 ? .all : .threshold(Int(bus.threshold)), checksSession: bus.checksSession,
             isOnline: bus.online, isImmediate: bus.immediate,
             verdictLifetime: bus.hasVerdictLifetimeMs ? .milliseconds(bus.verdictLifetimeMs) : nil,
-            revision: Int(bus.revision))
+            subscription: SubscriptionText(
+                filter: bus.filter, attributes: bus.attributes, parameters: bus.parameters),
+            isFiltered: bus.filtered, revision: Int(bus.revision))
     }
 
     /// The configuration as the schema has it.
@@ -199,6 +203,10 @@ extension SyncModel.SyncConfiguration {
             $0.revision = UInt32(clamping: revision)
             $0.immediate = isImmediate
             if let verdictLifetime { $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds }
+            $0.filter = subscription.filter
+            $0.attributes = subscription.attributes
+            $0.parameters = subscription.parameters
+            $0.filtered = isFiltered
         }
     }
 }
@@ -215,6 +223,48 @@ extension SyncModel.PushToken {
         .with {
             $0.provider = UInt32(provider.rawValue)
             $0.token = text
+        }
+    }
+}
+
+extension SyncModel.DeviceParameter {
+    /// Nil for a value that cannot be read.
+    package init?(bus: Mss_Bus_V1_Parameter) {
+        let value = bus.value.isEmpty ? nil : SubscriptionValue(json: bus.value)
+        guard bus.value.isEmpty || value != nil else { return nil }
+        self.init(bizType: BizType(bus.bizType), name: bus.name, value: value)
+    }
+
+    /// The value as the schema has it.
+    package var bus: Mss_Bus_V1_Parameter {
+        .with {
+            $0.bizType = bizType.text
+            $0.name = name
+            $0.value = value?.json ?? ""
+        }
+    }
+}
+
+extension SyncModel.FilterHistory {
+    /// Nil: none, or one that this build cannot read.
+    package init?(bus: [Mss_Bus_V1_ChannelFilter]) {
+        var segments: [Segment] = []
+        for (place, filter) in bus.enumerated() {
+            guard let resolved = ResolvedFilter(text: filter.filter) else { return nil }
+            segments.append(
+                Segment(number: place + 1, filter: resolved, upto: filter.upto == 0 ? nil : OplogID(filter.upto)))
+        }
+        if segments.isEmpty { return nil }
+        self.init(segments: segments)
+    }
+
+    /// The filters as the schema has them.
+    package var bus: [Mss_Bus_V1_ChannelFilter] {
+        segments.map { segment in
+            .with {
+                $0.upto = segment.upto?.value ?? 0
+                $0.filter = segment.filter.text
+            }
         }
     }
 }

@@ -26,6 +26,14 @@ extension Mss_Device_V1_Connect {
             parts.add(pushToken.provider.rawValue)
             parts.add(pushToken.token)
         }
+        if !parameters.isEmpty {
+            parts.add(parameters.count)
+            for parameter in parameters {
+                parts.add(parameter.bizType)
+                parts.add(parameter.name)
+                parts.add(parameter.value)
+            }
+        }
         return parts.list
     }
 }

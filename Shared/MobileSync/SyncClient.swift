@@ -247,7 +247,7 @@ public final class SyncClient: Sendable {
     public var replacedDamagedStore: Bool { engine.replacedDamagedStore }
 
     /// Only Sync IDs that the app itself takes can be suspended and sent again.
-    private static func checkTaken(_ bizType: String) throws(SyncError) {
+    static func checkTaken(_ bizType: String) throws(SyncError) {
         try checkBizType(bizType)
         guard !bizType.isSame(as: ReservedSyncID.results.text) else {
             throw SyncError(.invalidArgument, "\(bizType) is the client's own; see operationResults()")

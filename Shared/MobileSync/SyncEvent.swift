@@ -15,6 +15,9 @@ public enum SyncEvent: Sendable, Hashable {
     /// The service does not take this device for the one that it knows under its id, which another has, or whose secret
     /// was lost: the client has taken this id and connects with it. Data for the device is to be pushed to it.
     case registeredAnew(deviceID: String)
+    /// The service does not keep a subscription parameter that was set (kind `server`), or a filter's value was changed
+    /// too often; the reason is for a developer. What was in force before goes on.
+    case parameterRefused(reason: String)
     /// The gateway closed the connection with this code (DeviceProtocol.md, Close codes).
     case closed(code: UInt32, reason: String)
     /// The connection was lost, or could not be made.

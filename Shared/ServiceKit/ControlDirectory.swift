@@ -21,6 +21,7 @@ package final class ControlDirectory: Service, Sendable {
         var confirmedAt: ContinuousClock.Instant?
         var instances: [InstanceID: Instance] = [:]
         var configurations: [ConfigurationKey: SyncConfiguration] = [:]
+        var filtered: [InstanceID: FilteredTypes] = [:]
         var instanceOfBackendKey: [String: InstanceID] = [:]
         /// Texts of their own: one that shares its memory with a key's would be found equal faster.
         var backendKeys: [String] = []
@@ -80,6 +81,9 @@ package final class ControlDirectory: Service, Sendable {
     package func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
         state.withLock { $0.configurations[ConfigurationKey(instanceID: instanceID, bizType: bizType)] }
     }
+
+    /// The configurations of an instance that have filters.
+    package func filtered(_ id: InstanceID) -> FilteredTypes { state.withLock { $0.filtered[id] ?? FilteredTypes() } }
 
     /// Every instance, in the order of their ids.
     package var instances: [Instance] {
@@ -148,6 +152,8 @@ package final class ControlDirectory: Service, Sendable {
             let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
             new.configurations[key] = configuration
         }
+        new.filtered = Dictionary(grouping: new.configurations.values.filter(\.isFiltered), by: \.instanceID)
+            .mapValues { FilteredTypes($0) }
         state.withLock { state in
             new.confirmedAt = state.confirmedAt
             state = new

@@ -24,6 +24,23 @@ package enum Limits {
     package static let liveKeys = 2
     /// Business types that a device may suspend at once (DeviceProtocol.md).
     package static let suspendedBizTypes = 200
+    /// UTF-16 units of a filter, and how deep its parentheses and nots nest (spec, two-way §2, Parameters).
+    package static let filterUnits = 1_000
+    package static let filterDepth = 16
+    /// Attributes, and parameters, that a configuration can declare, and UTF-16 units of either declaration.
+    package static let subscriptionNames = 16
+    package static let subscriptionDeclarationUnits = 2_000
+    /// Letters of the name of an attribute or parameter.
+    package static let subscriptionNameUnits = 30
+    /// UTF-16 units of the text that an attribute or parameter holds.
+    package static let subscriptionValueUnits = 200
+    /// Parameters that a device can set at once, of all business types (DeviceProtocol.md).
+    package static let deviceParameters = 64
+    /// Filters that a receiver of a channel can have had within what is kept: what it was sent is known by them.
+    package static let filterSegments = 256
+    /// Oplogs of a channel, the newest, that are looked at for what a changed filter lets through: what bounds the time
+    /// that a change takes.
+    package static let filterRereadOplogs = 20_000
     /// Oplogs in one page of history that a device may ask for.
     package static let historyPageOplogs = 100
     /// Bytes of payload at which a page of history ends.

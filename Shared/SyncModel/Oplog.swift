@@ -11,10 +11,13 @@ package struct Oplog: Hashable, Sendable {
     package var isPersistent: Bool
     /// A tombstone: the backend has recalled this oplog of the same channel (spec H7); there is no payload.
     package var recalls: OplogID?
+    /// What filters look at, as `SubscriptionValues.text` has it; empty: nothing.
+    package var attributes: String
 
     package init(
         id: OplogID, thirdMessageID: ThirdMessageID, payload: [UInt8], isBinary: Bool, targeting: Targeting,
-        validUntil: WallTime, createdAt: WallTime, isPersistent: Bool, recalls: OplogID? = nil
+        validUntil: WallTime, createdAt: WallTime, isPersistent: Bool, recalls: OplogID? = nil,
+        attributes: String = ""
     ) {
         self.id = id
         self.thirdMessageID = thirdMessageID
@@ -25,6 +28,7 @@ package struct Oplog: Hashable, Sendable {
         self.createdAt = createdAt
         self.isPersistent = isPersistent
         self.recalls = recalls
+        self.attributes = attributes
     }
 
     /// Nil when this device gets the oplog now, otherwise the rule that passes it over for good.

@@ -16,13 +16,18 @@ package struct SyncConfiguration: Hashable, Sendable {
     /// How old a verdict may be that this data goes out on; zero: asked before every batch; nil: as the instance says
     /// (spec V5). Only where the session is checked.
     package var verdictLifetime: Duration?
+    /// What oplogs say of themselves, and which of them a receiver is sent (spec, two-way §2, Parameters).
+    package var subscription: SubscriptionText
+    /// It has, or once had, a filter: what its receivers were sent is kept account of.
+    package var isFiltered: Bool
     /// Rises with every change; 0 for one that is not stored yet.
     package var revision: Int
 
     package init(
         instanceID: InstanceID, bizType: BizType, description: String, kind: ChannelKind, isMultiDevice: Bool,
         isPersistent: Bool, repush: RepushMode, checksSession: Bool, isOnline: Bool, isImmediate: Bool = false,
-        verdictLifetime: Duration? = nil, revision: Int = 0
+        verdictLifetime: Duration? = nil, subscription: SubscriptionText = .none, isFiltered: Bool = false,
+        revision: Int = 0
     ) {
         self.instanceID = instanceID
         self.bizType = bizType
@@ -35,6 +40,8 @@ package struct SyncConfiguration: Hashable, Sendable {
         self.isOnline = isOnline
         self.isImmediate = isImmediate
         self.verdictLifetime = verdictLifetime
+        self.subscription = subscription
+        self.isFiltered = isFiltered
         self.revision = revision
     }
 
@@ -71,7 +78,18 @@ package struct SyncConfiguration: Hashable, Sendable {
                 return "the lifetime of a verdict is 0 s to 30 days"
             }
         }
-        return nil
+        return subscriptionFault
+    }
+
+    /// What is wrong with its filter and declarations, with the place; nil: nothing.
+    package var subscriptionFault: String? {
+        if bizType == ReservedSyncID.results, subscription != .none { return "\(bizType) takes no filter" }
+        do throws(SubscriptionFault) {
+            _ = try SubscriptionRules(subscription)
+            return nil
+        } catch {
+            return error.reason
+        }
     }
 
     /// Whether a sync point belongs to (device, store), and not to the user or device as a whole (spec §1, Receiver).

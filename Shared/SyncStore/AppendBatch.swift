@@ -73,7 +73,7 @@ struct AppendBatch {
             .textArray(rows.map { $0.oplog.targeting.maximumVersion ?? "" }),
             .int16Array(rows.map { Int16($0.oplog.targeting.share.start) }),
             .int16Array(rows.map { Int16($0.oplog.targeting.share.size) }),
-            .int64Array(rows.map(\.oplog.validUntil.milliseconds)),
+            .int64Array(rows.map(\.oplog.validUntil.milliseconds)), .textArray(rows.map(\.oplog.attributes)),
         ]
     }
 
@@ -110,7 +110,8 @@ extension OplogStore {
         let sql = """
             SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
                 is_single_device, checks_session, is_immediate, ordinal
-            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+                $19)
             """
         return Query(PostgresStatement(sql, batch.parameters)) { rows in
             var stored = [Appended?](repeating: nil, count: batch.rowCount)

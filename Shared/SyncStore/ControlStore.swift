@@ -61,7 +61,8 @@ package enum ControlStore {
 
     private static let selectConfiguration = """
         SELECT instance_id, biz_type, description, kind, is_multi_device, is_persistent, threshold, checks_session,
-            is_online, is_immediate, revision, coalesce(verdict_lifetime_ms, -1)
+            is_online, is_immediate, revision, coalesce(verdict_lifetime_ms, -1), filter, attributes, parameters,
+            is_filtered
         FROM sync_configuration
         """
 
@@ -73,7 +74,9 @@ package enum ControlStore {
             isMultiDevice: row.bool(4), isPersistent: row.bool(5),
             repush: threshold == 0 ? .all : .threshold(threshold), checksSession: row.bool(7), isOnline: row.bool(8),
             isImmediate: row.bool(9),
-            verdictLifetime: row.int64(11) < 0 ? nil : .milliseconds(row.int64(11)), revision: Int(row.int32(10)))
+            verdictLifetime: row.int64(11) < 0 ? nil : .milliseconds(row.int64(11)),
+            subscription: SubscriptionText(filter: row.text(12), attributes: row.text(13), parameters: row.text(14)),
+            isFiltered: row.bool(15), revision: Int(row.int32(10)))
     }
 
     // MARK: Changes
@@ -143,7 +146,7 @@ package enum ControlStore {
         if case .threshold(let newest) = configuration.repush { threshold = Int32(newest) }
         let sql = """
             SELECT version, is_changed, is_stale FROM change_configuration($1, $2, ROW($3, $4, $5, $6, $7, $8, $9, $10,
-                $11, $12, nullif($13, -1), $14, NULL)::sync_configuration)
+                $11, $12, nullif($13, -1), $14, NULL, $15, $16, $17, false)::sync_configuration)
             """
         return change(
             sql,
@@ -154,7 +157,8 @@ package enum ControlStore {
                 .bool(configuration.isPersistent), .int32(threshold), .bool(configuration.checksSession),
                 .bool(configuration.isOnline), .bool(configuration.isImmediate),
                 .int64(configuration.verdictLifetime?.wholeMilliseconds ?? -1),
-                .int32(Int32(clamping: configuration.revision)),
+                .int32(Int32(clamping: configuration.revision)), .text(configuration.subscription.filter),
+                .text(configuration.subscription.attributes), .text(configuration.subscription.parameters),
             ])
     }
 

@@ -54,32 +54,8 @@ package enum SessionStoreCommand: Sendable {
         verdictMilliseconds: Int64)
     case movedChannels(gatewayID: String, window: Duration)
     case finishReread(Int64)
-}
-
-/// What the store answers to the command of the same name.
-package enum SessionStoreAnswer: Sendable {
-    case lease(DeviceSessionStore.Lease)
-    case opened(Opened)
-    case done
-    case moved([DeviceSessionStore.ChannelState])
-
-    /// A registration, and what a session begins with.
-    package struct Opened: Sendable {
-        package var registered: DeviceSessionStore.Registered
-        package var channels: [DeviceSessionStore.ChannelState]
-        package var rereads: [RereadStore.Reread]
-        package var revocation: RevocationStore.Revocation?
-
-        package init(
-            registered: DeviceSessionStore.Registered, channels: [DeviceSessionStore.ChannelState],
-            rereads: [RereadStore.Reread], revocation: RevocationStore.Revocation?
-        ) {
-            self.registered = registered
-            self.channels = channels
-            self.rereads = rereads
-            self.revocation = revocation
-        }
-    }
+    /// Keeps values for a user.
+    case keepParameters([DeviceParameter], of: UserID, in: InstanceID)
 }
 
 /// A page to read.

@@ -66,6 +66,10 @@ package enum DeviceSessionStore {
         package var secretDigest: [UInt8]?
         /// Where the device can be woken; nil: as it said last.
         package var pushToken: PushToken?
+        /// Business types whose filters the gateway asks for: it sends nothing of them before it has the answer.
+        package var filtered: [BizType] = []
+        /// What the device has set.
+        package var parameters: [DeviceParameter] = []
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
@@ -145,6 +149,8 @@ package enum DeviceSessionStore {
         /// How often the batch that begins with this oplog went out again.
         package var resentID = OplogID.zero
         package var repeats = 0
+        /// By which filters the flow goes; nil: by none.
+        package var filters: FilterHistory?
     }
 
     /// The channels of a registered session. Where the user or device has one sync point it is the highest that any of

@@ -13,12 +13,15 @@ package enum HistoryStore {
         package var payloadBytes: Int
         /// Valid, stored, no tombstone, and of the present configuration.
         package var isOffered: Bool
+        /// What filters look at.
+        package var attributes: String
 
-        package init(id: OplogID, targeting: Targeting, payloadBytes: Int, isOffered: Bool) {
+        package init(id: OplogID, targeting: Targeting, payloadBytes: Int, isOffered: Bool, attributes: String = "") {
             self.id = id
             self.targeting = targeting
             self.payloadBytes = payloadBytes
             self.isOffered = isOffered
+            self.attributes = attributes
         }
     }
 
@@ -34,7 +37,8 @@ package enum HistoryStore {
         let sql = """
             SELECT o.oplog_id, \(OplogStore.targetingColumns),
                 coalesce(octet_length(o.payload), 0),
-                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false)
+                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false),
+                coalesce(o.attributes, '')
             FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3
             ORDER BY oplog_id \(oldestFirst ? "ASC" : "DESC") LIMIT $4
@@ -46,7 +50,7 @@ package enum HistoryStore {
             rows.map { row in
                 Candidate(
                     id: OplogID(row.int64(0)), targeting: OplogStore.targeting(of: row, from: 1),
-                    payloadBytes: Int(row.int32(6)), isOffered: row.bool(7))
+                    payloadBytes: Int(row.int32(6)), isOffered: row.bool(7), attributes: row.text(8))
             }
         }
     }

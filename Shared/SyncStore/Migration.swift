@@ -27,6 +27,7 @@ package struct Migration: Sendable, Hashable {
         Migration("m0004_console", PackageResources.m0004_console_sql),
         Migration("m0005_wake_up", PackageResources.m0005_wake_up_sql),
         Migration("m0006_relay", PackageResources.m0006_relay_sql),
+        Migration("m0007_subscription", PackageResources.m0007_subscription_sql),
         Migration("m0008_diagnosis", PackageResources.m0008_diagnosis_sql),
     ]
 }

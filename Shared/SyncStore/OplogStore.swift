@@ -84,7 +84,7 @@ package enum OplogStore {
     static let columns = """
         o.oplog_id, o.third_message_id, o.payload, o.is_binary, \(targetingColumns),
         floor(extract(epoch FROM o.valid_until) * 1000)::bigint, floor(extract(epoch FROM o.created_at) * 1000)::bigint,
-        o.recalls
+        o.recalls, coalesce(o.attributes, '')
         """
 
     /// Reads `columns`.
@@ -95,7 +95,7 @@ package enum OplogStore {
             targeting: targeting(of: row, from: first + 4),
             validUntil: WallTime(milliseconds: row.int64(first + 9)),
             createdAt: WallTime(milliseconds: row.int64(first + 10)), isPersistent: true,
-            recalls: row.isNull(first + 11) ? nil : OplogID(row.int64(first + 11)))
+            recalls: row.isNull(first + 11) ? nil : OplogID(row.int64(first + 11)), attributes: row.text(first + 12))
     }
 
     /// Tombstones above a position up to another, in id order: a threshold does not pass them over (spec H7).
@@ -117,6 +117,14 @@ package enum OplogStore {
     package struct Standing: Sendable {
         package var id: OplogID
         package var targeting: Targeting
+        /// What filters look at.
+        package var attributes: String
+
+        package init(id: OplogID, targeting: Targeting, attributes: String) {
+            self.id = id
+            self.targeting = targeting
+            self.attributes = attributes
+        }
     }
 
     /// The last valid, stored oplogs between two positions, newest first: what a threshold counts over.
@@ -124,7 +132,7 @@ package enum OplogStore {
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
     ) -> Query<[Standing]> {
         let sql = """
-            SELECT oplog_id, \(targetingColumns)
+            SELECT oplog_id, coalesce(o.attributes, ''), \(targetingColumns)
             FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
                 AND recalls IS NULL AND \(isOfConfiguration)
@@ -134,7 +142,9 @@ package enum OplogStore {
             .int64(channelID), .int64(after.value), .int64(below.value), .int32(Int32(limit)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { Standing(id: OplogID($0.int64(0)), targeting: targeting(of: $0, from: 1)) }
+            rows.map {
+                Standing(id: OplogID($0.int64(0)), targeting: targeting(of: $0, from: 2), attributes: $0.text(1))
+            }
         }
     }
 

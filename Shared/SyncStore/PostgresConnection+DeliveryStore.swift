@@ -26,7 +26,7 @@ extension PostgresConnection: DeliveryStore {
     ) throws(PostgresError) -> [Result<SessionStoreAnswer, PostgresError>] {
         let steps = commands.map(Step.init)
         var results = try run(steps.flatMap(\.statements), within: Self.limit)[...]
-        return steps.map { step in
+        let answers: [Result<SessionStoreAnswer, PostgresError>] = steps.map { step in
             let own = results.prefix(step.statements.count)
             results = results.dropFirst(step.statements.count)
             return Result { () throws(PostgresError) in
@@ -35,6 +35,33 @@ extension PostgresConnection: DeliveryStore {
                 return step.answer(rows)
             }
         }
+        return zip(commands, answers).map { command, answer in
+            Result { () throws(PostgresError) in try settled(command, try answer.get()) }
+        }
+    }
+
+    /// Puts the filters in force that a registration asked for: a transaction of their own behind the registration's,
+    /// since the gateway sends nothing of those channels before the answer.
+    private func settled(
+        _ command: SessionStoreCommand, _ answer: SessionStoreAnswer
+    ) throws(PostgresError) -> SessionStoreAnswer {
+        guard case .open(let session, _) = command, case .opened(var opened) = answer, !session.filtered.isEmpty,
+            opened.registered.connectionEpoch > 0
+        else { return answer }
+        let settled = try SubscriptionStore.settle(
+            session, connectionEpoch: opened.registered.connectionEpoch, on: self)
+        guard let settled else { return answer }
+        // It may have made channels and re-reads.
+        opened.channels = try run(DeviceSessionStore.channels(of: session), within: Self.limit)
+        for place in opened.channels.indices {
+            opened.channels[place].filters = settled.filters[opened.channels[place].channelID]
+        }
+        opened.rereads = try run(
+            RereadStore.waiting(
+                instanceID: session.instanceID, deviceID: session.deviceID, userID: session.userID),
+            within: Self.limit)
+        (opened.userParameters, opened.refusedFilters) = (settled.userParameters, settled.refused)
+        return .opened(opened)
     }
 
     package func pages(_ reads: [PageRead]) throws(PostgresError) -> [Result<ChannelPage, PostgresError>] {
@@ -105,7 +132,16 @@ private struct Step {
             self.init(DeviceSessionStore.movedChannels(gatewayID: gatewayID, window: window)) { .moved($0) }
         case .finishReread(let id):
             self.init(RereadStore.finish(id)) { .done }
+        case .keepParameters(let parameters, let userID, let instanceID):
+            self.init(
+                SubscriptionStore.keep(parameters, of: userID, in: instanceID),
+                then: SubscriptionStore.gateways(of: userID, in: instanceID))
         }
+    }
+
+    private init(_ keep: Query<Void>, then gateways: Query<[String]>) {
+        statements = [keep.statement, gateways.statement]
+        answer = { rows in .kept(gateways: gateways.decode(rows[1])) }
     }
 
     private init(_ registration: DeviceSessionStore.Registration, _ sessionDigest: [UInt8]) {

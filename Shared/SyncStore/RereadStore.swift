@@ -8,6 +8,8 @@ package enum RereadStore {
         package var id: Int64
         package var channelID: Int64
         package var oplog: Oplog
+        /// A changed parameter lets it through.
+        package var isNewlyMatching = false
     }
 
     /// Re-reads told in one answer; more come with the next.
@@ -18,7 +20,7 @@ package enum RereadStore {
         instanceID: InstanceID, deviceID: DeviceID, userID: UserID?
     ) -> Query<[Reread]> {
         let sql = """
-            SELECT r.reread_id, r.channel_id, \(OplogStore.columns)
+            SELECT r.reread_id, r.channel_id, r.reason = 'parameter', \(OplogStore.columns)
             FROM reread r
             JOIN channel c ON c.channel_id = r.channel_id
             JOIN oplog o ON o.channel_id = r.channel_id AND o.oplog_id = r.oplog_id
@@ -37,7 +39,11 @@ package enum RereadStore {
             .text(instanceID.text), .text(deviceID.text), .text(userID?.text ?? ""), .int32(limit),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { Reread(id: $0.int64(0), channelID: $0.int64(1), oplog: OplogStore.oplog(of: $0, from: 2)) }
+            rows.map {
+                Reread(
+                    id: $0.int64(0), channelID: $0.int64(1), oplog: OplogStore.oplog(of: $0, from: 3),
+                    isNewlyMatching: $0.bool(2))
+            }
         }
     }
 

@@ -200,7 +200,7 @@ package enum RolloutStore {
             SELECT r.instance_id, r.biz_type, r.third_message_id, r.told_stages + 1, r.kind, c.channel_id, f.is_immediate,
                 o.recalled_at IS NOT NULL, o.oplog_id, o.third_message_id, coalesce(o.payload, ''), o.is_binary,
                 \(OplogStore.targetingColumns), floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
-                floor(extract(epoch FROM o.created_at) * 1000)::bigint, o.recalls
+                floor(extract(epoch FROM o.created_at) * 1000)::bigint, o.recalls, coalesce(o.attributes, '')
             FROM rollout r
             JOIN sync_configuration f ON f.instance_id = r.instance_id AND f.biz_type = r.biz_type
             JOIN channel c ON c.instance_id = r.instance_id AND c.kind = r.kind AND c.target = ''

@@ -72,7 +72,10 @@ enum TierRightsMatrix {
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
         "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "", "SELECT"],
-        "reread": ["SELECT UPDATE(done_at)", "", "", "SELECT INSERT"],
+        "user_parameter": ["SELECT INSERT UPDATE(value) DELETE"],
+        "subscription_segment": ["SELECT INSERT DELETE"],
+        "open_subscriptions": ["EXECUTE"],
+        "reread": ["SELECT INSERT UPDATE(device_id,done_at)", "", "", "SELECT INSERT"],
         "reread_reread_id_seq": [],
         "gateway": ["SELECT DELETE", "", "", "SELECT"],
         "lease_book": ["SELECT INSERT UPDATE(is_complete)", "", "", "SELECT"],

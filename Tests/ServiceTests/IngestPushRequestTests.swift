@@ -27,6 +27,29 @@ struct IngestPushRequestTests {
         #expect(try read(body, scope: .global) == push)
     }
 
+    @Test("attributes are an object of texts, numbers and booleans, or the push is refused with the name")
+    func attributes() throws {
+        func push(_ attributes: String) throws(PushRefusal) -> PushRequest {
+            try read(
+                #"{"bizType":"b","linkToken":"u","thirdMsgId":"t","payload":"p","attributes":"# + attributes + "}")
+        }
+        let found = try push(#"{"region":"nörd","price":1.50,"urgent":true,"none":null}"#).attributes
+        #expect(
+            found
+                == SubscriptionValues([
+                    "region": .text("nörd"), "price": .number(1.5), "urgent": .boolean(true),
+                ]))
+        #expect(try push("null").attributes.isEmpty && push("{}").attributes.isEmpty)
+        for wrong in ["1", "true", "\"x\"", "[1]", "{\"a\":{}}", "{\"a\":[1]}", "{\"a\":1e999}"] {
+            #expect {
+                try push(wrong)
+            } throws: { error in
+                guard let refusal = error as? PushRefusal else { return false }
+                return refusal.code == .argsIsNull && refusal.detail.hasPrefix("attributes")
+            }
+        }
+    }
+
     @Test("a binary payload is stored as the bytes that it stands for")
     func binary() throws {
         let push = try read(#"{"bizType":"orders","linkToken":"u1","thirdMsgId":"t1","binaryPayload":"AP8="}"#)

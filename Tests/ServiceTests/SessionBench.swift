@@ -40,7 +40,8 @@ struct SessionBench {
         return SessionSurroundings(
             now: now, wallTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
-            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 })
+            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 },
+            filtered: { _ in FilteredTypes(Array(configurations.values)) })
     }
 
     mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {
@@ -173,6 +174,19 @@ extension [SessionAction] {
     /// The registrations, as they name the session.
     var announced: [SessionIdentity] {
         compactMap { if case .open(let identity, _, _, _) = $0 { identity } else { nil } }
+    }
+    var kept: [(parameters: [DeviceParameter], number: UInt32)] {
+        compactMap { if case .keepParameters(let parameters, _, let number) = $0 { (parameters, number) } else { nil } }
+    }
+    var keptAnswers: [Mss_Device_V1_ParametersKept] {
+        compactMap {
+            if case .answer(let packet) = $0, case .parametersKept(let kept)? = packet.body { kept } else { nil }
+        }
+    }
+    var userParameters: [Mss_Device_V1_UserParameters] {
+        compactMap {
+            if case .send(let packet) = $0, case .userParameters(let list)? = packet.body { list } else { nil }
+        }
     }
     var historyPages: [Mss_Device_V1_HistoryPage] {
         compactMap {

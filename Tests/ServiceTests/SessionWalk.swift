@@ -28,7 +28,8 @@ struct SessionWalk {
     enum Other: String, CaseIterable {
         case brokenFrame, overRate, disconnected, claimed, notClaimed, registered, notRegistered, validated,
             notValidated, fetched, notFetched, historyRead, historyNotRead, summaryRead, summaryNotRead, resendRecorded,
-            operationsAnswered, operationsNotAnswered, noticed, superseded, rereadWaiting, invalidated, revoked,
+            operationsAnswered, operationsNotAnswered, parametersKept, parametersNotKept, noticed, superseded,
+            rereadWaiting, invalidated, revoked,
             disconnectedByOperator, announcementDue,
             surroundingsChanged, ticked, surplus, drained
     }
@@ -42,7 +43,7 @@ struct SessionWalk {
     /// Business types with their channels.
     private static let channels: [(bizType: String, kind: SyncModel.ChannelKind, id: Int64)] = [
         ("B", .user, 3), ("C", .user, 4), ("O", .user, 5), ("D", .device, 6), ("N", .globalUser, 7),
-        ("G", .globalDevice, 8),
+        ("G", .globalDevice, 8), ("F", .user, 9),
     ]
     /// Every body that a packet can have, and none.
     static let bodies: [(name: String, fill: @Sendable (inout Mss_Device_V1_Packet) -> Void)] = [
@@ -59,6 +60,8 @@ struct SessionWalk {
         ("summaryPage", { $0.summaryPage.requestNumber = 1 }),
         ("submitOperations", { $0.submitOperations.number = 1 }),
         ("operationsTaken", { $0.operationsTaken.number = 1 }),
+        ("keepParameters", { $0.keepParameters.number = 1 }), ("parametersKept", { $0.parametersKept.number = 1 }),
+        ("userParameters", { $0.userParameters.bindNumber = 1 }),
         ("none", { $0.body = nil }),
     ]
     /// These mostly end a session: they are drawn less often.
@@ -81,6 +84,7 @@ struct SessionWalk {
     private var lastBatch: Mss_Device_V1_ChannelBatch?
     private var lastRequest: UInt64 = 0
     private var operationsNumber: UInt32 = 0
+    private var parametersNumber: UInt32 = 0
     /// A frame of operations is with the relay.
     private var submitted: UInt32?
     private var lastResend: (channelID: Int64, oplogID: OplogID, repeats: Int)?
@@ -90,9 +94,14 @@ struct SessionWalk {
         isQuiet = Int.random(in: 0..<20, using: &random) == 0
         bench = SessionBench(
             Self.channels.map { bizType, kind, _ in
-                SessionBench.configuration(
+                var configuration = SessionBench.configuration(
                     bizType, kind: kind, multiDevice: bizType != "O", checks: bizType == "C",
                     repush: bizType == "B" ? .threshold(10) : .all)
+                if bizType == "F" {
+                    configuration.isFiltered = true
+                    configuration.subscription = SubscriptionText(parameters: "p number")
+                }
+                return configuration
             })
         var limits = SessionLimits()
         limits.windowBytes = 40
@@ -142,6 +151,7 @@ struct SessionWalk {
         bench.now += .milliseconds(Int.random(in: 0...2_000, using: &random))
         if happens(5) { bench.holdsLease.toggle() }
         if happens(3) { bench.leaseEpoch += 1 }
+        if happens(1) { bench.configurations[BizType("F")]?.subscription.attributes += " " }
         if happens(3), let bizType = Self.channels.randomElement(using: &random)?.bizType {
             bench.configurations[BizType(bizType)]?.isOnline.toggle()
         }
@@ -203,6 +213,8 @@ struct SessionWalk {
             return .resendRecorded(channelID: resend.channelID, oplogID: resend.oplogID, repeats: resend.repeats)
         case .operationsAnswered: return .operationsAnswered(.init(), number: submitted ?? 1)
         case .operationsNotAnswered: return .operationsAnswered(nil, number: submitted ?? 1)
+        case .parametersKept: return .parametersKept(true, number: parametersNumber)
+        case .parametersNotKept: return .parametersKept(false, number: parametersNumber)
         case .noticed: return .noticed(notice(of: channel))
         case .superseded: return .superseded(by: happens(50) ? 1 : .max)
         case .rereadWaiting: return .rereadWaiting
@@ -246,7 +258,11 @@ struct SessionWalk {
             return .with { $0.foreground.foreground = isForeground }
         case "subscriptions":
             let suspended = happens(50) ? ["B"] : []
-            return .with { $0.subscriptions.suspended = suspended }
+            let value = happens(50) ? "1" : "2"
+            return .with {
+                $0.subscriptions.suspended = suspended
+                $0.subscriptions.parameters = [Self.parameter(value)]
+            }
         case "historyRequest":
             return .with {
                 $0.historyRequest.requestNumber = 1
@@ -268,9 +284,27 @@ struct SessionWalk {
                 $0.submitOperations.bindNumber = number
                 $0.submitOperations.operations = [.with { $0.operationID = "o\(operationsNumber)" }]
             }
+        case "keepParameters":
+            // A device waits for the answer, mostly.
+            if !bench.machine.filters.isKeeping || happens(2) { parametersNumber += 1 }
+            let number = happens(80) ? bindNumber : bindNumber + 1
+            let value = happens(80) ? "1" : "\"text\""
+            return .with {
+                $0.keepParameters.number = parametersNumber
+                $0.keepParameters.bindNumber = number
+                $0.keepParameters.parameters = [Self.parameter(value)]
+            }
         default: break
         }
         return Self.bodies.first { $0.name == body }.map { Mss_Device_V1_Packet.with($0.fill) } ?? .init()
+    }
+
+    private static func parameter(_ value: String) -> Mss_Device_V1_Parameter {
+        .with {
+            $0.bizType = "F"
+            $0.name = "p"
+            $0.value = value
+        }
     }
 
     private mutating func connect() -> Mss_Device_V1_Packet {
@@ -308,6 +342,7 @@ struct SessionWalk {
                 $0.target = Self.target(channel.kind).bus
                 $0.bizType = channel.bizType
                 $0.head = heads[channel.id, default: 3]
+                if channel.bizType == "F" { $0.filters = [.with { $0.filter = "" }] }
             }
         }
         return .with {
@@ -393,6 +428,9 @@ struct SessionWalk {
             if bench.configurations[BizType(batch.bizType)]?.isOnline != true { fault("\(batch.bizType) is offline") }
             if batch.bindNumber != 0, batch.bindNumber != bindNumber { fault("it hands out for an older bind") }
             if ids != ids.sorted() || Set(ids).count != ids.count { fault("a batch is out of order: \(ids)") }
+            if batch.bizType == "F", batch.reread == 0, before == .registering, !isAnswer(name), !isSimple {
+                fault("it hands out what a registration under way decides about")
+            }
             let isRepeat = batch.reread > 0 || isSimple
             if !isRepeat, let first = handedOut.first, first.value <= pushed[channelID, default: 0] {
                 fault("\(first) of \(channelID) goes out after \(pushed[channelID, default: 0])")

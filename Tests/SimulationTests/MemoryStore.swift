@@ -302,6 +302,8 @@ struct MemoryStore {
         case .movedChannels(let gatewayID, let window):
             let since = WallTime(milliseconds: now.milliseconds - window.wholeMilliseconds)
             return .moved(movedChannels(gatewayID, since: since))
+        case .keepParameters:
+            return .kept(gateways: [])
         case .finishReread:
             return .done
         }
@@ -440,7 +442,7 @@ struct MemoryStore {
         guard let channel = channels.first(where: { $0.id == channelID }) else { return [] }
         return channel.oplogs.reversed().lazy
             .filter { $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now }
-            .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting) }
+            .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
     }
 
     // MARK: Sync points

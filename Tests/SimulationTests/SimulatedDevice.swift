@@ -327,6 +327,13 @@ final class SimulatedDevice {
                     ofUser: userID, now: simulation.now))
         case .operationsAnswered(let answer):
             try store.outbox.answered(taken: answer.taken, over: answer.over, free: answer.free)
+        case .collectParameters(let userID):
+            let pending = try store.parameters(ofUser: userID).filter { $0.isServer && $0.isPending }
+            perform(machine.collected(parameters: pending.map(\.parameter), ofUser: userID, now: simulation.now))
+        case .parametersAnswered(let answer):
+            try store.answered(answer.parameters, isKept: answer.refusal == nil, ofUser: answer.userID)
+        case .learnParameters(let list, let userID):
+            try store.learnServerParameters(list.parameters, ofUser: userID)
         case .collectReport(let userID, let bindNumber):
             perform(
                 machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: simulation.now))

@@ -75,6 +75,12 @@ struct BusEnvelopeTests {
         Kind("relay commands", Mss_Bus_V1_RelayCommands.self, BusSamples.relayCommands),
         Kind("replies of relays", Mss_Bus_V1_Replies.self, BusSamples.operationReplies),
         Kind("relay of an instance", Mss_Bus_V1_ControlCommands.self, BusSamples.relayInstances),
+        Kind("filters", Mss_Bus_V1_SessionCommands.self, BusSamples.filterCommands),
+        Kind("replies of filters", Mss_Bus_V1_Replies.self, BusSamples.filterReplies),
+        Kind("fetches by filters", Mss_Bus_V1_FetchCommands.self, BusSamples.filteredFetches),
+        Kind("pushes with attributes", Mss_Bus_V1_AppendCommands.self, BusSamples.attributedAppends),
+        Kind("filtered configurations", Mss_Bus_V1_ControlCommands.self, BusSamples.filteredConfigurations),
+        Kind("kept parameters", Mss_Bus_V1_GatewayNotices.self, BusSamples.keptParameters),
         Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]
 

@@ -83,6 +83,17 @@ import Testing
             }
         ]
     }
+    private static let keeping = Mss_Device_V1_Packet.with {
+        $0.keepParameters.number = 1
+        $0.keepParameters.bindNumber = 1
+        $0.keepParameters.parameters = [
+            .with {
+                $0.bizType = "UCHAT"
+                $0.name = "max"
+                $0.value = "3"
+            }
+        ]
+    }
     private static let taken = Mss_Device_V1_Packet.with { $0.operationsTaken.number = 1 }
     private static let storedAck = Mss_Device_V1_Packet.with {
         $0.storedAck.channels = [
@@ -97,6 +108,7 @@ import Testing
         ("A device connects", connect), ("The gateway's greeting", connected), ("A ping", ping), ("Oplog 9", push),
         ("The device's answer", storedAck), ("Its report", report), ("A question", question),
         ("An order is updated", operation), ("The service has taken that", taken),
+        ("A value is to be kept", keeping),
     ])
     func examplesOfTheTextHoldToTheByte(start: String, packet: Mss_Device_V1_Packet) throws {
         #expect(bytes(of: packet) == unhex(try exampleInText(after: start)))

@@ -14,6 +14,9 @@ struct ConfigurationInput: Decodable, Sendable {
     var checkSession: Bool?
     var verdictLifetimeSeconds: Int?
     var immediate: Bool?
+    var filter: String?
+    var attributes: String?
+    var parameters: String?
     /// Of the configuration that the form was made from.
     var revision: Int?
 
@@ -30,6 +33,9 @@ struct ConfigurationInput: Decodable, Sendable {
         RouteInput("checkSession", .flag, "User consistency: only to sessions that the tenant calls valid."),
         RouteInput("verdictLifetimeSeconds", .whole, "How old a verdict may be; absent: as the instance says."),
         RouteInput("immediate", .flag, "Global data goes to connected devices at once."),
+        RouteInput("filter", "Which oplogs a receiver is sent, by their attributes and its parameters; empty: all."),
+        RouteInput("attributes", "What oplogs may say of themselves: region text, price number."),
+        RouteInput("parameters", "What a filter may ask of a receiver: region text = \"north\", max number."),
         RouteInput(
             "revision", .whole, "To change one: the revision that was read; refused as STALE when it has changed."),
     ]
@@ -54,6 +60,10 @@ struct ConfigurationInput: Decodable, Sendable {
             isPersistent: kind.isGlobal || (persistent ?? old?.isPersistent ?? true), repush: try mode(old),
             checksSession: kind.needsUser && (checkSession ?? old?.checksSession ?? false),
             isOnline: old?.isOnline ?? true, isImmediate: kind.isGlobal && (immediate ?? old?.isImmediate ?? false),
+            subscription: SubscriptionText(
+                filter: (filter ?? old?.subscription.filter ?? "").trimmed,
+                attributes: (attributes ?? old?.subscription.attributes ?? "").trimmed,
+                parameters: (parameters ?? old?.subscription.parameters ?? "").trimmed),
             revision: old?.revision ?? 0)
         if !configuration.isPersistent { configuration.repush = .all }
         // A form that checks sessions and leaves the lifetime empty means the instance's.
@@ -64,6 +74,10 @@ struct ConfigurationInput: Decodable, Sendable {
                     "verdictLifetimeSeconds", "fault.range", "0 – \(Limits.longestVerdictLifetime.components.seconds)")
             }
             configuration.verdictLifetime = .seconds(Int64(seconds))
+        }
+        if let fault = configuration.subscriptionFault {
+            let part = ["attributes", "parameters"].first { fault.hasPrefix($0) } ?? "filter"
+            throw .refused(fault, field: part)
         }
         // The rest of the rules are the model's; a fault that is left is the Sync ID's.
         if let fault = configuration.fault { throw .refused(fault, field: "bizType") }

@@ -14,6 +14,10 @@ struct ConfigurationItem: Encodable, Sendable {
     /// Seconds; absent: as the instance says.
     let verdictLifetimeSeconds: Int64?
     let immediate: Bool
+    /// Empty: every oplog is for everybody.
+    let filter: String
+    let attributes: String
+    let parameters: String
     let online: Bool
     let revision: Int
 
@@ -22,6 +26,7 @@ struct ConfigurationItem: Encodable, Sendable {
     let isUser: Bool
     let isThreshold: Bool
     let threshold: Int
+    let hasSubscription: Bool
     let scopeWord: String
     let targetWord: String
     let page: String
@@ -30,7 +35,7 @@ struct ConfigurationItem: Encodable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case bizType, description, scope, target, multiDevice, persistent, repush, checkSession
-        case verdictLifetimeSeconds, immediate, online, revision
+        case verdictLifetimeSeconds, immediate, filter, attributes, parameters, online, revision
     }
 
     init(_ configuration: SyncConfiguration, _ words: Words) {
@@ -48,6 +53,10 @@ struct ConfigurationItem: Encodable, Sendable {
         checkSession = configuration.checksSession
         verdictLifetimeSeconds = configuration.verdictLifetime?.components.seconds
         immediate = configuration.isImmediate
+        filter = configuration.subscription.filter
+        attributes = configuration.subscription.attributes
+        parameters = configuration.subscription.parameters
+        hasSubscription = configuration.subscription != .none
         online = configuration.isOnline
         revision = configuration.revision
         switch configuration.repush {

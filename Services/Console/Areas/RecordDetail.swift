@@ -26,6 +26,7 @@ struct RecordDetail: Sendable {
         ("groupTarget", ["target", "multiDevice"]),
         ("groupPersistence", ["persistent", "repush", "threshold"]),
         ("groupSecurity", ["checkSession", "verdictLifetimeSeconds"]),
+        ("groupFilter", ["filter", "attributes", "parameters"]),
     ]
     /// What a push was made with; what was not given is told as well.
     private static let pushMembers = [

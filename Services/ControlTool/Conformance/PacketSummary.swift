@@ -31,6 +31,9 @@ enum PacketSummary {
             "SubmitOperations \(frame.number) (\(frame.operations.map(\.operationID)))"
         case .operationsTaken(let reply):
             "OperationsTaken \(reply.number) (\(reply.refusals.map { "\($0.operationID) \($0.code)" }))"
+        case .keepParameters(let frame): "KeepParameters \(frame.number) (\(frame.parameters.map(\.name)))"
+        case .parametersKept(let reply): "ParametersKept \(reply.number) \(reply.refusal)"
+        case .userParameters(let list): "UserParameters \(list.bindNumber) (\(list.parameters.map(\.name)))"
         case nil: "a packet without a known body"
         }
     }

@@ -343,6 +343,9 @@ package nonisolated struct Mss_Bus_V1_Oplog: Sendable {
 
   package var shareSize: UInt32 = 0
 
+  /// What filters look at: a JSON object with its members in order; empty: nothing.
+  package var attributes: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -521,6 +524,14 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
     set {body = .finishReread(newValue)}
   }
 
+  package var keepParameters: Mss_Bus_V1_KeepParameters {
+    get {
+      if case .keepParameters(let v)? = body {return v}
+      return Mss_Bus_V1_KeepParameters()
+    }
+    set {body = .keepParameters(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -530,8 +541,44 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
     case update(Mss_Bus_V1_UpdateSession)
     case sweep(Mss_Bus_V1_SweepHeads)
     case finishReread(Mss_Bus_V1_FinishReread)
+    case keepParameters(Mss_Bus_V1_KeepParameters)
 
   }
+
+  package init() {}
+}
+
+/// Keeps values for a user. The writer then has the user's other sessions announce themselves.
+package nonisolated struct Mss_Bus_V1_KeepParameters: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var userID: String = String()
+
+  package var parameters: [Mss_Bus_V1_Parameter] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The value of a subscription parameter.
+package nonisolated struct Mss_Bus_V1_Parameter: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var bizType: String = String()
+
+  package var name: String = String()
+
+  /// A JSON text, number, true or false; empty: it is taken away.
+  package var value: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -700,6 +747,18 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
   /// Clears the value of `pushToken`. Subsequent reads from it will return its default value.
   package mutating func clearPushToken() {_uniqueStorage()._pushToken = nil}
 
+  /// Business types whose filters the gateway asks for: it sends nothing of them before it has the answer.
+  package var filtered: [String] {
+    get {_storage._filtered}
+    set {_uniqueStorage()._filtered = newValue}
+  }
+
+  /// What the device has set.
+  package var parameters: [Mss_Bus_V1_Parameter] {
+    get {_storage._parameters}
+    set {_uniqueStorage()._parameters = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -758,6 +817,12 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   /// The device id belongs to whoever has another secret; nothing was registered.
   package var wrongDeviceSecret: Bool = false
 
+  /// What the bound user keeps on the server, where filters were asked for.
+  package var userParameters: [Mss_Bus_V1_Parameter] = []
+
+  /// Business types whose filter could not be changed once more: the one before is in force.
+  package var refusedFilters: [String] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -766,29 +831,41 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
 }
 
 /// An oplog for one device, below its sync point (spec D3).
-package nonisolated struct Mss_Bus_V1_Reread: Sendable {
+package nonisolated struct Mss_Bus_V1_Reread: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var rereadID: Int64 = 0
+  package var rereadID: Int64 {
+    get {_storage._rereadID}
+    set {_uniqueStorage()._rereadID = newValue}
+  }
 
-  package var channelID: Int64 = 0
+  package var channelID: Int64 {
+    get {_storage._channelID}
+    set {_uniqueStorage()._channelID = newValue}
+  }
 
   package var oplog: Mss_Bus_V1_Oplog {
-    get {_oplog ?? Mss_Bus_V1_Oplog()}
-    set {_oplog = newValue}
+    get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
+    set {_uniqueStorage()._oplog = newValue}
   }
   /// Returns true if `oplog` has been explicitly set.
-  package var hasOplog: Bool {self._oplog != nil}
+  package var hasOplog: Bool {_storage._oplog != nil}
   /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
-  package mutating func clearOplog() {self._oplog = nil}
+  package mutating func clearOplog() {_uniqueStorage()._oplog = nil}
+
+  /// A changed parameter lets it through: it is not to be shown again where it is known.
+  package var newlyMatching: Bool {
+    get {_storage._newlyMatching}
+    set {_uniqueStorage()._newlyMatching = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
-  fileprivate var _oplog: Mss_Bus_V1_Oplog? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// The device has a re-read on its disk.
@@ -831,11 +908,31 @@ package nonisolated struct Mss_Bus_V1_ChannelState: Sendable {
 
   package var repeats: UInt32 = 0
 
+  /// By which filters the flow above the sync point goes, in their order; none: the channel has none.
+  package var filters: [Mss_Bus_V1_ChannelFilter] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 
   fileprivate var _target: Mss_Bus_V1_Target? = nil
+}
+
+/// A filter with its values, and how far it decides.
+package nonisolated struct Mss_Bus_V1_ChannelFilter: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// 0: it is in force.
+  package var upto: Int64 = 0
+
+  /// The values, a line break, the expression; empty: everything passes.
+  package var filter: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
 }
 
 package nonisolated struct Mss_Bus_V1_CloseSession: Sendable {
@@ -988,6 +1085,9 @@ package nonisolated struct Mss_Bus_V1_ReadPage: Sendable {
   /// Where the device's id falls, 0 to 9,999.
   package var slot: UInt32 = 0
 
+  /// newest counts what passes these.
+  package var filters: [Mss_Bus_V1_ChannelFilter] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1019,6 +1119,9 @@ package nonisolated struct Mss_Bus_V1_ReadHistory: Sendable {
   package var ownerDeviceID: String = String()
 
   package var slot: UInt32 = 0
+
+  /// Only what passes this; empty: everything.
+  package var filter: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1062,6 +1165,9 @@ package nonisolated struct Mss_Bus_V1_SummaryChannel: Sendable {
 
   /// As in ReadPage.
   package var ownerDeviceID: String = String()
+
+  /// The newest one is looked for among what passes this; empty: everything.
+  package var filter: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1238,148 +1344,160 @@ package nonisolated struct Mss_Bus_V1_ControlCommands: Sendable {
   package init() {}
 }
 
-package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
+package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  package var correlation: UInt64 = 0
+  package var correlation: UInt64 {
+    get {_storage._correlation}
+    set {_uniqueStorage()._correlation = newValue}
+  }
 
-  package var body: Mss_Bus_V1_ControlCommand.OneOf_Body? = nil
+  package var body: OneOf_Body? {
+    get {return _storage._body}
+    set {_uniqueStorage()._body = newValue}
+  }
 
   package var snapshot: Mss_Bus_V1_SnapshotRequest {
     get {
-      if case .snapshot(let v)? = body {return v}
+      if case .snapshot(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SnapshotRequest()
     }
-    set {body = .snapshot(newValue)}
+    set {_uniqueStorage()._body = .snapshot(newValue)}
   }
 
   package var putInstance: Mss_Bus_V1_Instance {
     get {
-      if case .putInstance(let v)? = body {return v}
+      if case .putInstance(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {body = .putInstance(newValue)}
+    set {_uniqueStorage()._body = .putInstance(newValue)}
   }
 
   /// Creates it or changes it, whichever is needed.
   package var putConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .putConfiguration(let v)? = body {return v}
+      if case .putConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .putConfiguration(newValue)}
+    set {_uniqueStorage()._body = .putConfiguration(newValue)}
   }
 
   /// Refused when it exists.
   package var createConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .createConfiguration(let v)? = body {return v}
+      if case .createConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .createConfiguration(newValue)}
+    set {_uniqueStorage()._body = .createConfiguration(newValue)}
   }
 
   /// Refused when it does not exist, or when its revision is not the one given.
   package var modifyConfiguration: Mss_Bus_V1_SyncConfiguration {
     get {
-      if case .modifyConfiguration(let v)? = body {return v}
+      if case .modifyConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_SyncConfiguration()
     }
-    set {body = .modifyConfiguration(newValue)}
+    set {_uniqueStorage()._body = .modifyConfiguration(newValue)}
   }
 
   package var switchConfiguration: Mss_Bus_V1_ConfigurationSwitch {
     get {
-      if case .switchConfiguration(let v)? = body {return v}
+      if case .switchConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ConfigurationSwitch()
     }
-    set {body = .switchConfiguration(newValue)}
+    set {_uniqueStorage()._body = .switchConfiguration(newValue)}
   }
 
   /// Refused unless it is offline.
   package var deleteConfiguration: Mss_Bus_V1_ConfigurationName {
     get {
-      if case .deleteConfiguration(let v)? = body {return v}
+      if case .deleteConfiguration(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ConfigurationName()
     }
-    set {body = .deleteConfiguration(newValue)}
+    set {_uniqueStorage()._body = .deleteConfiguration(newValue)}
   }
 
   /// Is a version in force on every gateway?
   package var awaitVersion: Mss_Bus_V1_AwaitVersion {
     get {
-      if case .awaitVersion(let v)? = body {return v}
+      if case .awaitVersion(let v)? = _storage._body {return v}
       return Mss_Bus_V1_AwaitVersion()
     }
-    set {body = .awaitVersion(newValue)}
+    set {_uniqueStorage()._body = .awaitVersion(newValue)}
   }
 
   /// Makes a secret, which only the reply holds in clear.
   package var createKey: Mss_Bus_V1_CreateKey {
     get {
-      if case .createKey(let v)? = body {return v}
+      if case .createKey(let v)? = _storage._body {return v}
       return Mss_Bus_V1_CreateKey()
     }
-    set {body = .createKey(newValue)}
+    set {_uniqueStorage()._body = .createKey(newValue)}
   }
 
   package var revokeKey: Mss_Bus_V1_KeyName {
     get {
-      if case .revokeKey(let v)? = body {return v}
+      if case .revokeKey(let v)? = _storage._body {return v}
       return Mss_Bus_V1_KeyName()
     }
-    set {body = .revokeKey(newValue)}
+    set {_uniqueStorage()._body = .revokeKey(newValue)}
   }
 
   /// Seals every secret anew with the newest master key.
   package var resealKeys: Mss_Bus_V1_ResealKeys {
     get {
-      if case .resealKeys(let v)? = body {return v}
+      if case .resealKeys(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ResealKeys()
     }
-    set {body = .resealKeys(newValue)}
+    set {_uniqueStorage()._body = .resealKeys(newValue)}
   }
 
   package var releaseDevice: Mss_Bus_V1_ReleaseDevice {
     get {
-      if case .releaseDevice(let v)? = body {return v}
+      if case .releaseDevice(let v)? = _storage._body {return v}
       return Mss_Bus_V1_ReleaseDevice()
     }
-    set {body = .releaseDevice(newValue)}
+    set {_uniqueStorage()._body = .releaseDevice(newValue)}
   }
 
   /// Refused when it exists.
   package var createInstance: Mss_Bus_V1_Instance {
     get {
-      if case .createInstance(let v)? = body {return v}
+      if case .createInstance(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {body = .createInstance(newValue)}
+    set {_uniqueStorage()._body = .createInstance(newValue)}
   }
 
   /// Refused when it does not exist, or when its revision is not the one given.
   package var modifyInstance: Mss_Bus_V1_Instance {
     get {
-      if case .modifyInstance(let v)? = body {return v}
+      if case .modifyInstance(let v)? = _storage._body {return v}
       return Mss_Bus_V1_Instance()
     }
-    set {body = .modifyInstance(newValue)}
+    set {_uniqueStorage()._body = .modifyInstance(newValue)}
   }
 
   package var records: Mss_Bus_V1_RecordsRequest {
     get {
-      if case .records(let v)? = body {return v}
+      if case .records(let v)? = _storage._body {return v}
       return Mss_Bus_V1_RecordsRequest()
     }
-    set {body = .records(newValue)}
+    set {_uniqueStorage()._body = .records(newValue)}
   }
 
   /// Who asks for a change, and from which address or host, for the records.
-  package var actor: String = String()
+  package var actor: String {
+    get {_storage._actor}
+    set {_uniqueStorage()._actor = newValue}
+  }
 
-  package var source: String = String()
+  package var source: String {
+    get {_storage._source}
+    set {_uniqueStorage()._source = newValue}
+  }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1412,6 +1530,8 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: Sendable {
   }
 
   package init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 package nonisolated struct Mss_Bus_V1_ConfigurationName: Sendable {
@@ -1764,6 +1884,16 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
   package var hasVerdictLifetimeMs: Bool {self._verdictLifetimeMs != nil}
   /// Clears the value of `verdictLifetimeMs`. Subsequent reads from it will return its default value.
   package mutating func clearVerdictLifetimeMs() {self._verdictLifetimeMs = nil}
+
+  /// What oplogs say of themselves, and which of them a receiver is sent.
+  package var filter: String = String()
+
+  package var attributes: String = String()
+
+  package var parameters: String = String()
+
+  /// It has, or once had, a filter.
+  package var filtered: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3737,6 +3867,15 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     set {body = .disconnect(newValue)}
   }
 
+  /// A user keeps other values on the server: the user's sessions announce themselves.
+  package var parametersKept: Mss_Bus_V1_ParametersKept {
+    get {
+      if case .parametersKept(let v)? = body {return v}
+      return Mss_Bus_V1_ParametersKept()
+    }
+    set {body = .parametersKept(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -3748,8 +3887,24 @@ package nonisolated struct Mss_Bus_V1_GatewayNotice: Sendable {
     case sessionInvalid(Mss_Bus_V1_SessionInvalid)
     /// An operator ends this device's connection.
     case disconnect(Mss_Bus_V1_DisconnectDevice)
+    /// A user keeps other values on the server: the user's sessions announce themselves.
+    case parametersKept(Mss_Bus_V1_ParametersKept)
 
   }
+
+  package init() {}
+}
+
+package nonisolated struct Mss_Bus_V1_ParametersKept: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var instanceID: String = String()
+
+  package var userID: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -4200,7 +4355,7 @@ nonisolated extension Mss_Bus_V1_Target: SwiftProtobuf.Message, SwiftProtobuf._M
 
 nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Oplog"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0\u{3}share_start\0\u{3}share_size\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{3}third_message_id\0\u{1}payload\0\u{1}binary\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{3}created_at_ms\0\u{1}persistent\0\u{1}recalls\0\u{3}share_start\0\u{3}share_size\0\u{1}attributes\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4221,6 +4376,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 11: try { try decoder.decodeSingularInt64Field(value: &self.recalls) }()
       case 12: try { try decoder.decodeSingularUInt32Field(value: &self.shareStart) }()
       case 13: try { try decoder.decodeSingularUInt32Field(value: &self.shareSize) }()
+      case 14: try { try decoder.decodeSingularStringField(value: &self.attributes) }()
       default: break
       }
     }
@@ -4266,6 +4422,9 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.shareSize != 0 {
       try visitor.visitSingularUInt32Field(value: self.shareSize, fieldNumber: 13)
     }
+    if !self.attributes.isEmpty {
+      try visitor.visitSingularStringField(value: self.attributes, fieldNumber: 14)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4283,6 +4442,7 @@ nonisolated extension Mss_Bus_V1_Oplog: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.recalls != rhs.recalls {return false}
     if lhs.shareStart != rhs.shareStart {return false}
     if lhs.shareSize != rhs.shareSize {return false}
+    if lhs.attributes != rhs.attributes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4561,7 +4721,7 @@ nonisolated extension Mss_Bus_V1_SessionCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0\u{3}keep_parameters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4648,6 +4808,19 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
           self.body = .finishReread(v)
         }
       }()
+      case 8: try {
+        var v: Mss_Bus_V1_KeepParameters?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .keepParameters(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .keepParameters(v)
+        }
+      }()
       default: break
       }
     }
@@ -4686,6 +4859,10 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
       guard case .finishReread(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     }()
+    case .keepParameters?: try {
+      guard case .keepParameters(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -4694,6 +4871,86 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
   package static func ==(lhs: Mss_Bus_V1_SessionCommand, rhs: Mss_Bus_V1_SessionCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_KeepParameters: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".KeepParameters"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0\u{1}parameters\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    if !self.parameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_KeepParameters, rhs: Mss_Bus_V1_KeepParameters) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.parameters != rhs.parameters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_Parameter: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Parameter"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}biz_type\0\u{1}name\0\u{1}value\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.value) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 1)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 2)
+    }
+    if !self.value.isEmpty {
+      try visitor.visitSingularStringField(value: self.value, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_Parameter, rhs: Mss_Bus_V1_Parameter) -> Bool {
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.value != rhs.value {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4791,7 +5048,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0\u{1}filtered\0\u{1}parameters\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -4814,6 +5071,8 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _registrationNumber: UInt64 = 0
     var _deviceConnectionNumber: UInt64 = 0
     var _pushToken: Mss_Bus_V1_PushToken? = nil
+    var _filtered: [String] = []
+    var _parameters: [Mss_Bus_V1_Parameter] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -4844,6 +5103,8 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _registrationNumber = source._registrationNumber
       _deviceConnectionNumber = source._deviceConnectionNumber
       _pushToken = source._pushToken
+      _filtered = source._filtered
+      _parameters = source._parameters
     }
   }
 
@@ -4882,6 +5143,8 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 18: try { try decoder.decodeSingularUInt64Field(value: &_storage._registrationNumber) }()
         case 19: try { try decoder.decodeSingularUInt64Field(value: &_storage._deviceConnectionNumber) }()
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._pushToken) }()
+        case 21: try { try decoder.decodeRepeatedStringField(value: &_storage._filtered) }()
+        case 22: try { try decoder.decodeRepeatedMessageField(value: &_storage._parameters) }()
         default: break
         }
       }
@@ -4954,6 +5217,12 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       try { if let v = _storage._pushToken {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 20)
       } }()
+      if !_storage._filtered.isEmpty {
+        try visitor.visitRepeatedStringField(value: _storage._filtered, fieldNumber: 21)
+      }
+      if !_storage._parameters.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._parameters, fieldNumber: 22)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4983,6 +5252,8 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._registrationNumber != rhs_storage._registrationNumber {return false}
         if _storage._deviceConnectionNumber != rhs_storage._deviceConnectionNumber {return false}
         if _storage._pushToken != rhs_storage._pushToken {return false}
+        if _storage._filtered != rhs_storage._filtered {return false}
+        if _storage._parameters != rhs_storage._parameters {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -5029,7 +5300,7 @@ nonisolated extension Mss_Bus_V1_PushToken: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0\u{3}user_parameters\0\u{3}refused_filters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5045,6 +5316,8 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 6: try { try decoder.decodeSingularInt64Field(value: &self._revokedAgoMs) }()
       case 7: try { try decoder.decodeSingularBoolField(value: &self.wrongDeviceSecret) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.revocationNumber) }()
+      case 9: try { try decoder.decodeRepeatedMessageField(value: &self.userParameters) }()
+      case 10: try { try decoder.decodeRepeatedStringField(value: &self.refusedFilters) }()
       default: break
       }
     }
@@ -5079,6 +5352,12 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if self.revocationNumber != 0 {
       try visitor.visitSingularInt64Field(value: self.revocationNumber, fieldNumber: 8)
     }
+    if !self.userParameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.userParameters, fieldNumber: 9)
+    }
+    if !self.refusedFilters.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.refusedFilters, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5091,6 +5370,8 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs._revokedAgoMs != rhs._revokedAgoMs {return false}
     if lhs.revocationNumber != rhs.revocationNumber {return false}
     if lhs.wrongDeviceSecret != rhs.wrongDeviceSecret {return false}
+    if lhs.userParameters != rhs.userParameters {return false}
+    if lhs.refusedFilters != rhs.refusedFilters {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5098,43 +5379,90 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_Reread: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reread"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}reread_id\0\u{3}channel_id\0\u{1}oplog\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}reread_id\0\u{3}channel_id\0\u{1}oplog\0\u{3}newly_matching\0")
+
+  fileprivate class _StorageClass {
+    var _rereadID: Int64 = 0
+    var _channelID: Int64 = 0
+    var _oplog: Mss_Bus_V1_Oplog? = nil
+    var _newlyMatching: Bool = false
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _rereadID = source._rereadID
+      _channelID = source._channelID
+      _oplog = source._oplog
+      _newlyMatching = source._newlyMatching
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularInt64Field(value: &self.rereadID) }()
-      case 2: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
-      case 3: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularInt64Field(value: &_storage._rereadID) }()
+        case 2: try { try decoder.decodeSingularInt64Field(value: &_storage._channelID) }()
+        case 3: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
+        case 4: try { try decoder.decodeSingularBoolField(value: &_storage._newlyMatching) }()
+        default: break
+        }
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.rereadID != 0 {
-      try visitor.visitSingularInt64Field(value: self.rereadID, fieldNumber: 1)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._rereadID != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._rereadID, fieldNumber: 1)
+      }
+      if _storage._channelID != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._channelID, fieldNumber: 2)
+      }
+      try { if let v = _storage._oplog {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      } }()
+      if _storage._newlyMatching != false {
+        try visitor.visitSingularBoolField(value: _storage._newlyMatching, fieldNumber: 4)
+      }
     }
-    if self.channelID != 0 {
-      try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 2)
-    }
-    try { if let v = self._oplog {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_Reread, rhs: Mss_Bus_V1_Reread) -> Bool {
-    if lhs.rereadID != rhs.rereadID {return false}
-    if lhs.channelID != rhs.channelID {return false}
-    if lhs._oplog != rhs._oplog {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._rereadID != rhs_storage._rereadID {return false}
+        if _storage._channelID != rhs_storage._channelID {return false}
+        if _storage._oplog != rhs_storage._oplog {return false}
+        if _storage._newlyMatching != rhs_storage._newlyMatching {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5172,7 +5500,7 @@ nonisolated extension Mss_Bus_V1_FinishReread: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelState"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{3}resent_id\0\u{1}repeats\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{3}resent_id\0\u{1}repeats\0\u{1}filters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5187,6 +5515,7 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.syncPoint) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.resentID) }()
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
+      case 8: try { try decoder.decodeRepeatedMessageField(value: &self.filters) }()
       default: break
       }
     }
@@ -5218,6 +5547,9 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if self.repeats != 0 {
       try visitor.visitSingularUInt32Field(value: self.repeats, fieldNumber: 7)
     }
+    if !self.filters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.filters, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5229,6 +5561,42 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if lhs.syncPoint != rhs.syncPoint {return false}
     if lhs.resentID != rhs.resentID {return false}
     if lhs.repeats != rhs.repeats {return false}
+    if lhs.filters != rhs.filters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ChannelFilter: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ChannelFilter"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}upto\0\u{1}filter\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.filter) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.upto != 0 {
+      try visitor.visitSingularInt64Field(value: self.upto, fieldNumber: 1)
+    }
+    if !self.filter.isEmpty {
+      try visitor.visitSingularStringField(value: self.filter, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ChannelFilter, rhs: Mss_Bus_V1_ChannelFilter) -> Bool {
+    if lhs.upto != rhs.upto {return false}
+    if lhs.filter != rhs.filter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5515,7 +5883,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadPage"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0\u{1}filters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5532,6 +5900,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
       case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
       case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
+      case 10: try { try decoder.decodeRepeatedMessageField(value: &self.filters) }()
       default: break
       }
     }
@@ -5565,6 +5934,9 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if self.slot != 0 {
       try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 9)
     }
+    if !self.filters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.filters, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5578,6 +5950,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.anyDevice != rhs.anyDevice {return false}
     if lhs.slot != rhs.slot {return false}
+    if lhs.filters != rhs.filters {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5585,7 +5958,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadHistory"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{1}slot\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}before\0\u{1}count\0\u{3}oldest_first\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{1}slot\0\u{1}filter\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5602,6 +5975,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
       case 7: try { try decoder.decodeSingularStringField(value: &self.appVersion) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self.filter) }()
       default: break
       }
     }
@@ -5635,6 +6009,9 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if self.slot != 0 {
       try visitor.visitSingularUInt32Field(value: self.slot, fieldNumber: 9)
     }
+    if !self.filter.isEmpty {
+      try visitor.visitSingularStringField(value: self.filter, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5648,6 +6025,7 @@ nonisolated extension Mss_Bus_V1_ReadHistory: SwiftProtobuf.Message, SwiftProtob
     if lhs.appVersion != rhs.appVersion {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.slot != rhs.slot {return false}
+    if lhs.filter != rhs.filter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5700,7 +6078,7 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SummaryChannel"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}stored\0\u{3}owner_device_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}stored\0\u{3}owner_device_id\0\u{1}filter\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5713,6 +6091,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
       case 3: try { try decoder.decodeSingularStringField(value: &self.storeID) }()
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.stored) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.filter) }()
       default: break
       }
     }
@@ -5734,6 +6113,9 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
     if !self.ownerDeviceID.isEmpty {
       try visitor.visitSingularStringField(value: self.ownerDeviceID, fieldNumber: 5)
     }
+    if !self.filter.isEmpty {
+      try visitor.visitSingularStringField(value: self.filter, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5743,6 +6125,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
     if lhs.storeID != rhs.storeID {return false}
     if lhs.stored != rhs.stored {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
+    if lhs.filter != rhs.filter {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6134,303 +6517,345 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
   package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0\u{1}source\0")
 
+  fileprivate class _StorageClass {
+    var _correlation: UInt64 = 0
+    var _body: Mss_Bus_V1_ControlCommand.OneOf_Body?
+    var _actor: String = String()
+    var _source: String = String()
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _correlation = source._correlation
+      _body = source._body
+      _actor = source._actor
+      _source = source._source
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
-      case 2: try {
-        var v: Mss_Bus_V1_SnapshotRequest?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .snapshot(let m) = current {v = m}
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularUInt64Field(value: &_storage._correlation) }()
+        case 2: try {
+          var v: Mss_Bus_V1_SnapshotRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .snapshot(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .snapshot(v)
+          }
+        }()
+        case 3: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .putInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .putInstance(v)
+          }
+        }()
+        case 4: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .putConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .putConfiguration(v)
+          }
+        }()
+        case 5: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createConfiguration(v)
+          }
+        }()
+        case 6: try {
+          var v: Mss_Bus_V1_SyncConfiguration?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .modifyConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .modifyConfiguration(v)
+          }
+        }()
+        case 7: try {
+          var v: Mss_Bus_V1_ConfigurationSwitch?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .switchConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .switchConfiguration(v)
+          }
+        }()
+        case 8: try {
+          var v: Mss_Bus_V1_ConfigurationName?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .deleteConfiguration(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .deleteConfiguration(v)
+          }
+        }()
+        case 9: try {
+          var v: Mss_Bus_V1_AwaitVersion?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .awaitVersion(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .awaitVersion(v)
+          }
+        }()
+        case 10: try {
+          var v: Mss_Bus_V1_CreateKey?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createKey(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createKey(v)
+          }
+        }()
+        case 11: try {
+          var v: Mss_Bus_V1_KeyName?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .revokeKey(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .revokeKey(v)
+          }
+        }()
+        case 12: try {
+          var v: Mss_Bus_V1_ResealKeys?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .resealKeys(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .resealKeys(v)
+          }
+        }()
+        case 14: try {
+          var v: Mss_Bus_V1_ReleaseDevice?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .releaseDevice(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .releaseDevice(v)
+          }
+        }()
+        case 15: try { try decoder.decodeSingularStringField(value: &_storage._actor) }()
+        case 16: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .createInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .createInstance(v)
+          }
+        }()
+        case 17: try {
+          var v: Mss_Bus_V1_Instance?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .modifyInstance(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .modifyInstance(v)
+          }
+        }()
+        case 18: try {
+          var v: Mss_Bus_V1_RecordsRequest?
+          var hadOneofValue = false
+          if let current = _storage._body {
+            hadOneofValue = true
+            if case .records(let m) = current {v = m}
+          }
+          try decoder.decodeSingularMessageField(value: &v)
+          if let v = v {
+            if hadOneofValue {try decoder.handleConflictingOneOf()}
+            _storage._body = .records(v)
+          }
+        }()
+        case 19: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
+        default: break
         }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .snapshot(v)
-        }
-      }()
-      case 3: try {
-        var v: Mss_Bus_V1_Instance?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .putInstance(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .putInstance(v)
-        }
-      }()
-      case 4: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .putConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .putConfiguration(v)
-        }
-      }()
-      case 5: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .createConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .createConfiguration(v)
-        }
-      }()
-      case 6: try {
-        var v: Mss_Bus_V1_SyncConfiguration?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .modifyConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .modifyConfiguration(v)
-        }
-      }()
-      case 7: try {
-        var v: Mss_Bus_V1_ConfigurationSwitch?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .switchConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .switchConfiguration(v)
-        }
-      }()
-      case 8: try {
-        var v: Mss_Bus_V1_ConfigurationName?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .deleteConfiguration(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .deleteConfiguration(v)
-        }
-      }()
-      case 9: try {
-        var v: Mss_Bus_V1_AwaitVersion?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .awaitVersion(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .awaitVersion(v)
-        }
-      }()
-      case 10: try {
-        var v: Mss_Bus_V1_CreateKey?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .createKey(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .createKey(v)
-        }
-      }()
-      case 11: try {
-        var v: Mss_Bus_V1_KeyName?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .revokeKey(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .revokeKey(v)
-        }
-      }()
-      case 12: try {
-        var v: Mss_Bus_V1_ResealKeys?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .resealKeys(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .resealKeys(v)
-        }
-      }()
-      case 14: try {
-        var v: Mss_Bus_V1_ReleaseDevice?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .releaseDevice(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .releaseDevice(v)
-        }
-      }()
-      case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
-      case 16: try {
-        var v: Mss_Bus_V1_Instance?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .createInstance(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .createInstance(v)
-        }
-      }()
-      case 17: try {
-        var v: Mss_Bus_V1_Instance?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .modifyInstance(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .modifyInstance(v)
-        }
-      }()
-      case 18: try {
-        var v: Mss_Bus_V1_RecordsRequest?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .records(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .records(v)
-        }
-      }()
-      case 19: try { try decoder.decodeSingularStringField(value: &self.source) }()
-      default: break
       }
     }
   }
 
   package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if self.correlation != 0 {
-      try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
-    }
-    switch self.body {
-    case .snapshot?: try {
-      guard case .snapshot(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
-    }()
-    case .putInstance?: try {
-      guard case .putInstance(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
-    case .putConfiguration?: try {
-      guard case .putConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
-    }()
-    case .createConfiguration?: try {
-      guard case .createConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
-    }()
-    case .modifyConfiguration?: try {
-      guard case .modifyConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
-    }()
-    case .switchConfiguration?: try {
-      guard case .switchConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
-    }()
-    case .deleteConfiguration?: try {
-      guard case .deleteConfiguration(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
-    }()
-    case .awaitVersion?: try {
-      guard case .awaitVersion(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
-    }()
-    case .createKey?: try {
-      guard case .createKey(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
-    }()
-    case .revokeKey?: try {
-      guard case .revokeKey(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-    }()
-    case .resealKeys?: try {
-      guard case .resealKeys(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
-    }()
-    case .releaseDevice?: try {
-      guard case .releaseDevice(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
-    }()
-    default: break
-    }
-    if !self.actor.isEmpty {
-      try visitor.visitSingularStringField(value: self.actor, fieldNumber: 15)
-    }
-    switch self.body {
-    case .createInstance?: try {
-      guard case .createInstance(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
-    }()
-    case .modifyInstance?: try {
-      guard case .modifyInstance(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
-    }()
-    case .records?: try {
-      guard case .records(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
-    }()
-    default: break
-    }
-    if !self.source.isEmpty {
-      try visitor.visitSingularStringField(value: self.source, fieldNumber: 19)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._correlation != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._correlation, fieldNumber: 1)
+      }
+      switch _storage._body {
+      case .snapshot?: try {
+        guard case .snapshot(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+      }()
+      case .putInstance?: try {
+        guard case .putInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+      }()
+      case .putConfiguration?: try {
+        guard case .putConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+      }()
+      case .createConfiguration?: try {
+        guard case .createConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+      }()
+      case .modifyConfiguration?: try {
+        guard case .modifyConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+      }()
+      case .switchConfiguration?: try {
+        guard case .switchConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+      }()
+      case .deleteConfiguration?: try {
+        guard case .deleteConfiguration(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+      }()
+      case .awaitVersion?: try {
+        guard case .awaitVersion(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+      }()
+      case .createKey?: try {
+        guard case .createKey(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      }()
+      case .revokeKey?: try {
+        guard case .revokeKey(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      }()
+      case .resealKeys?: try {
+        guard case .resealKeys(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      }()
+      case .releaseDevice?: try {
+        guard case .releaseDevice(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+      }()
+      default: break
+      }
+      if !_storage._actor.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._actor, fieldNumber: 15)
+      }
+      switch _storage._body {
+      case .createInstance?: try {
+        guard case .createInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 16)
+      }()
+      case .modifyInstance?: try {
+        guard case .modifyInstance(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
+      }()
+      case .records?: try {
+        guard case .records(let v)? = _storage._body else { preconditionFailure() }
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 18)
+      }()
+      default: break
+      }
+      if !_storage._source.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 19)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ControlCommand, rhs: Mss_Bus_V1_ControlCommand) -> Bool {
-    if lhs.correlation != rhs.correlation {return false}
-    if lhs.body != rhs.body {return false}
-    if lhs.actor != rhs.actor {return false}
-    if lhs.source != rhs.source {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._body != rhs_storage._body {return false}
+        if _storage._actor != rhs_storage._actor {return false}
+        if _storage._source != rhs_storage._source {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7050,7 +7475,7 @@ nonisolated extension Mss_Bus_V1_MobileGateway: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SyncConfiguration"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0\u{1}immediate\0\u{3}verdict_lifetime_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}biz_type\0\u{1}description\0\u{1}kind\0\u{3}multi_device\0\u{1}persistent\0\u{1}threshold\0\u{3}checks_session\0\u{1}online\0\u{1}revision\0\u{1}immediate\0\u{3}verdict_lifetime_ms\0\u{1}filter\0\u{1}attributes\0\u{1}parameters\0\u{1}filtered\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -7070,6 +7495,10 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
       case 11: try { try decoder.decodeSingularBoolField(value: &self.immediate) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self._verdictLifetimeMs) }()
+      case 13: try { try decoder.decodeSingularStringField(value: &self.filter) }()
+      case 14: try { try decoder.decodeSingularStringField(value: &self.attributes) }()
+      case 15: try { try decoder.decodeSingularStringField(value: &self.parameters) }()
+      case 16: try { try decoder.decodeSingularBoolField(value: &self.filtered) }()
       default: break
       }
     }
@@ -7116,6 +7545,18 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     try { if let v = self._verdictLifetimeMs {
       try visitor.visitSingularInt64Field(value: v, fieldNumber: 12)
     } }()
+    if !self.filter.isEmpty {
+      try visitor.visitSingularStringField(value: self.filter, fieldNumber: 13)
+    }
+    if !self.attributes.isEmpty {
+      try visitor.visitSingularStringField(value: self.attributes, fieldNumber: 14)
+    }
+    if !self.parameters.isEmpty {
+      try visitor.visitSingularStringField(value: self.parameters, fieldNumber: 15)
+    }
+    if self.filtered != false {
+      try visitor.visitSingularBoolField(value: self.filtered, fieldNumber: 16)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -7132,6 +7573,10 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
     if lhs.revision != rhs.revision {return false}
     if lhs.immediate != rhs.immediate {return false}
     if lhs._verdictLifetimeMs != rhs._verdictLifetimeMs {return false}
+    if lhs.filter != rhs.filter {return false}
+    if lhs.attributes != rhs.attributes {return false}
+    if lhs.parameters != rhs.parameters {return false}
+    if lhs.filtered != rhs.filtered {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -11060,7 +11505,7 @@ nonisolated extension Mss_Bus_V1_GatewayNotices: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".GatewayNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0\u{3}sessions_revoked\0\u{3}session_invalid\0\u{1}disconnect\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplogs\0\u{1}superseded\0\u{3}reread_waiting\0\u{3}sessions_revoked\0\u{3}session_invalid\0\u{1}disconnect\0\u{3}parameters_kept\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11146,6 +11591,19 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
           self.body = .disconnect(v)
         }
       }()
+      case 7: try {
+        var v: Mss_Bus_V1_ParametersKept?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .parametersKept(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .parametersKept(v)
+        }
+      }()
       default: break
       }
     }
@@ -11181,6 +11639,10 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
       guard case .disconnect(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
     }()
+    case .parametersKept?: try {
+      guard case .parametersKept(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -11188,6 +11650,41 @@ nonisolated extension Mss_Bus_V1_GatewayNotice: SwiftProtobuf.Message, SwiftProt
 
   package static func ==(lhs: Mss_Bus_V1_GatewayNotice, rhs: Mss_Bus_V1_GatewayNotice) -> Bool {
     if lhs.body != rhs.body {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_ParametersKept: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ParametersKept"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{3}user_id\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.instanceID.isEmpty {
+      try visitor.visitSingularStringField(value: self.instanceID, fieldNumber: 1)
+    }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_ParametersKept, rhs: Mss_Bus_V1_ParametersKept) -> Bool {
+    if lhs.instanceID != rhs.instanceID {return false}
+    if lhs.userID != rhs.userID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

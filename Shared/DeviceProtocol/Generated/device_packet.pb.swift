@@ -376,6 +376,30 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     set {body = .operationsTaken(newValue)}
   }
 
+  package var keepParameters: Mss_Device_V1_KeepParameters {
+    get {
+      if case .keepParameters(let v)? = body {return v}
+      return Mss_Device_V1_KeepParameters()
+    }
+    set {body = .keepParameters(newValue)}
+  }
+
+  package var parametersKept: Mss_Device_V1_ParametersKept {
+    get {
+      if case .parametersKept(let v)? = body {return v}
+      return Mss_Device_V1_ParametersKept()
+    }
+    set {body = .parametersKept(newValue)}
+  }
+
+  package var userParameters: Mss_Device_V1_UserParameters {
+    get {
+      if case .userParameters(let v)? = body {return v}
+      return Mss_Device_V1_UserParameters()
+    }
+    set {body = .userParameters(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -400,6 +424,9 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     case summaryPage(Mss_Device_V1_SummaryPage)
     case submitOperations(Mss_Device_V1_SubmitOperations)
     case operationsTaken(Mss_Device_V1_OperationsTaken)
+    case keepParameters(Mss_Device_V1_KeepParameters)
+    case parametersKept(Mss_Device_V1_ParametersKept)
+    case userParameters(Mss_Device_V1_UserParameters)
 
   }
 
@@ -518,6 +545,12 @@ package nonisolated struct Mss_Device_V1_Connect: @unchecked Sendable {
   /// Clears the value of `pushToken`. Subsequent reads from it will return its default value.
   package mutating func clearPushToken() {_uniqueStorage()._pushToken = nil}
 
+  /// The subscription parameters that the device sets; see Subscriptions.
+  package var parameters: [Mss_Device_V1_Parameter] {
+    get {_storage._parameters}
+    set {_uniqueStorage()._parameters = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -618,6 +651,9 @@ package nonisolated struct Mss_Device_V1_Bind: Sendable {
 
   package var syncPoints: [Mss_Device_V1_SyncPoint] = []
 
+  /// Replaces the device's list; of the Bind within Connect, Connect's counts.
+  package var parameters: [Mss_Device_V1_Parameter] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -675,6 +711,9 @@ package nonisolated struct Mss_Device_V1_ChannelBatch: Sendable {
 
   /// Not 0: oplogs above after and up to here were left out although they are valid; history gives them.
   package var passedOverUpto: Int64 = 0
+
+  /// Of a re-read: a changed parameter lets it through. What the device's store knows stays as it is.
+  package var newlyMatching: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -916,6 +955,83 @@ package nonisolated struct Mss_Device_V1_Subscriptions: Sendable {
   // methods supported on all messages.
 
   package var suspended: [String] = []
+
+  /// The subscription parameters that the device sets; replaces the list before as well.
+  package var parameters: [Mss_Device_V1_Parameter] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The value of one subscription parameter of a business type.
+package nonisolated struct Mss_Device_V1_Parameter: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var bizType: String = String()
+
+  package var name: String = String()
+
+  /// A JSON text, number, true or false. In KeepParameters, empty: it is taken away.
+  package var value: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// Values that the service is to keep for the bound user, for all devices of the user. One at a time.
+package nonisolated struct Mss_Device_V1_KeepParameters: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Rises within a connection.
+  package var number: UInt32 = 0
+
+  /// The present bind.
+  package var bindNumber: UInt32 = 0
+
+  /// 1 to 64, each name of a business type once.
+  package var parameters: [Mss_Device_V1_Parameter] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// The answer: without a refusal they are on the service's disk.
+package nonisolated struct Mss_Device_V1_ParametersKept: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var number: UInt32 = 0
+
+  package var refusal: Mss_Device_V1_RequestRefusal = .none
+
+  /// Of a refusal: for developers.
+  package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What the service keeps for the bound user; the whole list, whenever it is another.
+package nonisolated struct Mss_Device_V1_UserParameters: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var bindNumber: UInt32 = 0
+
+  package var parameters: [Mss_Device_V1_Parameter] = []
+
+  /// Business types whose filter was changed too often: the one before stays in force.
+  package var refusedBizTypes: [String] = []
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1169,7 +1285,7 @@ nonisolated extension Mss_Device_V1_RequestRefusal: SwiftProtobuf._ProtoNameProv
 
 nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Packet"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0\u{3}submit_operations\0\u{3}operations_taken\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0\u{3}submit_operations\0\u{3}operations_taken\0\u{3}keep_parameters\0\u{3}parameters_kept\0\u{3}user_parameters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1450,6 +1566,45 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
           self.body = .operationsTaken(v)
         }
       }()
+      case 22: try {
+        var v: Mss_Device_V1_KeepParameters?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .keepParameters(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .keepParameters(v)
+        }
+      }()
+      case 23: try {
+        var v: Mss_Device_V1_ParametersKept?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .parametersKept(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .parametersKept(v)
+        }
+      }()
+      case 24: try {
+        var v: Mss_Device_V1_UserParameters?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .userParameters(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .userParameters(v)
+        }
+      }()
       default: break
       }
     }
@@ -1545,6 +1700,18 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
       guard case .operationsTaken(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 21)
     }()
+    case .keepParameters?: try {
+      guard case .keepParameters(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 22)
+    }()
+    case .parametersKept?: try {
+      guard case .parametersKept(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 23)
+    }()
+    case .userParameters?: try {
+      guard case .userParameters(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -1559,7 +1726,7 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Connect"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0\u{3}connection_number\0\u{3}push_token\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}protocol_version\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}os_name\0\u{3}os_version\0\u{3}app_version\0\u{3}sdk_version\0\u{1}background\0\u{3}sync_points\0\u{1}bind\0\u{1}simple\0\u{1}suspended\0\u{1}signature\0\u{3}device_secret\0\u{3}connection_number\0\u{3}push_token\0\u{1}parameters\0")
 
   fileprivate class _StorageClass {
     var _protocolVersion: UInt32 = 0
@@ -1579,6 +1746,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
     var _deviceSecret: Data = Data()
     var _connectionNumber: UInt64 = 0
     var _pushToken: Mss_Device_V1_PushToken? = nil
+    var _parameters: [Mss_Device_V1_Parameter] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1606,6 +1774,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       _deviceSecret = source._deviceSecret
       _connectionNumber = source._connectionNumber
       _pushToken = source._pushToken
+      _parameters = source._parameters
     }
   }
 
@@ -1641,6 +1810,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         case 15: try { try decoder.decodeSingularBytesField(value: &_storage._deviceSecret) }()
         case 16: try { try decoder.decodeSingularUInt64Field(value: &_storage._connectionNumber) }()
         case 17: try { try decoder.decodeSingularMessageField(value: &_storage._pushToken) }()
+        case 18: try { try decoder.decodeRepeatedMessageField(value: &_storage._parameters) }()
         default: break
         }
       }
@@ -1704,6 +1874,9 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
       try { if let v = _storage._pushToken {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 17)
       } }()
+      if !_storage._parameters.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._parameters, fieldNumber: 18)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1730,6 +1903,7 @@ nonisolated extension Mss_Device_V1_Connect: SwiftProtobuf.Message, SwiftProtobu
         if _storage._deviceSecret != rhs_storage._deviceSecret {return false}
         if _storage._connectionNumber != rhs_storage._connectionNumber {return false}
         if _storage._pushToken != rhs_storage._pushToken {return false}
+        if _storage._parameters != rhs_storage._parameters {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1916,7 +2090,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Bind"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0\u{1}parameters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1928,6 +2102,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
       case 2: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
+      case 5: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
       default: break
       }
     }
@@ -1946,6 +2121,9 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.syncPoints.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.syncPoints, fieldNumber: 4)
     }
+    if !self.parameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1954,6 +2132,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.userID != rhs.userID {return false}
     if lhs.sessionID != rhs.sessionID {return false}
     if lhs.syncPoints != rhs.syncPoints {return false}
+    if lhs.parameters != rhs.parameters {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2031,7 +2210,7 @@ nonisolated extension Mss_Device_V1_Push: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelBatch"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0\u{3}passed_over_upto\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0\u{3}passed_over_upto\0\u{3}newly_matching\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2047,6 +2226,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.reread) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.passedOverUpto) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.newlyMatching) }()
       default: break
       }
     }
@@ -2077,6 +2257,9 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if self.passedOverUpto != 0 {
       try visitor.visitSingularInt64Field(value: self.passedOverUpto, fieldNumber: 8)
     }
+    if self.newlyMatching != false {
+      try visitor.visitSingularBoolField(value: self.newlyMatching, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2089,6 +2272,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if lhs.entries != rhs.entries {return false}
     if lhs.reread != rhs.reread {return false}
     if lhs.passedOverUpto != rhs.passedOverUpto {return false}
+    if lhs.newlyMatching != rhs.newlyMatching {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2626,7 +2810,7 @@ nonisolated extension Mss_Device_V1_Close: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Device_V1_Subscriptions: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Subscriptions"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}suspended\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}suspended\0\u{1}parameters\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2635,6 +2819,7 @@ nonisolated extension Mss_Device_V1_Subscriptions: SwiftProtobuf.Message, SwiftP
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedStringField(value: &self.suspended) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
       default: break
       }
     }
@@ -2644,11 +2829,175 @@ nonisolated extension Mss_Device_V1_Subscriptions: SwiftProtobuf.Message, SwiftP
     if !self.suspended.isEmpty {
       try visitor.visitRepeatedStringField(value: self.suspended, fieldNumber: 1)
     }
+    if !self.parameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Device_V1_Subscriptions, rhs: Mss_Device_V1_Subscriptions) -> Bool {
     if lhs.suspended != rhs.suspended {return false}
+    if lhs.parameters != rhs.parameters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_Parameter: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".Parameter"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}biz_type\0\u{1}name\0\u{1}value\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.bizType) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.value) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.bizType.isEmpty {
+      try visitor.visitSingularStringField(value: self.bizType, fieldNumber: 1)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 2)
+    }
+    if !self.value.isEmpty {
+      try visitor.visitSingularStringField(value: self.value, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_Parameter, rhs: Mss_Device_V1_Parameter) -> Bool {
+    if lhs.bizType != rhs.bizType {return false}
+    if lhs.name != rhs.name {return false}
+    if lhs.value != rhs.value {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_KeepParameters: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".KeepParameters"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{3}bind_number\0\u{1}parameters\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 1)
+    }
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 2)
+    }
+    if !self.parameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_KeepParameters, rhs: Mss_Device_V1_KeepParameters) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.parameters != rhs.parameters {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_ParametersKept: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".ParametersKept"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}number\0\u{1}refusal\0\u{1}reason\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.number) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.refusal) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.reason) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.number != 0 {
+      try visitor.visitSingularUInt32Field(value: self.number, fieldNumber: 1)
+    }
+    if self.refusal != .none {
+      try visitor.visitSingularEnumField(value: self.refusal, fieldNumber: 2)
+    }
+    if !self.reason.isEmpty {
+      try visitor.visitSingularStringField(value: self.reason, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_ParametersKept, rhs: Mss_Device_V1_ParametersKept) -> Bool {
+    if lhs.number != rhs.number {return false}
+    if lhs.refusal != rhs.refusal {return false}
+    if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_UserParameters: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".UserParameters"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{1}parameters\0\u{3}refused_biz_types\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 2: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
+      case 3: try { try decoder.decodeRepeatedStringField(value: &self.refusedBizTypes) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 1)
+    }
+    if !self.parameters.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 2)
+    }
+    if !self.refusedBizTypes.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.refusedBizTypes, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_UserParameters, rhs: Mss_Device_V1_UserParameters) -> Bool {
+    if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.parameters != rhs.parameters {return false}
+    if lhs.refusedBizTypes != rhs.refusedBizTypes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

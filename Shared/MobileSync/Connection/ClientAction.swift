@@ -15,6 +15,12 @@ enum ClientAction: Hashable, Sendable {
     case collectOperations(userID: String)
     /// The service has answered operations.
     case operationsAnswered(ClientOperations.Answer)
+    /// Look for values that the service is to keep for this user.
+    case collectParameters(userID: String)
+    /// The service has answered values.
+    case parametersAnswered(ClientParameters.Answer)
+    /// What the service keeps for this user.
+    case learnParameters(Mss_Device_V1_UserParameters, userID: String)
     /// A question has its answer.
     case answered(ticket: UInt64, ClientRequests.Answer)
     /// Everything that waited when the connection opened, or the user was bound, has been sent.

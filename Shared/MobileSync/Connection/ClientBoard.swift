@@ -1,3 +1,4 @@
+import SyncModel
 import Synchronization
 
 /// What the app, the engine and the connection of one client all see.
@@ -14,6 +15,8 @@ final class ClientBoard: Sendable {
         var network: NetworkPath?
         var isCaughtUp = false
         var deviceID = ""
+        /// Values of the kind `session`, of this user.
+        var sessionParameters: (userID: String?, values: [DeviceParameter]) = (nil, [])
         var isRunning = false
         /// Iterators by the Sync ID that they take; nil takes all.
         var readers: [String?: Int] = [:]
@@ -41,12 +44,30 @@ final class ClientBoard: Sendable {
     /// Binds another user or session, or nobody.
     func setUser(_ user: BoundUser?) {
         state.withLock {
+            // A sign-out ends the values of the session.
+            if $0.user?.userID != user?.userID { $0.sessionParameters = (user?.userID, []) }
             $0.user = user
             $0.needsSignIn = false
         }
         changes.send(())
         wakes.send(())
         urges.send(())
+    }
+
+    /// The session's values of a user who is still bound.
+    func sessionParameters(ofUser userID: String?) -> [DeviceParameter] {
+        state.withLock { $0.sessionParameters.userID == userID ? $0.sessionParameters.values : [] }
+    }
+
+    /// Sets a value for the session, or takes it away; a user who is not bound any more has none.
+    func setSessionParameter(_ parameter: DeviceParameter, ofUser userID: String?) {
+        state.withLock { state in
+            guard state.sessionParameters.userID == userID else { return }
+            state.sessionParameters.values.removeAll {
+                $0.bizType == parameter.bizType && $0.name.isSame(as: parameter.name)
+            }
+            if parameter.value != nil { state.sessionParameters.values.append(parameter) }
+        }
     }
 
     /// Keeps the user unbound until the app binds again, unless it has since the refused one was bound.

@@ -89,9 +89,11 @@ actor ClientEngine {
         let user = board.userToBind
         let number: UInt64
         let pushToken: Mss_Device_V1_PushToken?
+        let parameters: [Mss_Device_V1_Parameter]
         do throws(SyncError) {
             number = try store.countConnection()
             pushToken = try store.pushToken()
+            parameters = try toldParameters(ofUser: user?.userID)
         } catch {
             storeFailed(error)
             return connectionEnd
@@ -110,6 +112,7 @@ actor ClientEngine {
             $0.background = !board.isForeground
             $0.suspended = store.suspended.sorted()
             if let pushToken { $0.pushToken = pushToken }
+            $0.parameters = parameters
         }
         // The points share what the rest leaves of a frame.
         let taken = (try? connect.serializedBytes() as [UInt8])?.count ?? 0
@@ -130,8 +133,16 @@ actor ClientEngine {
     func boardChanged() -> ConnectionEnd? {
         guard board.wantsConnection(at: .now), isOnItsNetwork() else { return leave() }
         let user = board.userToBind
-        let points = points(of: user, maxBytes: room(beside: user))
-        let actions = machine.userChanged(to: user, points: points, now: .now)
+        let parameters: [Mss_Device_V1_Parameter]
+        do throws(SyncError) {
+            parameters = try toldParameters(ofUser: user?.userID)
+        } catch {
+            storeFailed(error)
+            return connectionEnd
+        }
+        let taken = parameters.reduce(0) { $0 + $1.value.utf8.count + 80 }
+        let points = points(of: user, maxBytes: room(beside: user) - taken)
+        let actions = machine.userChanged(to: user, points: points, parameters: parameters, now: .now)
         if !actions.isEmpty, user != nil { announce(.starting) }
         perform(actions)
         perform(machine.foregroundChanged(to: board.isForeground, now: .now))
@@ -144,6 +155,7 @@ actor ClientEngine {
         guard board.wantsConnection(at: .now) else { return (leave(), nil) }
         perform(machine.ticked(now: .now))
         perform(machine.hasOperations(now: .now))
+        perform(machine.hasParameters(now: .now))
         climbLadder()
         useRoom()
         if let recoveryRetryAt, .now >= recoveryRetryAt { recoverRefused() }
@@ -311,6 +323,12 @@ actor ClientEngine {
             try collectOperations(ofUser: userID)
         case .operationsAnswered(let answer):
             try note(answer)
+        case .collectParameters(let userID):
+            try collectParameters(ofUser: userID)
+        case .parametersAnswered(let answer):
+            try note(answer)
+        case .learnParameters(let parameters, let userID):
+            try learn(parameters, ofUser: userID)
         case .answered(let ticket, let answer):
             askers.removeValue(forKey: ticket)?(answer)
         case .caughtUp(let userID):
@@ -342,7 +360,14 @@ actor ClientEngine {
 
     /// Tells the gateway, when there is a connection, and the app's readers.
     func subscriptionsChanged() {
-        perform(machine.subscriptionsChanged(suspended: store.suspended.sorted()))
+        do throws(SyncError) {
+            perform(
+                machine.subscriptionsChanged(
+                    suspended: store.suspended.sorted(),
+                    parameters: try toldParameters(ofUser: machine.boundUser?.userID)))
+        } catch {
+            storeFailed(error)
+        }
         keepTime()
         board.wakes.send(())
         recover()

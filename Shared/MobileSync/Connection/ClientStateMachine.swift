@@ -44,6 +44,7 @@ struct ClientStateMachine {
     private var lastReportID: UInt64 = 0
     private var requests = ClientRequests()
     private var operations = ClientOperations()
+    private var parameters = ClientParameters()
     /// Nil until the gateway has greeted.
     private(set) var heartbeat: Heartbeat?
     private let learnedHeartbeat: Heartbeat.Learned
@@ -59,8 +60,10 @@ struct ClientStateMachine {
 
     /// When `ticked` is to be called at the latest; nil when there is nothing to wait for.
     var deadline: ContinuousClock.Instant? {
-        [nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }, requests.deadline, operations.deadline]
-            .compactMap { $0 }.min()
+        [
+            nextPing, answerDeadline, report.map { $0.sentAt + Self.reportLimit }, requests.deadline,
+            operations.deadline, parameters.deadline,
+        ].compactMap { $0 }.min()
     }
 
     /// - Parameter learnedHeartbeat: what is known of the network.
@@ -123,8 +126,14 @@ struct ClientStateMachine {
             return answered(page.requestNumber, .summary(page), now: now)
         case .operationsTaken(let reply):
             return received(reply, now: now)
+        case .parametersKept(let reply):
+            guard phase == .open, let answer = parameters.answered(reply, now: now) else { return [] }
+            return [.parametersAnswered(answer)] + hasParameters(now: now)
+        case .userParameters(let list):
+            guard list.bindNumber == binding.number, let userID = acceptedUserID else { return [] }
+            return [.learnParameters(list, userID: userID)]
         case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
-            .summaryRequest, .submitOperations, nil:
+            .summaryRequest, .submitOperations, .keepParameters, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
             return []
         }
@@ -168,7 +177,10 @@ struct ClientStateMachine {
             return [.notify(.bindRefused(userID: user.userID, reason: result.reason))]
         }
         binding.isAccepted = true
-        return [.notify(.bound(userID: user.userID)), collect, .collectOperations(userID: user.userID)]
+        return [
+            .notify(.bound(userID: user.userID)), collect, .collectOperations(userID: user.userID),
+            .collectParameters(userID: user.userID),
+        ]
     }
 
     private mutating func received(_ push: Mss_Device_V1_Push) -> [ClientAction] {
@@ -219,14 +231,17 @@ struct ClientStateMachine {
 
     /// The app has bound another user or session, or none.
     mutating func userChanged(
-        to user: BoundUser?, points: [Mss_Device_V1_SyncPoint], now: ContinuousClock.Instant
+        to user: BoundUser?, points: [Mss_Device_V1_SyncPoint], parameters told: [Mss_Device_V1_Parameter] = [],
+        now: ContinuousClock.Instant
     ) -> [ClientAction] {
         guard phase == .greeting || phase == .open, user != binding.user else { return [] }
         binding = Binding(number: binding.number + 1, user: user)
         // A report of the former user may be answered or not; what it carried is collected again when the user is back.
         report = nil
         operations.userChanged()
-        let bind = bindFrame(points)
+        parameters.userChanged()
+        var bind = bindFrame(points)
+        bind.parameters = told
         let unanswered = requests.takeAll().map { ClientAction.answered(ticket: $0, .none) }
         return unanswered + [.send(.with { $0.bind = bind })] + (phase == .open ? [collect] : [])
     }
@@ -242,8 +257,34 @@ struct ClientStateMachine {
     }
 
     /// The app takes other business types than before.
-    func subscriptionsChanged(suspended: [String]) -> [ClientAction] {
-        phase == .greeting || phase == .open ? [.send(.with { $0.subscriptions.suspended = suspended })] : []
+    func subscriptionsChanged(
+        suspended: [String], parameters: [Mss_Device_V1_Parameter] = []
+    ) -> [ClientAction] {
+        guard phase == .greeting || phase == .open else { return [] }
+        return [
+            .send(
+                .with {
+                    $0.subscriptions.suspended = suspended
+                    $0.subscriptions.parameters = parameters
+                })
+        ]
+    }
+
+    // MARK: Parameters
+
+    /// Values may wait that the service is to keep.
+    func hasParameters(now: ContinuousClock.Instant) -> [ClientAction] {
+        guard phase == .open, let userID = acceptedUserID, parameters.isFree(at: now) else { return [] }
+        return [.collectParameters(userID: userID)]
+    }
+
+    /// What `collectParameters` found.
+    mutating func collected(
+        parameters found: [DeviceParameter], ofUser userID: String, now: ContinuousClock.Instant
+    ) -> [ClientAction] {
+        guard phase == .open, acceptedUserID?.isSame(as: userID) == true, !found.isEmpty, parameters.isFree(at: now)
+        else { return [] }
+        return [.send(parameters.send(found, ofUser: userID, bindNumber: binding.number, now: now))]
     }
 
     // MARK: Questions
@@ -331,7 +372,8 @@ struct ClientStateMachine {
             report = nil
             actions.append(collect)
         }
-        if operations.isOverdue(at: now) { return actions + end(.silent) }
+        if operations.isOverdue(at: now) || parameters.isOverdue(at: now) { return actions + end(.silent) }
+        if parameters.isDue(at: now) { actions += hasParameters(now: now) }
         return operations.isDue(at: now) ? actions + hasOperations(now: now) : actions
     }
 

@@ -267,7 +267,7 @@ final class LocalStore {
                 continue
             }
             guard try dropRecalled(by: entry, of: channel, in: db) else { continue }
-            try insert(entry, into: channel, as: .reread, in: db)
+            try insert(entry, into: channel, as: batch.newlyMatching ? .newlyMatching : .reread, in: db)
             outcome.filledChannels.insert(channel.row)
         }
     }
@@ -276,6 +276,8 @@ final class LocalStore {
     enum Origin {
         /// The channel's own batch.
         case push
+        /// A changed parameter lets it through.
+        case newlyMatching
         /// One oplog that an operator has sent again.
         case reread
         /// All of a channel, asked for by this app.
@@ -293,7 +295,7 @@ final class LocalStore {
 
         var orIfKnown: String {
             switch self {
-            case .push:
+            case .push, .newlyMatching:
                 "UPDATE SET state = \(OplogState.waiting.rawValue) WHERE state = \(OplogState.history.rawValue)"
             case .reread:
                 #if KNOWN_BAD

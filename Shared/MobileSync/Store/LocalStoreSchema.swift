@@ -10,6 +10,7 @@ enum LocalStoreSchema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 oplogs and sync points") { try $0.execute(sql: step1) }
         migrator.registerMigration("2 operations and their results") { try $0.execute(sql: step2) }
+        migrator.registerMigration("3 subscription parameters") { try $0.execute(sql: step3) }
         return migrator
     }
 
@@ -78,6 +79,19 @@ enum LocalStoreSchema {
         CREATE TABLE heartbeat (
             network TEXT PRIMARY KEY, good_seconds INTEGER NOT NULL, bad_seconds INTEGER NOT NULL,
             doubtful_seconds INTEGER NOT NULL) WITHOUT ROWID;
+        """
+
+    private static let step3 = """
+        -- Values of subscription parameters; of no user: of the device while nobody is bound.
+        CREATE TABLE parameter (
+            user_id TEXT NOT NULL, biz_type TEXT NOT NULL, name TEXT NOT NULL,
+            -- Kept by the service for all devices of the user; otherwise by this one.
+            is_server INTEGER NOT NULL,
+            -- JSON; empty: the service is to forget it.
+            value TEXT NOT NULL,
+            -- The service has not answered.
+            is_pending INTEGER NOT NULL,
+            PRIMARY KEY (user_id, biz_type, name, is_server)) WITHOUT ROWID;
         """
 
     private static let step2 = """

@@ -108,6 +108,12 @@ CREATE TABLE sync_configuration (
     revision integer NOT NULL DEFAULT 1,
     -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
     data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- As people write them (SubscriptionText); empty: no filter, nothing declared.
+    filter text NOT NULL DEFAULT '',
+    attributes text NOT NULL DEFAULT '',
+    parameters text NOT NULL DEFAULT '',
+    -- It has, or once had, a filter: what its receivers were sent is kept account of (m0007_subscription).
+    is_filtered boolean NOT NULL DEFAULT false,
     PRIMARY KEY (instance_id, biz_type)
 );
 
@@ -330,6 +336,9 @@ CREATE FUNCTION configuration_members(in_row sync_configuration) RETURNS jsonb L
         'checkSession', in_row.checks_session,
         'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
         'immediate', in_row.is_immediate, 'online', in_row.is_online, 'revision', in_row.revision)
+        || CASE WHEN concat(in_row.filter, in_row.attributes, in_row.parameters) = '' THEN '{}'::jsonb
+            ELSE jsonb_build_object(
+                'filter', in_row.filter, 'attributes', in_row.attributes, 'parameters', in_row.parameters) END
 $$;
 
 -- A key as records show it: never with its secret, sealed or not.
@@ -426,6 +435,7 @@ BEGIN
     IF in_way <> 'modify' AND EXISTS (SELECT FROM instance n WHERE n.instance_id = in_row.instance_id) THEN
         in_row.revision := 1;
         in_row.data_since := clock_timestamp();
+        in_row.is_filtered := in_row.filter <> '';
         INSERT INTO sync_configuration VALUES (in_row.*) ON CONFLICT DO NOTHING;
         IF FOUND THEN
             RETURN QUERY SELECT * FROM finish_change(
@@ -441,6 +451,7 @@ BEGIN
     END IF;
     in_row.revision := held.revision;
     in_row.data_since := held.data_since;
+    in_row.is_filtered := held.is_filtered OR in_row.filter <> '';
     IF in_row IS NOT DISTINCT FROM held AND (in_way = 'put' OR known IN (held.revision, held.revision - 1)) THEN
         UPDATE sync_configuration f SET revision = f.revision
         WHERE f.instance_id = held.instance_id AND f.biz_type = held.biz_type;
@@ -459,7 +470,8 @@ BEGIN
     UPDATE sync_configuration f SET description = in_row.description, is_multi_device = in_row.is_multi_device,
         is_persistent = in_row.is_persistent, threshold = in_row.threshold, checks_session = in_row.checks_session,
         is_online = in_row.is_online, is_immediate = in_row.is_immediate,
-        verdict_lifetime_ms = in_row.verdict_lifetime_ms, revision = held.revision + 1
+        verdict_lifetime_ms = in_row.verdict_lifetime_ms, filter = in_row.filter, attributes = in_row.attributes,
+        parameters = in_row.parameters, is_filtered = in_row.is_filtered, revision = held.revision + 1
     WHERE f.instance_id = held.instance_id AND f.biz_type = held.biz_type RETURNING f.* INTO STRICT in_row;
     RETURN QUERY SELECT * FROM finish_change(
         in_actor, action, held.instance_id, held.biz_type, configuration_members(held), configuration_members(in_row));
@@ -594,7 +606,8 @@ CREATE TABLE oplog (
     valid_until timestamptz NOT NULL,
     created_at timestamptz NOT NULL,
     recalls bigint, -- a tombstone: the oplog that was recalled
-    recalled_at timestamptz -- the payload is gone since then
+    recalled_at timestamptz, -- the payload is gone since then
+    attributes text -- what filters look at (SubscriptionValues); null: nothing
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
 CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NOT NULL;
@@ -656,7 +669,8 @@ CREATE FUNCTION append_oplogs(
     in_configuration integer[], in_target text[], in_rows integer[],
     in_channel integer[], in_number integer[], in_third_message_id text[], in_third_message_hash bigint[],
     in_payload bytea[], in_is_binary boolean[], in_operating_system smallint[], in_minimum_version text[],
-    in_maximum_version text[], in_share_start smallint[], in_share_size smallint[], in_valid_until_ms bigint[]
+    in_maximum_version text[], in_share_start smallint[], in_share_size smallint[], in_valid_until_ms bigint[],
+    in_attributes text[]
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
@@ -730,18 +744,18 @@ BEGIN
         FROM unnest(
             in_channel, in_number, in_third_message_id, in_third_message_hash, in_payload, in_is_binary,
             in_operating_system, in_minimum_version, in_maximum_version, in_share_start, in_share_size,
-            in_valid_until_ms
+            in_valid_until_ms, in_attributes
         ) WITH ORDINALITY AS r (
             place, number, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
-            maximum_version, share_start, share_size, until_ms, ordinal)
+            maximum_version, share_start, share_size, until_ms, attributes, ordinal)
         WHERE channels[r.place] IS NOT NULL
     ), stored AS (
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
-            minimum_version, maximum_version, share_start, share_size, valid_until, created_at)
+            minimum_version, maximum_version, share_start, share_size, valid_until, created_at, attributes)
         SELECT l.channel_id, l.new_id, l.third_message_id, l.third_message_hash,
             CASE WHEN persistent[l.k] THEN l.payload END, l.is_binary, l.operating_system, l.minimum_version,
-            l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at
+            l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at, nullif(l.attributes, '')
         FROM located l WHERE l.known_id IS NULL
     )
     SELECT l.ordinal, l.channel_id, coalesce(l.known_id, l.new_id), l.known_id IS NOT NULL, heads[l.place],
@@ -891,7 +905,7 @@ BEGIN
         ARRAY[1], ARRAY[1], ARRAY[in_held.stage_ids[stage]], ARRAY[in_held.stage_hashes[stage]], ARRAY[in_held.payload],
         ARRAY[in_held.is_binary], ARRAY[in_held.operating_system], ARRAY[in_held.minimum_version],
         ARRAY[in_held.maximum_version], ARRAY[((in_held.share_start + share_before) % 10000)::smallint],
-        ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms]);
+        ARRAY[(in_held.stages[stage] - share_before)::smallint], ARRAY[in_held.valid_until_ms], ARRAY['']);
     IF NOT FOUND THEN RETURN 'offline'; END IF;
     -- A stage of this roll-out cannot be there already: the row would say so.
     IF made.is_duplicate THEN RETURN 'taken'; END IF;

@@ -26,7 +26,7 @@ BEGIN
     IF in_row.relay_url <> '' THEN
         PERFORM FROM change_configuration(in_actor, 'create', ROW(
             in_row.instance_id, 'MSS_RESULTS', 'Results of operations', 1, false, true, 0, false, true, false, NULL, 1,
-            NULL)::sync_configuration);
+            NULL, '', '', '', false)::sync_configuration);
     END IF;
 END $$;
 

@@ -1,0 +1,26 @@
+import SyncModel
+
+/// The value of a subscription parameter.
+public enum SyncParameterValue: Sendable, Hashable {
+    /// At most 200 UTF-16 units, without NUL.
+    case text(String)
+    /// Finite.
+    case number(Double)
+    case boolean(Bool)
+
+    init(_ value: SubscriptionValue) {
+        switch value {
+        case .text(let text): self = .text(text)
+        case .number(let number): self = .number(number)
+        case .boolean(let boolean): self = .boolean(boolean)
+        }
+    }
+
+    var model: SubscriptionValue {
+        switch self {
+        case .text(let text): .text(text)
+        case .number(let number): .number(number)
+        case .boolean(let boolean): .boolean(boolean)
+        }
+    }
+}

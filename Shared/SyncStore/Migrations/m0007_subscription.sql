@@ -1,0 +1,88 @@
+-- Subscription parameters: what users set, and which filter decided about what each receiver was sent
+-- (FilterHistory.swift; Shared/MobileSync/README.md, Parameters).
+
+-- Values that a user's devices have set for all of them.
+CREATE TABLE user_parameter (
+    instance_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    value text NOT NULL, -- JSON (SubscriptionValue)
+    PRIMARY KEY (instance_id, user_id, biz_type, name)
+);
+
+-- The filters of a receiver of a channel, in their order. Device and store are empty where the channel has one sync
+-- point for its user or device. No row: all was sent.
+CREATE TABLE subscription_segment (
+    channel_id bigint NOT NULL,
+    device_id text COLLATE "C" NOT NULL,
+    store_id text COLLATE "C" NOT NULL,
+    number integer NOT NULL,
+    filter text NOT NULL, -- with its values (ResolvedFilter); empty: everything passes
+    upto bigint, -- the newest oplog that it decided about; null: it is in force
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (channel_id, device_id, store_id, number)
+);
+
+-- Where the filtered channels of a session that was just registered stand. The session's row is held to the commit, so
+-- that of two registrations the later one finds what the earlier one has done; no row where another connection, or a
+-- later command of this one, has the device by now. A channel is made where there is none: its filter counts from its
+-- first oplog on.
+CREATE FUNCTION open_subscriptions(
+    in_instance text, in_device text, in_store text, in_user text, in_connection_epoch bigint,
+    in_registration_number bigint, in_biz_types text[]
+) RETURNS TABLE (
+    channel_id bigint, biz_type text, kind smallint, head bigint, filter text, attributes text, parameters text,
+    is_per_store boolean, is_owned boolean, is_known boolean, stored bigint, oldest bigint, data_since timestamptz
+) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    rule sync_configuration;
+    wanted text;
+BEGIN
+    PERFORM FROM device_session s
+    WHERE s.instance_id = in_instance AND s.device_id = in_device AND s.connection_epoch = in_connection_epoch
+        AND s.registration_number = in_registration_number
+    FOR UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    -- In the order in which appends lock channels.
+    FOR rule IN
+        SELECT f.* FROM sync_configuration f
+        WHERE f.instance_id = in_instance AND f.biz_type = ANY (in_biz_types) AND f.is_filtered
+            AND (in_user <> '' OR f.kind IN (1, 3))
+        ORDER BY f.kind, f.biz_type
+    LOOP
+        wanted := CASE rule.kind WHEN 0 THEN in_user WHEN 1 THEN in_device ELSE '' END;
+        IF NOT EXISTS (
+            SELECT FROM channel c WHERE c.instance_id = in_instance AND c.kind = rule.kind AND c.target = wanted
+                AND c.biz_type = rule.biz_type)
+        THEN
+            INSERT INTO channel (instance_id, kind, target, biz_type)
+            VALUES (in_instance, rule.kind, wanted, rule.biz_type) ON CONFLICT DO NOTHING;
+        END IF;
+        RETURN QUERY
+        SELECT c.channel_id, c.biz_type, c.kind, c.head, rule.filter, rule.attributes, rule.parameters,
+            p.is_per_store,
+            rule.kind <> 0 OR rule.is_multi_device OR EXISTS (
+                SELECT FROM owner w
+                WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device),
+            s.upto IS NOT NULL, coalesce(s.upto, 0),
+            (SELECT o.oplog_id FROM oplog o WHERE o.channel_id = c.channel_id ORDER BY o.oplog_id LIMIT 1),
+            rule.data_since
+        FROM channel c
+        CROSS JOIN LATERAL (SELECT rule.kind > 1 OR rule.kind = 0 AND rule.is_multi_device AS is_per_store) p
+        CROSS JOIN LATERAL (
+            SELECT max(m.oplog_id) AS upto FROM sync_point m
+            WHERE m.channel_id = c.channel_id
+                AND (NOT p.is_per_store OR m.device_id = in_device AND m.store_id = in_store)
+        ) s
+        WHERE c.instance_id = in_instance AND c.kind = rule.kind AND c.target = wanted AND c.biz_type = rule.biz_type;
+    END LOOP;
+END $$;
+
+GRANT EXECUTE ON FUNCTION open_subscriptions TO mss_writer;
+GRANT SELECT, INSERT, UPDATE (value), DELETE ON user_parameter TO mss_writer;
+GRANT SELECT, INSERT, DELETE ON subscription_segment TO mss_writer;
+GRANT INSERT, UPDATE (device_id) ON reread TO mss_writer;
+SELECT belt('user_parameter');

@@ -1,0 +1,298 @@
+package import PostgreSQL
+package import SyncModel
+
+/// Values that users keep on the server, and which filters decided about what receivers were sent.
+package enum SubscriptionStore {
+    private static let limit = Duration.seconds(10)
+    /// Oplogs looked at in one turn.
+    private static let turn = 4_096
+    /// Why a re-read was made, as its row has it.
+    private static let reason = "parameter"
+
+    // MARK: Values of users
+
+    /// What the user keeps.
+    package static func userParameters(of userID: UserID, in instanceID: InstanceID) -> Query<[DeviceParameter]> {
+        let sql = "SELECT biz_type, name, value FROM user_parameter WHERE instance_id = $1 AND user_id = $2"
+        return Query(PostgresStatement(sql, [.text(instanceID.text), .text(userID.text)])) { rows in
+            rows.compactMap { row in
+                SubscriptionValue(json: row.text(2)).map {
+                    DeviceParameter(bizType: BizType(row.text(0)), name: row.text(1), value: $0)
+                }
+            }
+        }
+    }
+
+    /// Keeps values for the user, or takes them away, all or none of them. Each name stands once.
+    package static func keep(
+        _ parameters: [DeviceParameter], of userID: UserID, in instanceID: InstanceID
+    ) -> Query<Void> {
+        let sql = """
+            WITH given AS (
+                SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS g (biz_type, name, value)
+            ), gone AS (
+                DELETE FROM user_parameter p USING given g
+                WHERE p.instance_id = $1 AND p.user_id = $2 AND p.biz_type = g.biz_type AND p.name = g.name
+                    AND g.value = ''
+            )
+            INSERT INTO user_parameter (instance_id, user_id, biz_type, name, value)
+            SELECT $1, $2, g.biz_type, g.name, g.value FROM given g WHERE g.value <> ''
+            ON CONFLICT (instance_id, user_id, biz_type, name) DO UPDATE SET value = excluded.value
+            """
+        let values: [PostgresValue] = [
+            .text(instanceID.text), .text(userID.text), .textArray(parameters.map(\.bizType.text)),
+            .textArray(parameters.map(\.name)), .textArray(parameters.map { $0.value?.json ?? "" }),
+        ]
+        return Query(PostgresStatement(sql, values)) { _ in }
+    }
+
+    /// The gateways that have sessions of a user.
+    package static func gateways(of userID: UserID, in instanceID: InstanceID) -> Query<[String]> {
+        let sql = """
+            SELECT DISTINCT s.gateway_id FROM device_session s
+            WHERE s.instance_id = $1 AND s.user_id = $2 AND s.user_id <> ''
+            """
+        return Query(PostgresStatement(sql, [.text(instanceID.text), .text(userID.text)])) { rows in
+            rows.map { $0.text(0) }
+        }
+    }
+
+    // MARK: Filters of receivers
+
+    /// What a session's filters are from now on.
+    package struct Settled: Sendable {
+        /// By channel.
+        package var filters: [Int64: FilterHistory] = [:]
+        package var userParameters: [DeviceParameter] = []
+        /// Whose change was refused: `Limits.filterSegments`.
+        package var refused: [BizType] = []
+    }
+
+    /// A filtered channel of a session.
+    private struct Place {
+        var channelID: Int64
+        var bizType: BizType
+        var head: OplogID
+        var subscription: SubscriptionText
+        var isPerStore: Bool
+        /// Of a single-device channel: only then the session's values count.
+        var isOwned: Bool
+        /// The receiver has a sync point.
+        var isKnown: Bool
+        var stored: OplogID
+        var oldest: OplogID?
+        var needsUser: Bool
+    }
+
+    /// Puts the filters of a session that was just registered in force, and makes re-reads of what a changed one lets
+    /// through below (spec, two-way §2, Parameters). Doing it again changes nothing. Nil: the session is another's now.
+    ///
+    /// One transaction. A change costs a look at up to `Limits.filterRereadOplogs` oplogs of its channel, in turns; no
+    /// change costs three round trips.
+    package static func settle(
+        _ session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
+    ) throws(PostgresError) -> Settled? {
+        try run("BEGIN", on: connection)
+        do throws(PostgresError) {
+            let settled = try settleInTransaction(session, connectionEpoch: connectionEpoch, on: connection)
+            try run(settled == nil ? "ROLLBACK" : "COMMIT", on: connection)
+            return settled
+        } catch {
+            // A connection that fell has rolled back by itself.
+            if case .server = error.code { try run("ROLLBACK", on: connection) }
+            throw error
+        }
+    }
+
+    private static func run(_ sql: String, on connection: PostgresConnection) throws(PostgresError) {
+        _ = try connection.run(PostgresStatement(sql), within: limit)
+    }
+
+    private static func settleInTransaction(
+        _ session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
+    ) throws(PostgresError) -> Settled? {
+        let places = try connection.run(places(of: session, connectionEpoch: connectionEpoch), within: limit)
+        guard !places.isEmpty else { return nil }
+        var settled = Settled()
+        if let userID = session.userID {
+            settled.userParameters = try connection.run(
+                userParameters(of: userID, in: session.instanceID), within: limit)
+        }
+        for place in places {
+            let known = try connection.run(segments(of: place, session), within: limit)
+            var history = FilterHistory(segments: known)
+            guard place.isOwned else {
+                settled.filters[place.channelID] = history
+                continue
+            }
+            // What cannot be read was refused when it was saved.
+            let rules = try? SubscriptionRules(place.subscription)
+            let filter = rules?.resolved(
+                device: session.parameters.values(of: place.bizType),
+                user: settled.userParameters.values(of: place.bizType))
+            let isContinuing = session.connectionEpoch > 0 && !(place.needsUser && session.takesOwnership)
+            let change = history.adopt(
+                filter ?? .everything, head: place.head, isKnown: place.isKnown || isContinuing, stored: place.stored,
+                oldest: place.oldest)
+            if change == .refused { settled.refused.append(place.bizType) }
+            if history.segments != known { try replace(history, of: place, session, on: connection) }
+            if known.isEmpty || !place.isPerStore { try moveRereads(of: place, session, on: connection) }
+            if change == .made { try addRereads(of: place, session, history, on: connection) }
+            settled.filters[place.channelID] = history.flowing(above: place.stored)
+        }
+        return settled
+    }
+
+    private static func places(
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64
+    ) -> Query<[Place]> {
+        let sql = """
+            SELECT channel_id, biz_type, kind, head, filter, attributes, parameters, is_per_store, is_owned, is_known,
+                stored, oldest
+            FROM open_subscriptions($1, $2, $3, $4, $5, $6, $7)
+            """
+        let parameters: [PostgresValue] = [
+            .text(session.instanceID.text), .text(session.deviceID.text), .text(session.storeID.text),
+            .text(session.userID?.text ?? ""), .int64(connectionEpoch),
+            .int64(Int64(clamping: session.registrationNumber)), .textArray(session.filtered.map(\.text)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Place(
+                    channelID: row.int64(0), bizType: BizType(row.text(1)), head: OplogID(row.int64(3)),
+                    subscription: SubscriptionText(
+                        filter: row.text(4), attributes: row.text(5), parameters: row.text(6)),
+                    isPerStore: row.bool(7), isOwned: row.bool(8), isKnown: row.bool(9),
+                    stored: OplogID(row.int64(10)), oldest: row.isNull(11) ? nil : OplogID(row.int64(11)),
+                    needsUser: ChannelKind(rawValue: row.int16(2))?.needsUser ?? false)
+            }
+        }
+    }
+
+    /// Whose filters they are, as parameters of a statement.
+    private static func receiver(of place: Place, _ session: DeviceSessionStore.Registration) -> [PostgresValue] {
+        [
+            .int64(place.channelID), .text(place.isPerStore ? session.deviceID.text : ""),
+            .text(place.isPerStore ? session.storeID.text : ""),
+        ]
+    }
+
+    /// Those of before the configuration was deleted and created again do not count.
+    private static func segments(
+        of place: Place, _ session: DeviceSessionStore.Registration
+    ) -> Query<[FilterHistory.Segment]> {
+        let sql = """
+            SELECT s.number, s.filter, s.upto FROM subscription_segment s
+            WHERE s.channel_id = $1 AND s.device_id = $2 AND s.store_id = $3 AND s.since >= (
+                SELECT f.data_since FROM channel c
+                JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+                WHERE c.channel_id = $1)
+            ORDER BY s.number
+            """
+        return Query(PostgresStatement(sql, receiver(of: place, session))) { rows in
+            rows.map { row in
+                FilterHistory.Segment(
+                    number: Int(row.int32(0)), filter: ResolvedFilter(text: row.text(1)) ?? .everything,
+                    upto: row.isNull(2) ? nil : OplogID(row.int64(2)))
+            }
+        }
+    }
+
+    private static func replace(
+        _ history: FilterHistory, of place: Place, _ session: DeviceSessionStore.Registration,
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        let receiver = receiver(of: place, session)
+        let removal = PostgresStatement(
+            "DELETE FROM subscription_segment WHERE channel_id = $1 AND device_id = $2 AND store_id = $3", receiver)
+        let addition = PostgresStatement(
+            """
+            INSERT INTO subscription_segment (channel_id, device_id, store_id, number, filter, upto)
+            SELECT $1, $2, $3, s.number, s.filter, nullif(s.upto, -1)
+            FROM unnest($4::integer[], $5::text[], $6::bigint[]) AS s (number, filter, upto)
+            """,
+            receiver + [
+                .int32Array(history.segments.map { Int32($0.number) }),
+                .textArray(history.segments.map(\.filter.text)),
+                .int64Array(history.segments.map { $0.upto?.value ?? -1 }),
+            ])
+        for result in try connection.run([removal, addition], within: limit) { _ = try result.get() }
+    }
+
+    /// Re-reads that another store, or another owner, was to be given: a new store is sent by its own filter, and a
+    /// user's one sync point goes with its owner.
+    private static func moveRereads(
+        of place: Place, _ session: DeviceSessionStore.Registration, on connection: PostgresConnection
+    ) throws(PostgresError) {
+        let sql =
+            place.isPerStore
+            ? """
+            UPDATE reread SET done_at = clock_timestamp()
+            WHERE channel_id = $1 AND device_id = $2 AND reason = $3 AND done_at IS NULL
+            """
+            : """
+            UPDATE reread SET device_id = $2
+            WHERE channel_id = $1 AND device_id <> $2 AND reason = $3 AND done_at IS NULL
+            """
+        let parameters: [PostgresValue] = [.int64(place.channelID), .text(session.deviceID.text), .text(reason)]
+        _ = try connection.run(PostgresStatement(sql, parameters), within: limit)
+    }
+
+    /// An oplog that may be for the receiver.
+    private struct Candidate: Sendable {
+        var id: OplogID
+        var targeting: Targeting
+        var attributes: String
+    }
+
+    /// Makes re-reads of what the filter in force lets through and no filter before it did.
+    private static func addRereads(
+        of place: Place, _ session: DeviceSessionStore.Registration, _ history: FilterHistory,
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        guard let filter = history.current else { return }
+        var below = OplogID(place.head.value + 1)
+        var lookedAt = 0
+        var wanted: [OplogID] = []
+        while lookedAt < Limits.filterRereadOplogs {
+            let candidates = try connection.run(candidates(of: place.channelID, below: below), within: limit)
+            wanted += candidates.filter { candidate in
+                candidate.targeting.exclusion(of: session.traits) == nil
+                    && filter.matches(attributes: candidate.attributes)
+                    && !history.isDelivered(candidate.id, attributes: candidate.attributes)
+            }.map(\.id)
+            lookedAt += candidates.count
+            guard candidates.count == turn, let last = candidates.last else { break }
+            below = last.id
+        }
+        guard !wanted.isEmpty else { return }
+        let sql = """
+            INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
+            SELECT $1, $2, $3, w, $4, '' FROM unnest($5::bigint[]) AS w ORDER BY w
+            """
+        let parameters: [PostgresValue] = [
+            .int64(place.channelID), .text(session.deviceID.text), .text(session.userID?.text ?? ""), .text(reason),
+            .int64Array(wanted.map(\.value)),
+        ]
+        _ = try connection.run(PostgresStatement(sql, parameters), within: limit)
+    }
+
+    /// Valid, stored oplogs below an id, newest first.
+    private static func candidates(of channelID: Int64, below: OplogID) -> Query<[Candidate]> {
+        let sql = """
+            SELECT o.oplog_id, coalesce(o.attributes, ''), \(OplogStore.targetingColumns)
+            FROM oplog o
+            WHERE o.channel_id = $1 AND o.oplog_id < $2 AND o.payload IS NOT NULL AND o.recalls IS NULL
+                AND o.valid_until > now() AND \(OplogStore.isOfConfiguration)
+            ORDER BY o.oplog_id DESC LIMIT $3
+            """
+        let parameters: [PostgresValue] = [.int64(channelID), .int64(below.value), .int32(Int32(turn))]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Candidate(
+                    id: OplogID(row.int64(0)), targeting: OplogStore.targeting(of: row, from: 2),
+                    attributes: row.text(1))
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+import PostgreSQL
+import SyncModel
+import SyncStore
+import TestSupport
+import Testing
+
+@Suite("Subscription parameters in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
+struct SubscriptionStoreTests {
+    private static let app = InstanceID("app")
+    private static let bizType = BizType("B")
+
+    private static func configuration(
+        _ filter: String = "n >= $from", kind: ChannelKind = .user, isMultiDevice: Bool = true
+    ) -> SyncConfiguration {
+        SyncConfiguration(
+            instanceID: app, bizType: bizType, description: "", kind: kind, isMultiDevice: isMultiDevice,
+            isPersistent: true, repush: .all, checksSession: false, isOnline: true,
+            subscription: SubscriptionText(
+                filter: filter, attributes: "n number", parameters: "from number = 0"))
+    }
+
+    /// A database with a lease, and devices that register.
+    private struct World {
+        let database: TestDatabase
+        let lease: Int64
+        private(set) var number: UInt64 = 0
+        private(set) var connections: [String: Int64] = [:]
+
+        init(_ database: TestDatabase, _ configuration: SyncConfiguration) async throws {
+            self.database = database
+            try await database.configure([configuration])
+            lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+        }
+
+        static func registration(
+            _ device: String, store: String, user: String, lease: Int64, number: UInt64, connection: Int64,
+            from: Int?, takesOwnership: Bool
+        ) -> DeviceSessionStore.Registration {
+            var session = DeviceSessionStore.Registration(
+                gatewayID: "g", gatewayEpoch: lease, instanceID: app, deviceID: DeviceID(device),
+                storeID: StoreID(store), userID: UserID(user),
+                traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1.0", slot: DeviceSlot(number: 0)),
+                isForeground: true, connectionNumber: 1, registrationNumber: number, connectionEpoch: connection,
+                takesOwnership: takesOwnership, verdictMilliseconds: 0, suspended: [])
+            session.filtered = [bizType]
+            session.parameters =
+                from.map {
+                    [DeviceParameter(bizType: bizType, name: "from", value: .number(Double($0)))]
+                } ?? []
+            return session
+        }
+
+        /// Registers, or registers again, and gives what the session begins with.
+        mutating func register(
+            _ device: String, store: String = "s", user: String = "u", from: Int?, isNew: Bool = false,
+            repeats: Int = 1
+        ) async throws -> SessionStoreAnswer.Opened {
+            number += 1
+            let connection = isNew ? 0 : connections[device] ?? 0
+            let session = Self.registration(
+                device, store: store, user: user, lease: lease, number: number, connection: connection, from: from,
+                takesOwnership: connection == 0)
+            var opened: SessionStoreAnswer.Opened?
+            for _ in 0..<repeats {
+                let answers = try await database.asWriter { try $0.perform([.open(session, sessionDigest: [])]) }
+                guard case .opened(let found) = try #require(answers.first).get() else { continue }
+                opened = found
+            }
+            let found = try #require(opened)
+            connections[device] = found.registered.connectionEpoch
+            return found
+        }
+
+        func push(_ numbers: [Int], kind: ChannelKind = .user, target: String = "u") async throws {
+            _ = try await database.append(numbers.map { SubscriptionStoreTests.push($0, kind: kind, target: target) })
+        }
+
+        /// Of waiting re-reads, the oplogs.
+        func rereads(_ opened: SessionStoreAnswer.Opened) -> [Int64] { opened.rereads.map(\.oplog.id.value) }
+
+        func finish(_ opened: SessionStoreAnswer.Opened) async throws {
+            for reread in opened.rereads { try await database.run(RereadStore.finish(reread.id)) }
+        }
+    }
+
+    private static func push(_ number: Int, kind: ChannelKind, target: String) -> OplogStore.Append {
+        OplogStore.Append(
+            address: ChannelAddress(
+                target: TargetAddress(instanceID: app, kind: kind, target: target), bizType: bizType),
+            oplog: Oplog(
+                id: .zero, thirdMessageID: ThirdMessageID("\(number)-\(target)-\(UInt64.random(in: 0 ... .max))"),
+                payload: [1], isBinary: false, targeting: Targeting(), validUntil: WallTime(milliseconds: 0),
+                createdAt: WallTime(milliseconds: 0), isPersistent: true,
+                attributes: SubscriptionValues(["n": .number(Double(number))]).text))
+    }
+
+    private static func with(
+        _ configuration: SyncConfiguration = configuration(), connections: Int = 1,
+        _ body: @Sendable (inout World, [TestDatabase]) async throws -> Void
+    ) async throws {
+        try await TestDatabase.with(connections: connections) { databases in
+            var world = try await World(databases[0], configuration)
+            try await body(&world, databases)
+        }
+    }
+
+    @Test("a new receiver goes by its value from the first oplog on; a change makes re-reads of what matches now, once")
+    func change() async throws {
+        try await Self.with { world, _ in
+            try await world.push([1, 5, 9])
+            let first = try await world.register("d", from: 5)
+            #expect(world.rereads(first).isEmpty)
+            let filters = try #require(first.channels.first?.filters)
+            #expect(filters.segments.count == 1 && !filters.flows(OplogID(1), attributes: "{\"n\":1}"))
+            let second = try await world.register("d", from: 2)
+            #expect(world.rereads(second).isEmpty, "nothing between")
+            let third = try await world.register("d", from: nil)
+            #expect(world.rereads(third) == [1])
+            // The same again, as after an answer that was lost.
+            #expect(world.rereads(try await world.register("d", from: nil, repeats: 3)) == [1])
+            try await world.finish(third)
+            for from in [5, 0, 9, 1, nil] {
+                #expect(world.rereads(try await world.register("d", from: from)).isEmpty, "A, B, A")
+            }
+            try await world.push([3, 7])
+            let last = try await world.register("d", from: 6)
+            #expect(last.channels.first?.filters?.segments.last?.upto == nil)
+            #expect(last.channels.first?.filters?.flows(OplogID(4), attributes: "{\"n\":3}") == true, "appended before")
+        }
+    }
+
+    @Test("a receiver that had everything, as there was no filter yet, is not given it again")
+    func filterComesLater() async throws {
+        try await Self.with(Self.configuration("")) { world, databases in
+            try await world.push([1, 5])
+            _ = try await world.register("d", from: nil)
+            _ = try await databases[0].run(ControlStore.put(Self.configuration(), by: "test"))
+            let filtered = try await world.register("d", from: 4)
+            #expect(filtered.channels.first?.filters?.segments.map(\.upto) == [OplogID(2), nil])
+            try await world.push([2, 6])
+            _ = try await databases[0].run(ControlStore.put(Self.configuration(""), by: "test"))
+            let all = try await world.register("d", from: nil)
+            #expect(world.rereads(all) == [3], "what the filter left out, and nothing before it")
+        }
+    }
+
+    @Test("values on the server count behind the device's; a value that is taken away is gone; others have their own")
+    func userValues() async throws {
+        try await Self.with { world, databases in
+            try await world.push([1, 5, 9])
+            func keep(_ value: Double?) async throws {
+                let parameter = DeviceParameter(
+                    bizType: Self.bizType, name: "from", value: value.map { .number($0) })
+                try await databases[0].run(
+                    SubscriptionStore.keep([parameter], of: UserID("u"), in: Self.app))
+            }
+            try await keep(6)
+            let first = try await world.register("d", from: nil)
+            #expect(first.userParameters.map(\.value) == [.number(6)])
+            #expect(first.channels.first?.filters?.current?.text == "{\"from\":6.0}\nn >= $from")
+            try await keep(3)
+            #expect(world.rereads(try await world.register("d", from: nil)) == [2])
+            #expect(world.rereads(try await world.register("d", from: 1)) == [2, 1])
+            try await keep(nil)
+            #expect(try await world.register("d", from: nil).userParameters.isEmpty)
+            #expect(
+                try await databases[0].run(SubscriptionStore.gateways(of: UserID("u"), in: Self.app)) == ["g"])
+        }
+    }
+
+    @Test("one sync point for the user: only the owner's values count, and what waits goes with the owner; devices too")
+    func singleDevice() async throws {
+        try await Self.with(Self.configuration(isMultiDevice: false)) { world, _ in
+            try await world.push([1, 5])
+            _ = try await world.register("d", from: 4)
+            let other = try await world.register("e", from: 9)
+            #expect(other.channels.first?.filters?.current?.text.hasPrefix("{\"from\":9.0}") == true)
+            let former = try await world.register("d", from: 0)
+            #expect(world.rereads(former).isEmpty && former.channels.first?.filters?.segments.count == 2)
+            let owner = try await world.register("e", from: 0)
+            #expect(world.rereads(owner) == [1])
+            #expect(world.rereads(try await world.register("d", from: 0, isNew: true)) == [1], "the owner now")
+        }
+        try await Self.with(Self.configuration(kind: .device, isMultiDevice: false)) { world, _ in
+            try await world.push([1, 5], kind: .device, target: "d")
+            _ = try await world.register("d", from: 4)
+            #expect(world.rereads(try await world.register("d", store: "t", from: 0, isNew: true)) == [1])
+        }
+    }
+
+    @Test(
+        "a new store of the device has no history: it goes by its filter from the beginning, and re-reads of the old end"
+    )
+    func newStore() async throws {
+        try await Self.with { world, _ in
+            try await world.push([1, 5])
+            _ = try await world.register("d", from: 4)
+            #expect(world.rereads(try await world.register("d", from: 0)) == [1])
+            let new = try await world.register("d", store: "t", from: 0, isNew: true)
+            #expect(world.rereads(new).isEmpty && new.channels.first?.filters?.segments.count == 1)
+        }
+    }
+
+    @Test("a channel that is not there yet is made, so that its filter counts from its first oplog on")
+    func noChannel() async throws {
+        try await Self.with { world, _ in
+            let first = try await world.register("d", from: 5)
+            #expect(first.channels.map(\.head) == [.zero] && first.channels.first?.filters != nil)
+            try await world.push([1, 7])
+            #expect(world.rereads(try await world.register("d", from: 0)) == [1])
+        }
+    }
+
+    @Test("what was recalled, is over, or is for another system is not read again; other users' oplogs neither")
+    func notForIt() async throws {
+        try await Self.with { world, databases in
+            try await world.push([1, 2, 3])
+            try await world.push([1], target: "v")
+            _ = try await world.register("d", from: 9)
+            try await databases[0].execute(
+                """
+                UPDATE oplog SET valid_until = now() WHERE oplog_id = 1;
+                UPDATE oplog SET operating_system = 2 WHERE oplog_id = 2
+                """)
+            #expect(world.rereads(try await world.register("d", from: 0)) == [3])
+        }
+    }
+
+    @Test("a superseded connection changes nothing: its value is not taken after the newer one's")
+    func superseded() async throws {
+        try await Self.with { world, databases in
+            try await world.push([1, 5])
+            _ = try await world.register("d", from: 4)
+            _ = try await world.register("d", from: 4, isNew: true)
+            let late = World.registration(
+                "d", store: "s", user: "u", lease: world.lease, number: 1, connection: 0, from: 0,
+                takesOwnership: true)
+            let answers = try await databases[0].asWriter { try $0.perform([.open(late, sessionDigest: [])]) }
+            guard case .opened(let opened) = try #require(answers.first).get() else { return }
+            #expect(opened.registered.connectionEpoch == 0)
+            #expect(try await databases[0].rows("SELECT 1::text FROM reread", columns: 1).isEmpty)
+        }
+    }
+
+    @Test("pushes race with changes: what the flow and the re-reads bring is each oplog once, by any schedule")
+    func race() async throws {
+        try await Self.with(connections: 3) { world, databases in
+            _ = try await world.register("d", from: 5)
+            let pushing = databases[1]
+            async let pushes: Void = {
+                for round in 0..<60 {
+                    _ = try await pushing.append([Self.push(round % 10, kind: .user, target: "u")])
+                }
+            }()
+            var brought: [Int64] = []
+            var histories: [FilterHistory] = []
+            for round in 0..<20 {
+                let opened = try await world.register("d", from: [5, 2, 8, 0][round % 4])
+                brought += world.rereads(opened)
+                try await world.finish(opened)
+                if let filters = opened.channels.first?.filters { histories.append(filters) }
+            }
+            try await pushes
+            var opened = try await world.register("d", from: 0)
+            while !opened.rereads.isEmpty {
+                brought += world.rereads(opened)
+                try await world.finish(opened)
+                opened = try await world.register("d", from: 0)
+            }
+            let flow = try #require(opened.channels.first?.filters)
+            let stored = try await databases[0].rows("SELECT oplog_id::text, attributes FROM oplog", columns: 2)
+            let flowing = stored.compactMap { row -> Int64? in
+                guard let id = row[0].flatMap({ Int64($0) }) else { return nil }
+                return flow.flows(OplogID(id), attributes: row[1] ?? "") ? id : nil
+            }
+            #expect((brought + flowing).sorted() == (1...60).map { Int64($0) })
+            #expect(histories.count == 20)
+        }
+    }
+}
