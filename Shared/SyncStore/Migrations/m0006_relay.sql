@@ -265,9 +265,9 @@ END $$;
 -- Answers the numbers of those that are to be told now, by the one who claimed them. `in_answered_at_ms` is what
 -- devices are told: the same in every repeat.
 CREATE FUNCTION answer_device_operations(
-    in_instance text[], in_number bigint[], in_attempt integer[], in_claimer text, in_outcome smallint[], in_code integer[],
-    in_message text[], in_request_id text[], in_import bytea[], in_pause_ms bigint[], in_tell_group text[],
-    in_answered_at_ms bigint, in_lease interval
+    in_instance text[], in_number bigint[], in_attempt integer[], in_claimer text, in_outcome smallint[],
+    in_code integer[], in_message text[], in_request_id text[], in_import bytea[], in_pause_ms bigint[],
+    in_tell_group text[], in_answered_at_ms bigint, in_lease interval
 ) RETURNS TABLE (answered bigint) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
