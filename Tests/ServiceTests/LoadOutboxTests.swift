@@ -51,6 +51,15 @@ import Testing
         #expect(sent() == ["o3"])
     }
 
+    @Test("what has its result does not go again, whatever the answer to its frame") mutating func told() {
+        add(0..<2)
+        _ = sent()
+        outbox.told("o0")
+        _ = outbox.answered(
+            answer(1, ["o0": OperationRefusalCode.unavailable, "o1": OperationRefusalCode.unavailable]))
+        #expect(sent() == ["o1"])
+    }
+
     @Test("what was under way goes again with the next connection, under its first number") mutating func connections()
     {
         add(0..<2)

@@ -185,6 +185,7 @@ final class LoadDevice: ChannelInboundHandler {
             let payload = UnsafeRawBufferPointer(rebasing: frame[payload])
             if batch.kind == 1, let results = OperationResults(payload) {
                 for result in results.results {
+                    outbox.told(result.operationId)
                     run.operations.tell(
                         result.operationId, to: name, isAccepted: result.accepted, code: result.code, at: now)
                 }

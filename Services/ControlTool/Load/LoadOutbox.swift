@@ -52,6 +52,9 @@ struct LoadOutbox {
         return (taken, refused)
     }
 
+    /// The result of one has come: whatever the answer to its frame is, it is over.
+    mutating func told(_ id: String) { sent.removeAll { $0.operationID == id } }
+
     /// The connection has ended: what was under way goes again with the next one.
     mutating func ended() {
         isUnderWay = false
