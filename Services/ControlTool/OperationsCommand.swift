@@ -8,7 +8,7 @@ struct OperationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "operations",
         abstract: "Lists operations of devices, and has one that was given up done after all.",
-        discussion: ToolSettings.amqpHint, subcommands: [List.self, Show.self, Retry.self])
+        discussion: ToolSettings.amqpHint, subcommands: [List.self, Show.self, Retry.self, Days.self])
 
     /// Names one operation.
     struct Name: ParsableArguments {
@@ -60,6 +60,28 @@ struct OperationsCommand: AsyncParsableCommand {
                 for row in reply.operations { print(row.line) }
                 for count in reply.counts {
                     print("\(Mss_Bus_V1_DeviceOperationRow.word(ofState: count.state)): \(count.operations)")
+                }
+            }
+        }
+    }
+
+    struct Days: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "What came of operations on each of the last 31 days (UTC), the newest first.")
+        @Option(help: "The instance.")
+        var instance: String
+
+        func run() async throws {
+            try await ControlClient.with(answers: [.relayed]) { [instance] client in
+                let reply = try await client.relay {
+                    $0.list.instanceID = instance
+                    $0.list.limit = 1
+                }.deviceOperations
+                for day in reply.days {
+                    let average = day.waitedMs / max(1, day.accepted + day.refused + day.dead)
+                    let outcomes = "accepted \(day.accepted), refused \(day.refused), dead \(day.dead)"
+                    let calls = "\(day.attempts) calls, answered after \(average) ms on average"
+                    print("\(day.day)\t\(day.component)\t\(outcomes)\t\(calls)")
                 }
             }
         }

@@ -11,6 +11,8 @@ import SyncStore
 /// Answers what people ask about operations, and has dead ones done after all.
 actor PeopleLane {
     private static let limit = Duration.seconds(5)
+    /// Days that figures are told of.
+    private static let days = 31
     /// Rows of one list at the most.
     private static let listMax = 1_000
 
@@ -74,8 +76,11 @@ actor PeopleLane {
                 filter, before: request.before, most: min(max(Int(request.limit), 1), Self.listMax))
             let rows = try connection.run(query, within: Self.limit)
             let counts = try connection.run(DeviceOperationStore.counts(of: instanceID), within: Self.limit)
+            let days = try connection.run(
+                DeviceOperationStore.days(of: instanceID, last: Self.days), within: Self.limit)
             return .with {
                 $0.deviceOperations.operations = rows.map(\.bus)
+                $0.deviceOperations.days = days.map(\.bus)
                 $0.deviceOperations.counts = counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { state, count in
                     .with {
                         $0.state = UInt32(state.rawValue)
@@ -115,6 +120,20 @@ actor PeopleLane {
         let filter = DeviceOperationStore.Filter(
             instanceID: InstanceID(name.instanceID), deviceID: DeviceID(name.deviceID), operationID: name.operationID)
         return try connection.run(DeviceOperationStore.list(filter, most: 1), within: Self.limit).first
+    }
+}
+
+extension DeviceOperationStore.Day {
+    var bus: Mss_Bus_V1_DeviceOperationDay {
+        .with {
+            $0.day = day
+            $0.component = component
+            $0.accepted = accepted
+            $0.refused = refused
+            $0.dead = dead
+            $0.attempts = attempts
+            $0.waitedMs = waited.wholeMilliseconds
+        }
     }
 }
 

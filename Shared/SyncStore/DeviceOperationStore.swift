@@ -273,6 +273,37 @@ package enum DeviceOperationStore {
         }
     }
 
+    /// What came of operations on one day.
+    package struct Day: Sendable, Hashable {
+        /// As `2026-11-23`, of UTC.
+        package var day: String
+        package var component: String
+        package var accepted: Int64
+        package var refused: Int64
+        /// Given up; one that is done after all counts in both.
+        package var dead: Int64
+        /// Calls of the tenant.
+        package var attempts: Int64
+        /// From being taken to the answer, of all together.
+        package var waited: Duration
+    }
+
+    /// The figures of the last days, the newest first; at most 1,000 rows.
+    package static func days(of instanceID: InstanceID, last days: Int) -> Query<[Day]> {
+        let sql = """
+            SELECT day::text, component, accepted, refused, dead, attempts, waited_ms
+            FROM list_operation_days($1, $2) ORDER BY day DESC, component
+            """
+        let parameters: [PostgresValue] = [.text(instanceID.text), .int32(Int32(clamping: days))]
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            rows.map { row in
+                Day(
+                    day: row.text(0), component: row.text(1), accepted: row.int64(2), refused: row.int64(3),
+                    dead: row.int64(4), attempts: row.int64(5), waited: .milliseconds(row.int64(6)))
+            }
+        }
+    }
+
     /// Has a dead operation done after all, and records who wanted it; false: there is no such one.
     package static func retry(
         _ operationID: String, of deviceID: DeviceID, _ instanceID: InstanceID, by actor: OperationActor

@@ -119,6 +119,10 @@ extension RunningSystem {
                     }
                 }
                 #expect(app.results.map(\.operationID) == [names[0], names[1], names[0]])
+                let days = try await stack.tool(["operations", "days", "--instance", Stack.operationInstance])
+                let today = try #require(days.output.split(separator: "\n").first { $0.contains("\tORDER\t") })
+                #expect(
+                    days.status == 0 && !today.contains("accepted 0,") && !today.contains("dead 0"), "\(days.output)")
                 #expect(tenant.done(to: "ORDER/1") == [names[1], names[0]])
             }
         }

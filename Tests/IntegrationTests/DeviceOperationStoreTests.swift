@@ -275,6 +275,29 @@ struct DeviceOperationStoreTests {
         }
     }
 
+    @Test("figures of a day count each answer once: by outcome, with every attempt; a repeat and a lost claim do not")
+    func days() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take(
+                [Self.taking("a", key: "1"), Self.taking("b", key: "2"), Self.taking("c", key: "3")], in: database)
+            let first = try await Self.claim(in: database)
+            _ = try await Self.answer(first.filter { $0.operation.id == "a" }, as: nil, in: database)
+            let again = try await Self.claim(in: database)
+            #expect(again.map(\.operation.id) == ["a"])
+            _ = try await Self.answer(again, as: .accepted, group: "g1", in: database)
+            _ = try await Self.answer(again, as: .accepted, group: "g1", in: database)
+            _ = try await Self.answer(first.filter { $0.operation.id == "b" }, as: .refused, group: "g2", in: database)
+            _ = try await Self.answer(first.filter { $0.operation.id == "c" }, as: .dead, by: "two", in: database)
+            let days = try await database.runAsRelay(
+                DeviceOperationStore.days(of: InstanceID("app"), last: 31))
+            #expect(days.count == 1 && days[0].component == first[0].operation.component)
+            #expect(days[0].accepted == 1 && days[0].refused == 1 && days[0].dead == 0 && days[0].attempts == 3)
+            #expect(try await database.runAsRelay(DeviceOperationStore.days(of: InstanceID("b"), last: 31)).isEmpty)
+        }
+    }
+
     @Test("what is over is forgotten a day after the instance's retention, and nothing else is")
     func forget() async throws {
         try await TestDatabase.with(connections: 1) { databases in

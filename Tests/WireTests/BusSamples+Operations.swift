@@ -101,6 +101,17 @@ extension BusSamples {
                     $0.operations = 12
                 }
             ]
+            $0.deviceOperations.days = [
+                .with {
+                    $0.day = "2026-11-23"
+                    $0.component = "ORDER"
+                    $0.accepted = 5
+                    $0.refused = 2
+                    $0.dead = 1
+                    $0.attempts = 9
+                    $0.waitedMs = 1_234
+                }
+            ]
         },
         .with {
             $0.correlation = 3

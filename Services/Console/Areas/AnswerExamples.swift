@@ -107,7 +107,19 @@ enum AnswerExamples {
                     $0.takenAtMs = moment.milliseconds
                     $0.bodyBytes = 12
                 }, words)
-        ], waiting: 0, dead: 1, choices: [], isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
+        ], waiting: 0, dead: 1,
+        days: [
+            DeviceOperationArea.Day(
+                .with {
+                    $0.day = "2026-01-01"
+                    $0.component = "ORDER"
+                    $0.accepted = 120
+                    $0.refused = 3
+                    $0.dead = 1
+                    $0.attempts = 131
+                    $0.waitedMs = 9_300
+                })
+        ], hasDays: true, choices: [], isEmpty: false, isCut: false, back: "", api: "", mayChange: true)
 
     static let diagnosis = DiagnosisItem(
         DiagnosisStore.Held(

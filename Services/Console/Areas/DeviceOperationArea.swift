@@ -40,6 +40,27 @@ struct DeviceOperationArea: Sendable {
         }
     }
 
+    /// What came of operations on one UTC day.
+    struct Day: Encodable, Sendable {
+        let day: String
+        let component: String
+        let accepted: Int64
+        let refused: Int64
+        /// Given up; one that is done after all counts in both.
+        let dead: Int64
+        /// Calls of the tenant.
+        let attempts: Int64
+        /// From being taken to the answer, on average.
+        let averageMilliseconds: Int64
+
+        init(_ day: Mss_Bus_V1_DeviceOperationDay) {
+            self.day = day.day
+            component = day.component
+            (accepted, refused, dead, attempts) = (day.accepted, day.refused, day.dead, day.attempts)
+            averageMilliseconds = day.waitedMs / max(1, day.accepted + day.refused + day.dead)
+        }
+    }
+
     /// A state that can be chosen.
     struct Choice: Sendable {
         let state: String
@@ -53,8 +74,11 @@ struct DeviceOperationArea: Sendable {
         /// Of the whole instance: those that wait for the tenant, and those that were given up.
         let waiting: Int64
         let dead: Int64
+        /// Of the last 31 days, the newest first.
+        let days: [Day]
 
         // For pages alone.
+        let hasDays: Bool
         let choices: [Choice]
         let isEmpty: Bool
         let isCut: Bool
@@ -62,7 +86,7 @@ struct DeviceOperationArea: Sendable {
         let api: String
         let mayChange: Bool
 
-        private enum CodingKeys: String, CodingKey { case operations, waiting, dead }
+        private enum CodingKeys: String, CodingKey { case operations, waiting, dead, days }
     }
 
     private struct Input: Decodable {
@@ -132,6 +156,7 @@ struct DeviceOperationArea: Sendable {
         let states: [DeviceOperationState?] = [nil] + DeviceOperationState.allCases
         return List(
             operations: reply.operations.map { Operation($0, words) }, waiting: count(.waiting), dead: count(.dead),
+            days: reply.days.map(Day.init), hasDays: !reply.days.isEmpty,
             choices: states.map { Choice(state: $0?.word ?? "", name: word($0), isCurrent: $0 == state) },
             isEmpty: reply.operations.isEmpty, isCut: reply.operations.count >= Int(Self.rows),
             back: Paths.page(instance.id, "data"), api: "/api/v1" + Paths.page(instance.id, "operations"),

@@ -3370,6 +3370,38 @@ package nonisolated struct Mss_Bus_V1_DeviceOperationsReply: Sendable {
   /// Of the whole instance.
   package var counts: [Mss_Bus_V1_DeviceOperationCount] = []
 
+  /// The same, of its last 31 days, the newest first.
+  package var days: [Mss_Bus_V1_DeviceOperationDay] = []
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// What came of operations, by the UTC day of their answers.
+package nonisolated struct Mss_Bus_V1_DeviceOperationDay: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// As 2026-11-23.
+  package var day: String = String()
+
+  package var component: String = String()
+
+  package var accepted: Int64 = 0
+
+  package var refused: Int64 = 0
+
+  /// Given up; one that is done after all counts in both.
+  package var dead: Int64 = 0
+
+  /// Calls of the tenant.
+  package var attempts: Int64 = 0
+
+  /// From being taken to the answer, of all together.
+  package var waitedMs: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -10575,7 +10607,7 @@ nonisolated extension Mss_Bus_V1_ListDeviceOperations: SwiftProtobuf.Message, Sw
 
 nonisolated extension Mss_Bus_V1_DeviceOperationsReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".DeviceOperationsReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}counts\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}operations\0\u{1}counts\0\u{1}days\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10585,6 +10617,7 @@ nonisolated extension Mss_Bus_V1_DeviceOperationsReply: SwiftProtobuf.Message, S
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.counts) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.days) }()
       default: break
       }
     }
@@ -10597,12 +10630,76 @@ nonisolated extension Mss_Bus_V1_DeviceOperationsReply: SwiftProtobuf.Message, S
     if !self.counts.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.counts, fieldNumber: 2)
     }
+    if !self.days.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.days, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_DeviceOperationsReply, rhs: Mss_Bus_V1_DeviceOperationsReply) -> Bool {
     if lhs.operations != rhs.operations {return false}
     if lhs.counts != rhs.counts {return false}
+    if lhs.days != rhs.days {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Bus_V1_DeviceOperationDay: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".DeviceOperationDay"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}day\0\u{1}component\0\u{1}accepted\0\u{1}refused\0\u{1}dead\0\u{1}attempts\0\u{3}waited_ms\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.day) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.component) }()
+      case 3: try { try decoder.decodeSingularInt64Field(value: &self.accepted) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.refused) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.dead) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.attempts) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.waitedMs) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.day.isEmpty {
+      try visitor.visitSingularStringField(value: self.day, fieldNumber: 1)
+    }
+    if !self.component.isEmpty {
+      try visitor.visitSingularStringField(value: self.component, fieldNumber: 2)
+    }
+    if self.accepted != 0 {
+      try visitor.visitSingularInt64Field(value: self.accepted, fieldNumber: 3)
+    }
+    if self.refused != 0 {
+      try visitor.visitSingularInt64Field(value: self.refused, fieldNumber: 4)
+    }
+    if self.dead != 0 {
+      try visitor.visitSingularInt64Field(value: self.dead, fieldNumber: 5)
+    }
+    if self.attempts != 0 {
+      try visitor.visitSingularInt64Field(value: self.attempts, fieldNumber: 6)
+    }
+    if self.waitedMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.waitedMs, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Bus_V1_DeviceOperationDay, rhs: Mss_Bus_V1_DeviceOperationDay) -> Bool {
+    if lhs.day != rhs.day {return false}
+    if lhs.component != rhs.component {return false}
+    if lhs.accepted != rhs.accepted {return false}
+    if lhs.refused != rhs.refused {return false}
+    if lhs.dead != rhs.dead {return false}
+    if lhs.attempts != rhs.attempts {return false}
+    if lhs.waitedMs != rhs.waitedMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

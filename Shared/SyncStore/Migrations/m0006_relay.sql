@@ -158,6 +158,23 @@ CREATE TABLE device_operation_turn (
     PRIMARY KEY (entity, number)
 );
 
+-- Operations by the UTC day of their answers; one that was given up and is done after all counts in both. Written with
+-- the answers themselves, so that each counts once. For 400 days.
+CREATE TABLE device_operation_day (
+    instance_id text COLLATE "C" NOT NULL,
+    day date NOT NULL,
+    component text COLLATE "C" NOT NULL,
+    accepted bigint NOT NULL,
+    refused bigint NOT NULL,
+    dead bigint NOT NULL,
+    -- Calls of the tenant.
+    attempts bigint NOT NULL,
+    -- From being taken to the answer, in all.
+    waited_ms bigint NOT NULL,
+    PRIMARY KEY (instance_id, day, component)
+) WITH (fillfactor = 50);
+CREATE INDEX device_operation_day_by_age ON device_operation_day (day);
+
 -- Lines of an instance are joined and left by one transaction at a time: who joins sees everybody before it, and who
 -- leaves sees everybody behind it. Instances come in one order, so nobody waits for anybody in a circle.
 CREATE FUNCTION lock_operation_lines(in_instance text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -290,7 +307,19 @@ BEGIN
             -- The sum keeps the plan off the index of what waits, which a plan made while that was short reads whole.
             WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state + 0 = 1
                 AND o.claimed_by = in_claimer AND o.attempts = r.attempt
-            RETURNING o.number, o.state
+            RETURNING o.instance_id, o.number, o.state, o.component, o.outcome, o.attempts,
+                greatest(extract(epoch FROM present - o.taken_at) * 1000, 0)::bigint AS waited_ms
+        ), counted AS (
+            -- In one order, so that no two relays wait for each other.
+            INSERT INTO device_operation_day AS d
+            SELECT n.instance_id, (present AT TIME ZONE 'UTC')::date, n.component,
+                count(*) FILTER (WHERE n.outcome = 3), count(*) FILTER (WHERE n.outcome = 4),
+                count(*) FILTER (WHERE n.outcome = 5), sum(n.attempts), sum(n.waited_ms)
+            FROM noted n WHERE n.state = 2 GROUP BY n.instance_id, n.component ORDER BY n.instance_id, n.component
+            ON CONFLICT (instance_id, day, component) DO UPDATE SET
+                accepted = d.accepted + excluded.accepted, refused = d.refused + excluded.refused,
+                dead = d.dead + excluded.dead, attempts = d.attempts + excluded.attempts,
+                waited_ms = d.waited_ms + excluded.waited_ms
         )
         SELECT n.number FROM noted n WHERE n.state = 2;
 END $$;
@@ -384,6 +413,15 @@ SECURITY DEFINER SET search_path = public, pg_temp AS $$
     UNION ALL SELECT 5::smallint, count(*) FROM device_operation o WHERE o.instance_id = in_instance AND o.state = 5
 $$;
 
+-- The figures of an instance's last days, the newest first.
+CREATE FUNCTION list_operation_days(in_instance text, in_days integer)
+RETURNS SETOF device_operation_day LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT d.* FROM device_operation_day d
+    WHERE d.instance_id = in_instance AND d.day > (clock_timestamp() AT TIME ZONE 'UTC')::date - in_days
+    ORDER BY d.day DESC, d.component LIMIT 1000
+$$;
+
 -- Has a dead operation done after all, behind whatever was taken since at its entities; false: there is no such one.
 CREATE FUNCTION retry_device_operation(in_actor text[], in_instance text, in_device text, in_operation text)
 RETURNS boolean LANGUAGE plpgsql VOLATILE
@@ -433,10 +471,12 @@ BEGIN
         WHERE o.instance_id = e.instance_id AND o.number = e.number RETURNING 1
     )
     SELECT count(*) INTO gone FROM forgotten;
+    DELETE FROM device_operation_day d WHERE d.day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 400;
     RETURN gone;
 END $$;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation, take_device_operations, claim_device_operations, answer_device_operations,
     claim_untold_operations, finish_device_operations, list_device_operations, count_device_operations,
-    retry_device_operation, forget_device_operations TO mss_relay;
+    list_operation_days, retry_device_operation, forget_device_operations TO mss_relay;
 SELECT belt('device_operation');
+SELECT belt('device_operation_day');
