@@ -37,8 +37,8 @@ const samples = [
   ['confirmReport', { reportId: 1n, channels: [{ bizType: 'UCHAT', bindNumber: 1, oplogIds: [9n, 300n] }] }],
   ['historyRequest', { requestNumber: 1, bizType: 'UCHAT', bindNumber: 1, before: 9n, count: 20 }],
   ['connect', signed],
-  // Operations are not for browsers: they have no names here, and are passed over.
-  [null], [null],
+  // Operations and parameters are not for browsers: they have no names here, and are passed over.
+  [null], [null], [null],
 ];
 
 test('the examples of the text are encoded and decoded byte by byte', () => {
