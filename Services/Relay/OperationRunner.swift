@@ -133,9 +133,10 @@ actor OperationRunner {
                     DeviceOperationStore.claimUntold(claimer: name, lease: Self.tellLease, most: Self.untoldMax),
                     within: Self.limit)
                 for batch in Self.groups(of: untold) { tell(batch, in: &group) }
-                try forget()
             }
             try claim(in: &group)
+            // Last, so that nothing waits for it; one that fails is tried again with the next pause.
+            try forget()
             health.set("postgres", isReady: true)
         } catch {
             health.set("postgres", isReady: false)
@@ -317,11 +318,12 @@ actor OperationRunner {
     private func forget() throws(PostgresError) {
         let isDue = forgotAt.map { $0.duration(to: .now) >= .seconds(600) } ?? true
         guard isDue else { return }
+        forgotAt = .now
         let forgotten = try connection.run(
             DeviceOperationStore.forget(most: Self.forgottenMax), within: .seconds(10))
         _ = try connection.run(DiagnosisStore.forget(most: Limits.diagnosisTasks), within: .seconds(10))
         // As long as there is much, it goes on with the next look.
-        if forgotten < Self.forgottenMax { forgotAt = .now }
+        if forgotten == Self.forgottenMax { forgotAt = nil }
     }
 }
 

@@ -70,10 +70,8 @@ struct RelayService: Service {
                 firstPause: settings[RelaySettings.firstPause], attempts: settings[RelaySettings.attempts],
                 age: settings[RelaySettings.age]),
             timeout: timeout, concurrency: settings[RelaySettings.tenantConcurrency],
-            instances: {
-                directory.instances.filter { $0.isEnabled && (!$0.relayURL.isEmpty || directory.asksForLogs($0.id)) }
-                    .map(\.id)
-            }, health: context.health, logger: logger)
+            // Also those that were switched off since, whose operations come to their end by the rule.
+            instances: { directory.instances.map(\.id) }, health: context.health, logger: logger)
     }
 
     /// On shutdown consuming ends first, then what is in hand is answered, and calls that are under way may end.

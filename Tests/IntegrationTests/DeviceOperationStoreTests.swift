@@ -275,6 +275,24 @@ struct DeviceOperationStoreTests {
         }
     }
 
+    @Test("a frame and its repeat in one batch keep the order of the first")
+    func repeatedFrame() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let frame = (0..<20).map { Self.taking("o\($0)", key: "1") }
+            _ = try await Self.take(frame + frame, in: database)
+            var order: [String] = []
+            for _ in frame {
+                let claimed = try await Self.claim(in: database)
+                order += claimed.map(\.operation.id)
+                _ = try await Self.answer(claimed, as: .accepted, group: "g\(order.count)", in: database)
+                try await Self.finish(claimed, group: "g\(order.count)", in: database)
+            }
+            #expect(order == (0..<20).map { "o\($0)" })
+        }
+    }
+
     @Test("figures of a day count each answer once: by outcome, with every attempt; a repeat and a lost claim do not")
     func days() async throws {
         try await TestDatabase.with(connections: 1) { databases in
