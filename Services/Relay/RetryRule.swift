@@ -4,8 +4,8 @@ import SyncModel
 struct RetryRule: Sendable {
     /// The longest pause between two attempts.
     static let longestPause = Duration.seconds(300)
-    /// The longest that a tenant can ask for.
-    static let longestNamed = Duration.seconds(3_600)
+    /// The longest that a tenant can ask for. The store takes what is longer than its bound for a clock that went back.
+    static let longestNamed = Duration.seconds(300)
     /// So many attempts are made, however long an operation has waited behind others.
     static let fewestAttempts = 10
 

@@ -293,6 +293,21 @@ struct DeviceOperationStoreTests {
         }
     }
 
+    @Test("what was taken, paused or claimed while the database's clock was an hour ahead does not wait for that hour")
+    func clockGoesBack() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let names = ["a", "b", "c"]
+            _ = try await Self.take(names.map { Self.taking($0, key: $0) }, in: database)
+            try await database.execute(
+                "UPDATE device_operation SET next_at = now() + interval '1 hour' WHERE operation_id IN ('a', 'b')")
+            try await database.execute(
+                "UPDATE device_operation SET claimed_until = now() + interval '1 hour' WHERE operation_id = 'c'")
+            #expect(try await Set(Self.claim(in: database).map(\.operation.id)) == Set(names))
+        }
+    }
+
     @Test("figures of a day count each answer once: by outcome, with every attempt; a repeat and a lost claim do not")
     func days() async throws {
         try await TestDatabase.with(connections: 1) { databases in

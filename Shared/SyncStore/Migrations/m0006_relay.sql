@@ -270,8 +270,10 @@ BEGIN
             FROM unnest(in_instance, in_most) AS i (instance_id, most)
             CROSS JOIN LATERAL (
                 SELECT d.number FROM device_operation d
-                WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0 AND d.next_at <= present
-                    AND d.claimed_until <= present
+                WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0
+                    -- No pause and no claim is that long: the clock has gone back since.
+                    AND (d.next_at <= present OR d.next_at > present + interval '6 minutes')
+                    AND (d.claimed_until <= present OR d.claimed_until > present + interval '6 minutes')
                 ORDER BY d.next_at, d.number LIMIT i.most FOR UPDATE SKIP LOCKED
             ) l
         )
@@ -338,7 +340,8 @@ BEGIN
         WITH untold AS MATERIALIZED (
             SELECT DISTINCT g.tell_group FROM (
                 SELECT d.tell_group FROM device_operation d
-                WHERE d.state = 2 AND d.claimed_until <= present
+                WHERE d.state = 2
+                    AND (d.claimed_until <= present OR d.claimed_until > present + interval '6 minutes')
                 ORDER BY d.tell_group LIMIT in_most FOR UPDATE SKIP LOCKED
             ) g
         )
