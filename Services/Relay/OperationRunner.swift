@@ -162,7 +162,6 @@ actor OperationRunner {
     /// - Returns: the groups that are to be told.
     private func storeAnswers() throws(PostgresError) -> [[DeviceOperationStore.Held]] {
         if answers.isEmpty { return [] }
-        let now = WallTime.now
         var ended: [DeviceOperationStore.Held] = []
         var notes: [DeviceOperationStore.Answer] = []
         for (held, outcome) in answers {
@@ -173,7 +172,7 @@ actor OperationRunner {
             }
             var held = held
             (held.outcome, held.code, held.message) = (answer.outcome, answer.code, answer.message)
-            (held.requestID, held.imported, held.answeredAt) = (answer.requestID, answer.imported, now)
+            (held.requestID, held.imported) = (answer.requestID, answer.imported)
             ended.append(held)
         }
         TellGroups.name(&ended, makeName: RandomName.make)
@@ -184,9 +183,15 @@ actor OperationRunner {
                 requestID: $0.requestID, imported: $0.imported, pause: .zero, tellGroup: $0.tellGroup)
         }
         let answered = try connection.run(
-            DeviceOperationStore.answer(notes, at: now, claimer: name, lease: Self.tellLease), within: Self.limit)
+            DeviceOperationStore.answer(notes, at: .now, claimer: name, lease: Self.tellLease), within: Self.limit)
         answers = []
-        return Self.groups(of: ended.filter { answered.contains($0.number) })
+        let untold = ended.compactMap { held -> DeviceOperationStore.Held? in
+            guard let time = answered[held.number] else { return nil }
+            var held = held
+            held.answeredAt = time
+            return held
+        }
+        return Self.groups(of: untold)
     }
 
     /// What a call's outcome is to the store.
@@ -205,9 +210,8 @@ actor OperationRunner {
         case .again(let code, let reason, let named, _):
             note(reason, of: held)
             (answer.code, answer.message) = (code, String(reason.prefix(Limits.operationMessageUnits)))
-            let waited = Duration.milliseconds(WallTime.now.milliseconds - held.takenAt.milliseconds)
             if let pause = rule.pause(
-                after: held.attempts, waited: waited, named: named, random: Double.random(in: 0..<1))
+                after: held.attempts, waited: held.waited, named: named, random: Double.random(in: 0..<1))
             {
                 answer.pause = pause
             } else {

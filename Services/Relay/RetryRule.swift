@@ -20,7 +20,7 @@ struct RetryRule: Sendable {
     ///
     /// - Parameters:
     ///   - attempt: from 1 on.
-    ///   - waited: since it was taken.
+    ///   - waited: since it was taken, when the attempt began.
     ///   - named: what the tenant asks for.
     ///   - random: in 0..<1, spreads those that failed together.
     func pause(after attempt: Int, waited: Duration, named: Duration?, random: Double) -> Duration? {

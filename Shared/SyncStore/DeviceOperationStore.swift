@@ -78,6 +78,8 @@ package enum DeviceOperationStore {
         package var childCount: Int
         package var bodyBytes: Int
         package var takenAt: WallTime
+        /// Since then, when this was read; both by the database's clock.
+        package var waited: Duration
         package var state: DeviceOperationState
         /// The attempt under way, from 1 on.
         package var attempts: Int
@@ -100,6 +102,7 @@ package enum DeviceOperationStore {
         submitted_at_ms, children, child_count, body_bytes, floor(extract(epoch FROM taken_at) * 1000)::bigint, state,
         attempts, coalesce(outcome, 0::smallint), code, message, request_id,
         coalesce(floor(extract(epoch FROM answered_at) * 1000)::bigint, 0), import, coalesce(tell_group, ''),
+        greatest(floor(extract(epoch FROM clock_timestamp() - taken_at) * 1000)::bigint, 0),
         CASE WHEN done_at IS NOT NULL THEN floor(extract(epoch FROM done_at) * 1000)::bigint
             WHEN attempts > 0 THEN floor(extract(epoch FROM next_at) * 1000)::bigint ELSE 0 END
         """
@@ -115,11 +118,11 @@ package enum DeviceOperationStore {
                 id: row.text(5), component: row.text(6), key: row.text(7), name: row.text(8), body: row.bytes(9),
                 submittedAt: WallTime(milliseconds: row.int64(10))),
             children: row.bytes(11), childCount: Int(row.int16(12)), bodyBytes: Int(row.int32(13)),
-            takenAt: WallTime(milliseconds: row.int64(14)),
+            takenAt: WallTime(milliseconds: row.int64(14)), waited: .milliseconds(row.int64(24)),
             state: DeviceOperationState(rawValue: row.int16(15)) ?? .waiting, attempts: Int(row.int32(16)),
             outcome: DeviceOperationState(rawValue: row.int16(17)), code: Int(row.int32(18)), message: row.text(19),
             requestID: row.text(20), answeredAt: time(21), imported: row.isNull(22) ? nil : row.bytes(22),
-            tellGroup: row.text(23), at: time(24))
+            tellGroup: row.text(23), at: time(25))
     }
 
     /// Claims operations whose turn it is.
@@ -174,12 +177,12 @@ package enum DeviceOperationStore {
     /// Notes answers; those of claims that were lost change nothing.
     ///
     /// - Parameters:
-    ///   - time: of the answers, as devices are told.
+    ///   - time: of the answers, by this process's clock.
     ///   - lease: how long this process has to tell them.
-    /// - Returns: the numbers of those that are to be told.
+    /// - Returns: the numbers of those that are to be told, each with the time that its devices are told.
     package static func answer(
         _ all: [Answer], at time: WallTime, claimer: String, lease: Duration
-    ) -> Query<Set<Int64>> {
+    ) -> Query<[Int64: WallTime]> {
         let parameters: [PostgresValue] = [
             .textArray(all.map(\.instanceID.text)), .int64Array(all.map(\.number)),
             .int32Array(all.map { Int32(clamping: $0.attempt) }), .text(claimer),
@@ -189,10 +192,12 @@ package enum DeviceOperationStore {
             .textArray(all.map(\.tellGroup)), .int64(time.milliseconds), .int64(lease.wholeMilliseconds),
         ]
         let sql = """
-            SELECT answered FROM answer_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+            SELECT answered, told_at_ms FROM answer_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
                 $13 * interval '1 ms')
             """
-        return Query(PostgresStatement(sql, parameters)) { rows in Set(rows.map { $0.int64(0) }) }
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            Dictionary(uniqueKeysWithValues: rows.map { ($0.int64(0), WallTime(milliseconds: $0.int64(1))) })
+        }
     }
 
     /// Claims what was answered and not told in time, in whole groups.

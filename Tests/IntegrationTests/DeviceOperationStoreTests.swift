@@ -38,7 +38,7 @@ struct DeviceOperationStoreTests {
     private static func answer(
         _ held: [DeviceOperationStore.Held], as outcome: DeviceOperationState?, by claimer: String = "one",
         pause: Duration = .zero, group: String = "g", in database: TestDatabase
-    ) async throws -> Set<Int64> {
+    ) async throws -> [Int64: WallTime] {
         let answers = held.map {
             DeviceOperationStore.Answer(
                 instanceID: $0.instanceID, number: $0.number, attempt: $0.attempts, outcome: outcome, code: 200,
@@ -121,7 +121,7 @@ struct DeviceOperationStoreTests {
             #expect(dead.map(\.operation.id) == ["a"] && alive.map(\.operation.id) == ["a"] && alive[0].attempts == 2)
             #expect(try await Self.answer(dead, as: .refused, by: "dead", in: database).isEmpty)
             #expect(try await Self.answer(dead, as: .refused, by: "alive", in: database).isEmpty, "an older attempt")
-            #expect(try await Self.answer(alive, as: .accepted, by: "alive", in: database) == [alive[0].number])
+            #expect(try await Self.answer(alive, as: .accepted, by: "alive", in: database).keys == [alive[0].number])
             #expect(try await Self.answer(alive, as: .refused, by: "alive", in: database).isEmpty, "it is answered")
             #expect(try await Self.find("a", in: database).outcome == .accepted)
         }
@@ -217,6 +217,10 @@ struct DeviceOperationStoreTests {
             let third = try await Self.claim(in: database)
             #expect(
                 third.map(\.operation.id) == ["a"] && third[0].operation.body == [0, 255] && third[0].attempts == 1)
+            #expect(
+                try await Self.answer(third, as: .accepted, in: database)
+                    == [third[0].number: WallTime(milliseconds: 1_700_000_000_124)],
+                "later than the first answer, whatever clock the relay has: devices keep the latest")
             let records = try await database.rows(
                 "SELECT actor, subject FROM operation_record WHERE action = 70", columns: 2)
             #expect(records == [["console:alice", "a"]])

@@ -98,6 +98,11 @@ import Testing
             try outbox.answered(taken: [], over: [], free: ["b"])
             #expect(try outbox.cancel(["b"], ofUser: "u") == ["b"])
             #expect(try outbox.pending(ofUser: "v").map(\.id) == ["x"])
+            // The service may have taken what went out twice, and refused the repeat alone.
+            try outbox.add([operation("c")], ofUser: "u")
+            for _ in 0..<2 { #expect(try outbox.takeFrame(ofUser: "u", maxBytes: 1_000).map(\.id) == ["c"]) }
+            try outbox.answered(taken: [], over: [], free: ["c"])
+            #expect(try outbox.cancel(["c"], ofUser: "u") == [])
         }
     }
 

@@ -19,7 +19,7 @@ enum HeldSample {
             operation: DeviceOperation(
                 id: id, component: "ORDER", key: "k\"1", name: "update", body: body,
                 submittedAt: WallTime(milliseconds: 7)), children: [], childCount: 0, bodyBytes: body.count,
-            takenAt: WallTime(milliseconds: 8), state: .waiting, attempts: 2, outcome: outcome,
+            takenAt: WallTime(milliseconds: 8), waited: .zero, state: .waiting, attempts: 2, outcome: outcome,
             code: outcome == .accepted ? 200 : 409, message: message, requestID: "\(number)-2",
             answeredAt: WallTime(milliseconds: 9), imported: imported.map { Array($0.utf8) }, tellGroup: "", at: nil)
     }

@@ -106,6 +106,8 @@ enum LocalStoreSchema {
             submitted_at_ms INTEGER NOT NULL,
             -- OperationState.
             state INTEGER NOT NULL,
+            -- How often it has gone out since it was waiting.
+            sends INTEGER NOT NULL DEFAULT 0,
             done_at_ms INTEGER);
         CREATE INDEX operation_open ON operation (user_id, number) WHERE state < 3;
         CREATE INDEX operation_over ON operation (number) WHERE state = 3;

@@ -152,7 +152,9 @@ final class OperationOutbox: Sendable {
                 guard frame.isEmpty || bytes <= maxBytes else { break }
                 frame.append(operation)
             }
-            try Self.set(.sent, of: frame.map(\.id), from: .waiting, in: db)
+            let statement = try db.cachedStatement(
+                sql: "UPDATE operation SET state = ?, sends = sends + 1 WHERE id = ?")
+            for operation in frame { try statement.execute(arguments: [OperationState.sent.rawValue, operation.id]) }
         }
         return frame
     }
@@ -162,12 +164,20 @@ final class OperationOutbox: Sendable {
     /// - Parameters:
     ///   - taken: it has these, and will do them.
     ///   - over: it will never take these: each has its result now.
-    ///   - free: it does not have these; they may be taken back.
+    ///   - free: it did not take these now; they may be taken back, unless an earlier send went unanswered.
     func answered(taken: [String], over: [OperationRefusal], free: [String]) throws(SyncError) {
         let now = clock()
         try change("noting what was taken") { db in
-            try Self.set(.taken, of: taken, from: .sent, in: db)
-            try Self.set(.waiting, of: free, from: .sent, in: db)
+            let taking = try db.cachedStatement(sql: "UPDATE operation SET state = ? WHERE id = ? AND state = ?")
+            for id in taken {
+                try taking.execute(arguments: [OperationState.taken.rawValue, id, OperationState.sent.rawValue])
+            }
+            // Of several sends the service may have taken one that it did not answer.
+            let freeing = try db.cachedStatement(
+                sql: "UPDATE operation SET state = ?, sends = 0 WHERE id = ? AND state = ? AND sends = 1")
+            for id in free {
+                try freeing.execute(arguments: [OperationState.waiting.rawValue, id, OperationState.sent.rawValue])
+            }
             for refusal in over {
                 let row = try Row.fetchOne(
                     db, sql: "SELECT user_id, component, entity_key, name FROM operation WHERE id = ?",
@@ -245,13 +255,6 @@ final class OperationOutbox: Sendable {
         return DeviceOperation(
             id: id, component: row[1], key: row[2], name: row[3], body: [UInt8](body),
             children: try Self.children(of: children), submittedAt: WallTime(milliseconds: row[6]))
-    }
-
-    private static func set(
-        _ state: OperationState, of ids: [String], from former: OperationState, in db: Database
-    ) throws {
-        let statement = try db.cachedStatement(sql: "UPDATE operation SET state = ? WHERE id = ? AND state = ?")
-        for id in ids { try statement.execute(arguments: [state.rawValue, id, former.rawValue]) }
     }
 
     private static func bytes(of children: [DeviceOperation]) throws -> Data {

@@ -198,51 +198,56 @@ CREATE FUNCTION take_device_operations(
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     numbers bigint[];
-    made_instance text[];
-    made bigint[];
+    -- By its place, whether one is new.
+    fresh boolean[];
+    made bigint;
 BEGIN
     PERFORM lock_operation_lines(in_instance);
+    -- Whoever else takes operations of these instances is locked out: what is not known now is nobody's.
+    SELECT array_agg(r.turn = 1 AND k.is_known IS NULL ORDER BY r.place),
+        count(*) FILTER (WHERE r.turn = 1 AND k.is_known IS NULL)
+    INTO fresh, made
+    FROM (
+        -- Of one that comes twice in a batch the first place counts.
+        SELECT u.*, row_number() OVER (
+            PARTITION BY u.instance_id, u.device_id, u.operation_id ORDER BY u.place) AS turn
+        FROM unnest(in_instance, in_device, in_operation) WITH ORDINALITY
+            AS u (instance_id, device_id, operation_id, place)
+    ) r
+    -- The limit makes it one look for each, whatever the plan.
+    LEFT JOIN LATERAL (
+        SELECT true AS is_known FROM device_operation o
+        WHERE o.device_id = r.device_id AND o.operation_id = r.operation_id AND o.instance_id = r.instance_id
+        LIMIT 1
+    ) k ON true;
     SELECT array_agg(nextval('device_operation_number_seq')) INTO numbers
     FROM generate_series(1, cardinality(in_instance));
-    WITH stored AS (
-        INSERT INTO device_operation (
-            number, instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
-            child_count, body_bytes, submitted_at_ms, entities)
-        SELECT numbers[r.ordinal], r.instance_id, r.device_id, r.operation_id, r.user_id, r.session, r.component,
-            r.entity_key, r.name, r.body, r.children, r.child_count, r.body_bytes, r.submitted_at_ms, e.entities
-        FROM unnest(
-            in_instance, in_device, in_operation, in_user, in_session, in_component, in_key, in_name, in_body,
-            in_children, in_child_count, in_body_bytes, in_submitted_at_ms
-        ) WITH ORDINALITY AS r (
-            instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
-            child_count, body_bytes, submitted_at_ms, ordinal)
-        JOIN (
-            SELECT u.place, array_agg(DISTINCT u.entity) AS entities
-            FROM unnest(in_entity_row, in_entity) u (place, entity)
-            GROUP BY u.place
-        ) e ON e.place = r.ordinal
-        -- In their order: of one that comes twice in a batch the first place counts.
-        ORDER BY r.ordinal
-        ON CONFLICT (instance_id, device_id, operation_id) DO NOTHING
-        RETURNING device_operation.instance_id, number
-    )
-    SELECT array_agg(s.instance_id), array_agg(s.number) INTO made_instance, made FROM stored s;
     INSERT INTO device_operation_turn (entity, number)
-    SELECT unnest(o.entities), o.number
-    FROM unnest(made_instance, made) m (instance_id, number)
-    JOIN device_operation o ON o.instance_id = m.instance_id AND o.number = m.number;
-    UPDATE device_operation o SET blocked_by = b.lines
-    FROM (
-        SELECT d.instance_id, t.number, count(*)::integer AS lines
-        FROM unnest(made_instance, made) m (instance_id, number)
-        JOIN device_operation d ON d.instance_id = m.instance_id AND d.number = m.number
-        CROSS JOIN LATERAL unnest(d.entities) AS l (entity)
-        JOIN device_operation_turn t ON t.entity = l.entity AND t.number = m.number
-        WHERE EXISTS (SELECT FROM device_operation_turn f WHERE f.entity = t.entity AND f.number < t.number)
-        GROUP BY d.instance_id, t.number
-    ) b
-    WHERE o.instance_id = b.instance_id AND o.number = b.number;
-    IF cardinality(made) IS DISTINCT FROM cardinality(in_instance) THEN
+    SELECT DISTINCT u.entity, numbers[u.place]
+    FROM unnest(in_entity_row, in_entity) u (place, entity) WHERE fresh[u.place];
+    INSERT INTO device_operation (
+        number, instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
+        child_count, body_bytes, submitted_at_ms, entities, blocked_by)
+    SELECT numbers[r.ordinal], r.instance_id, r.device_id, r.operation_id, r.user_id, r.session, r.component,
+        r.entity_key, r.name, r.body, r.children, r.child_count, r.body_bytes, r.submitted_at_ms, e.entities,
+        e.blocked_by
+    FROM unnest(
+        in_instance, in_device, in_operation, in_user, in_session, in_component, in_key, in_name, in_body,
+        in_children, in_child_count, in_body_bytes, in_submitted_at_ms
+    ) WITH ORDINALITY AS r (
+        instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
+        child_count, body_bytes, submitted_at_ms, ordinal)
+    JOIN (
+        SELECT l.place, array_agg(l.entity) AS entities, count(first.is_before) AS blocked_by
+        FROM (SELECT DISTINCT u.place, u.entity FROM unnest(in_entity_row, in_entity) u (place, entity)) l
+        LEFT JOIN LATERAL (
+            SELECT true AS is_before FROM device_operation_turn t
+            WHERE t.entity = l.entity AND t.number < numbers[l.place] LIMIT 1
+        ) first ON true
+        WHERE fresh[l.place]
+        GROUP BY l.place
+    ) e ON e.place = r.ordinal;
+    IF made < cardinality(in_instance) THEN
         UPDATE device_operation o SET state = 2, tell_group = in_tell_group || '-' || o.number,
             claimed_until = '-infinity'
         FROM unnest(in_instance, in_device, in_operation) AS r (instance_id, device_id, operation_id)
@@ -250,8 +255,7 @@ BEGIN
             -- The sum keeps the plan off the index of what is over.
             AND o.state + 0 > 2 AND o.done_at < clock_timestamp() - interval '10 s';
     END IF;
-    RETURN QUERY SELECT coalesce(cardinality(made), 0)::bigint,
-        (cardinality(in_instance) - coalesce(cardinality(made), 0))::bigint;
+    RETURN QUERY SELECT made, cardinality(in_instance) - made;
 END $$;
 
 -- Claims operations whose turn it is, for each instance at most so many; whoever claims one has `in_lease` to answer.
@@ -284,13 +288,13 @@ BEGIN
 END $$;
 
 -- Notes what calls came to. Outcome 0: it is tried again after a pause. Who has lost a claim meanwhile changes nothing.
--- Answers the numbers of those that are to be told now, by the one who claimed them. `in_answered_at_ms` is what
--- devices are told: the same in every repeat.
+-- Answers the numbers of those that are to be told now, by the one who claimed them, with the time that devices are
+-- told: the same in every repeat, and later than that of an earlier result, whatever clock the claimer has.
 CREATE FUNCTION answer_device_operations(
     in_instance text[], in_number bigint[], in_attempt integer[], in_claimer text, in_outcome smallint[],
     in_code integer[], in_message text[], in_request_id text[], in_import bytea[], in_pause_ms bigint[],
     in_tell_group text[], in_answered_at_ms bigint, in_lease interval
-) RETURNS TABLE (answered bigint) LANGUAGE plpgsql VOLATILE
+) RETURNS TABLE (answered bigint, told_at_ms bigint) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     present timestamptz := clock_timestamp();
@@ -300,7 +304,8 @@ BEGIN
             UPDATE device_operation o SET
                 state = CASE WHEN r.outcome = 0 THEN 1 ELSE 2 END, outcome = nullif(r.outcome, 0), code = r.code,
                 message = r.message, request_id = r.request_id, import = nullif(r.import, ''),
-                answered_at = CASE WHEN r.outcome <> 0 THEN to_timestamp(in_answered_at_ms / 1000.0) END,
+                answered_at = CASE WHEN r.outcome = 0 THEN o.answered_at ELSE
+                    greatest(to_timestamp(in_answered_at_ms / 1000.0), o.answered_at + interval '1 ms') END,
                 tell_group = CASE WHEN r.outcome <> 0 THEN r.tell_group END,
                 claimed_by = CASE WHEN r.outcome <> 0 THEN in_claimer ELSE '' END,
                 next_at = CASE WHEN r.outcome <> 0 THEN o.next_at ELSE present + r.pause_ms * interval '1 ms' END,
@@ -312,7 +317,7 @@ BEGIN
             -- The sum keeps the plan off the index of what waits, which a plan made while that was short reads whole.
             WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state + 0 = 1
                 AND o.claimed_by = in_claimer AND o.attempts = r.attempt
-            RETURNING o.instance_id, o.number, o.state, o.component, o.outcome, o.attempts,
+            RETURNING o.instance_id, o.number, o.state, o.component, o.outcome, o.attempts, o.answered_at,
                 greatest(extract(epoch FROM present - o.taken_at) * 1000, 0)::bigint AS waited_ms
         ), counted AS (
             -- In one order, so that no two relays wait for each other.
@@ -326,7 +331,7 @@ BEGIN
                 dead = d.dead + excluded.dead, attempts = d.attempts + excluded.attempts,
                 waited_ms = d.waited_ms + excluded.waited_ms
         )
-        SELECT n.number FROM noted n WHERE n.state = 2;
+        SELECT n.number, floor(extract(epoch FROM n.answered_at) * 1000)::bigint FROM noted n WHERE n.state = 2;
 END $$;
 
 -- Claims groups of answered operations that nobody has told in time.
