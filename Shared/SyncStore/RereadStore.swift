@@ -20,19 +20,25 @@ package enum RereadStore {
         instanceID: InstanceID, deviceID: DeviceID, userID: UserID?
     ) -> Query<[Reread]> {
         let sql = """
+            WITH waiting AS MATERIALIZED (SELECT * FROM reread w WHERE w.device_id = $2 AND w.done_at IS NULL)
             SELECT r.reread_id, r.channel_id, r.reason = 'parameter', \(OplogStore.columns)
-            FROM reread r
+            -- Materialized, and limits: from the few that wait to what belongs to them, one look for each, also where a
+            -- plan is made while nothing has ever waited and the tables are large.
+            FROM waiting r
             JOIN channel c ON c.channel_id = r.channel_id
-            JOIN oplog o ON o.channel_id = r.channel_id AND o.oplog_id = r.oplog_id
             JOIN sync_configuration f
                 ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
-                AND o.created_at >= f.data_since
-            WHERE r.device_id = $2 AND r.done_at IS NULL AND c.instance_id = $1
+            CROSS JOIN LATERAL (
+                SELECT * FROM oplog p WHERE p.channel_id = r.channel_id AND p.oplog_id = r.oplog_id LIMIT 1
+            ) o
+            LEFT JOIN LATERAL (
+                SELECT true AS is_confirmed FROM statistics_delivery d
+                WHERE d.channel_id = r.channel_id AND d.oplog_id = r.oplog_id AND d.device_id = r.device_id
+                    AND d.confirmed_at IS NOT NULL LIMIT 1
+            ) l ON true
+            WHERE c.instance_id = $1 AND o.created_at >= f.data_since
                 AND CASE c.kind WHEN 0 THEN c.target = $3 WHEN 2 THEN r.user_id = $3 ELSE true END
-                AND o.payload IS NOT NULL AND o.valid_until > now()
-                AND NOT EXISTS (
-                    SELECT FROM statistics_delivery l WHERE l.channel_id = r.channel_id AND l.oplog_id = r.oplog_id
-                        AND l.device_id = r.device_id AND l.confirmed_at IS NOT NULL)
+                AND o.payload IS NOT NULL AND o.valid_until > now() AND l.is_confirmed IS NULL
             ORDER BY r.reread_id LIMIT $4
             """
         let parameters: [PostgresValue] = [

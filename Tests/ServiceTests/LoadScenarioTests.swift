@@ -27,7 +27,7 @@ import Testing
                {"do": "push", "name": "p", "call": "batch", "items": 4, "rate": 100, "seconds": 2, "users": 1},
                {"do": "together", "steps": [
                  {"do": "push", "window": 7, "seconds": 3}, {"do": "reconnect", "rate": 4, "seconds": 5}]},
-               {"do": "operate", "rate": 30, "seconds": 2, "entities": 5},
+               {"do": "operate", "rate": 30, "seconds": 2, "entities": 5, "burst": 3},
                {"do": "push", "call": "global", "times": 6},
                {"do": "disconnect"},
                {"do": "push", "each": 8, "call": "batch", "items": 4},
@@ -41,7 +41,7 @@ import Testing
             [.connect(concurrency: 5)],
             [.push(PushStream(pace: .rate(perSecond: 100, seconds: 2), call: .batch(items: 4), users: 1))],
             [.push(PushStream(pace: .window(7, seconds: 3))), .reconnect(perSecond: 4, seconds: 5)],
-            [.operate(OperationStream(perSecond: 30, seconds: 2, entities: 5))],
+            [.operate(OperationStream(perSecond: 30, seconds: 2, entities: 5, burst: 3))],
             [.push(PushStream(pace: .times(6), call: .global))], [.disconnect],
             [.push(PushStream(pace: .each(8), call: .batch(items: 4)))], [.connect(concurrency: 64)],
             [.idle(seconds: 9)],

@@ -18,10 +18,13 @@ extension LoadRun {
     private func tick(_ stream: OperationStream, from start: Int64, _ launched: Int) {
         let now = Self.now
         let total = stream.perSecond * stream.seconds
-        func due(_ operation: Int) -> Int64 { start + Int64(operation) * 1_000_000_000 / Int64(stream.perSecond) }
+        func due(_ operation: Int) -> Int64 {
+            let first = operation - operation % stream.burst
+            return start + Int64(first) * 1_000_000_000 / Int64(stream.perSecond)
+        }
         var launched = launched
         while launched < total, due(launched) <= now {
-            let device = devices[(launched &* 7_919) % devices.count]
+            let device = devices[(launched / stream.burst &* 7_919) % devices.count]
             device.submit(makeOperation(stream, of: device, due: due(launched)))
             launched += 1
         }

@@ -122,7 +122,8 @@ extension LoadStep: Decodable {
                 .operate(
                     OperationStream(
                         perSecond: try object.number("rate", in: 1...1_000_000), seconds: try Self.seconds(object),
-                        entities: try object.number("entities", in: 1...1_000, default: 4)))
+                        entities: try object.number("entities", in: 1...1_000, default: 4),
+                        burst: try object.number("burst", in: 1...1_000, default: 1)))
             ]
         case "together":
             parts = try object.list("steps", of: LoadStep.self).flatMap(\.parts)
@@ -138,7 +139,7 @@ extension LoadStep: Decodable {
 
     private static let keys: [String: Set<String>] = [
         "connect": ["concurrency"], "disconnect": [], "idle": ["seconds"], "reconnect": ["rate", "seconds"],
-        "operate": ["rate", "seconds", "entities"],
+        "operate": ["rate", "seconds", "entities", "burst"],
         "push": ["rate", "window", "each", "times", "seconds", "call", "items", "users"], "together": ["steps"],
     ]
     private static let allKeys = keys.values.reduce(into: Set(["do", "name"])) { $0.formUnion($1) }

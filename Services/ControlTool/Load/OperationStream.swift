@@ -5,4 +5,6 @@ struct OperationStream: Hashable, Sendable {
     var seconds: Int
     /// Things that each device does something to, in turns.
     var entities: Int
+    /// What one device does at once, as one does that comes back from offline.
+    var burst: Int
 }

@@ -76,7 +76,8 @@ BEGIN
         FROM unnest(
             in_channel, in_oplog, in_noted_ms, in_accepted_ms, in_is_live, in_handed_out_ms, in_confirmed_ms
         ) AS i (channel_id, oplog_id, noted_ms, accepted_ms, is_live, handed_out_ms, confirmed_ms)
-        JOIN statistics_channel c ON c.channel_id = i.channel_id
+        -- Results of operations are no pushes; they are counted with the operations.
+        JOIN statistics_channel c ON c.channel_id = i.channel_id AND c.biz_type <> 'MSS_RESULTS'
         LEFT JOIN statistics_oplog s ON s.channel_id = i.channel_id AND s.oplog_id = i.oplog_id
     ), made AS (
         INSERT INTO statistics_oplog (
@@ -163,7 +164,7 @@ BEGIN
         ) AS i (
             channel_id, oplog_id, device_id, handed_out_ms, user_id, operating_system, app_version, attempts,
             skipped_ms, skip_reason, confirmed_ms, dead_ms, dead_user)
-        JOIN statistics_channel c ON c.channel_id = i.channel_id
+        JOIN statistics_channel c ON c.channel_id = i.channel_id AND c.biz_type <> 'MSS_RESULTS'
     ), folded AS MATERIALIZED (
         SELECT i.channel_id, i.oplog_id, i.device_id, i.instance_id, i.biz_type,
             d.ctid AS row_id, d.handed_out_at AS old_handed_out_at, d.operating_system AS old_operating_system,
