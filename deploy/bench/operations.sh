@@ -3,7 +3,8 @@
 # tenant's while one is slow. On a stack of its own; each run checks that every operation was done once, in order, and
 # that its result reached its device.
 #   operations.sh [RATE] [SECONDS] [RUNS]      3,000 a second for 20 s, three times
-# A rate that is not held shows as latencies that grow with the run: both medians stand beside the seconds.
+# That many from devices that have two things to send at once, and three quarters of it where each goes alone. A rate
+# that is not held shows as latencies that grow with the run: both medians stand beside the seconds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=deploy/bench/stack.sh
@@ -27,7 +28,8 @@ MSS_CONFIG_FILE="$MSS_STACK_FOLDER/mssctl.json" ".build/${MSS_STACK_CONFIGURATIO
     apply "$folder/tenants.json" > "$folder/apply.log" 2>&1 || { cat "$folder/apply.log" >&2; exit 70; }
 
 operate() { # INSTANCE TENANT_PORT RATE SECONDS OPTION…
-    load --scenario deploy/load/operations.json --instance "$1" --tenant-port "$2" --rate "$3" --seconds "$4" "${@:5}"
+    load --scenario "deploy/load/${scenario:-operations}.json" --instance "$1" --tenant-port "$2" --rate "$3" \
+        --seconds "$4" "${@:5}"
 }
 figures() { # REPORT: one line of the last step
     python3 - "$1" <<'PYTHON'
@@ -40,29 +42,31 @@ print(f"{found['toResult']['count'] / step['seconds']:.0f}/s over {step['seconds
 PYTHON
 }
 
-echo "a fast tenant, $rate operations a second due for $seconds s:"
-for run in $(seq "$runs"); do
-    operate bench_fast "$fast" "$rate" "$seconds" --no-resources --report "$folder/fast-$run.json" \
-        > "$folder/fast.log" || { cat "$folder/fast.log"; exit 1; }
-    figures "$folder/fast-$run.json"
-done
+measure() { # NAME RATE: as often as is asked for
+    local run
+    for run in $(seq "$runs"); do
+        operate bench_fast "$fast" "$2" "$seconds" --no-resources --report "$folder/$1-$run.json" \
+            > "$folder/$1.log" || { cat "$folder/$1.log"; exit 1; }
+        figures "$folder/$1-$run.json"
+    done
+}
+
+operate bench_fast "$fast" 200 3 --no-resources > /dev/null # so that nothing is new to anybody
+echo "a fast tenant, $rate operations a second due for $seconds s, two of a device at once:"
+scenario=operations-offline measure pairs "$rate"
+echo "the same with $((rate * 3 / 4)) a second, each by itself:"
+measure single $((rate * 3 / 4))
 
 # A slow tenant that is sent four times as much as it can do: 64 calls at a time of 4 s each.
 few=$((rate / 10))
 echo "$few operations a second of another tenant, alone:"
-for run in $(seq "$runs"); do
-    operate bench_fast "$fast" "$few" "$seconds" --no-resources --report "$folder/alone-$run.json" > /dev/null
-    figures "$folder/alone-$run.json"
-done
+measure alone "$few"
 operate bench_slow "$slow" 64 $((seconds * runs + 30)) --no-resources --devices 64 --tenant-delay 4000 \
     > "$folder/slow.log" 2>&1 &
 slow_load=$!
 sleep 10 # until its slots are taken and its line is long
 echo "the same, while a tenant that takes 4 s for each is sent 64 a second:"
-for run in $(seq "$runs"); do
-    operate bench_fast "$fast" "$few" "$seconds" --no-resources --report "$folder/beside-$run.json" > /dev/null
-    figures "$folder/beside-$run.json"
-done
+measure beside "$few"
 kill "$slow_load" 2> /dev/null || true
 wait "$slow_load" 2> /dev/null || true
 python3 - "$folder" <<'PYTHON'
