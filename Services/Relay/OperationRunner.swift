@@ -20,7 +20,9 @@ actor OperationRunner {
         case called(DeviceOperationStore.Held, CircuitBreaker.Pass, CallOutcome)
         /// A group has been told, or could not be.
         case told([DeviceOperationStore.Held], Bool)
-        /// A second has passed, or results are to be told once more.
+        /// Results of operations that were over are to be told once more.
+        case repeated
+        /// A second has passed.
         case look
     }
 
@@ -47,6 +49,7 @@ actor OperationRunner {
     private let name = RandomName.make()
     private var slots: TenantSlots
     private var wanted: Set<InstanceID> = []
+    private var cursor = TurnCursor()
     /// What the database has not taken yet.
     private var answers: [(held: DeviceOperationStore.Held, outcome: CallOutcome)] = []
     private var told: [DeviceOperationStore.Told] = []
@@ -116,8 +119,10 @@ actor OperationRunner {
                 DeviceOperationStore.Told(instanceID: $0.instanceID, number: $0.number, tellGroup: $0.tellGroup)
             }
             wanted.formUnion(group.map(\.instanceID))
+        case .repeated: looksForUntold = true
         case .look:
             wanted.formUnion(instances())
+            cursor.forget()
             looksForUntold = true
         }
     }
@@ -256,7 +261,7 @@ actor OperationRunner {
 
     private func storeEnds() throws(PostgresError) {
         if told.isEmpty { return }
-        try connection.run(DeviceOperationStore.finish(told), within: Self.limit)
+        cursor.movedUp(try connection.run(DeviceOperationStore.finish(told), within: Self.limit))
         told = []
     }
 
@@ -266,12 +271,15 @@ actor OperationRunner {
         // Behind answers that wait nothing is begun.
         if Task.isShuttingDownGracefully || wanted.isEmpty { return }
         let now = ContinuousClock.now
-        let free = wanted.map { (instanceID: $0, most: slots.free(for: $0, at: now)) }.filter { $0.most > 0 }
+        let free = wanted.map {
+            DeviceOperationStore.Wanted(instanceID: $0, most: slots.free(for: $0, at: now), from: cursor.turn(of: $0))
+        }.filter { $0.most > 0 }
         // Those without a free place are asked for again when a call ends, or in a second.
         wanted = []
         if free.isEmpty { return }
         let claimed = try connection.run(
             DeviceOperationStore.claim(free, claimer: name, lease: callLease), within: Self.limit)
+        cursor.claimed(claimed)
         for held in claimed { begin(held, in: &group) }
     }
 

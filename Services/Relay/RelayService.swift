@@ -51,7 +51,7 @@ struct RelayService: Service {
             isLoaded: { directory.isLoaded },
             taken: { [events] instances, hasKnown in
                 events.add(.due(instances))
-                if hasKnown { events.add(.look) }
+                if hasKnown { events.add(.repeated) }
             }, logger: logger)
         peopleLane = PeopleLane(
             configuration: postgres, queue: asked, bus: control.bus, retried: { [events] in events.add(.due([$0])) },

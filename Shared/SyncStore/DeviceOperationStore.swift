@@ -31,11 +31,13 @@ package enum DeviceOperationStore {
             self.children = children
         }
 
-        /// Where it stands in line: a hash for each entity. Two entities of one hash only wait for one another.
-        var lines: [Int64] {
-            operation.entities.map {
+        /// Where it stands in line, as the text of an array: a hash for each entity, each once. Two entities of one
+        /// hash only wait for one another.
+        var lines: String {
+            let hashes = operation.entities.map {
                 OplogStore.stableHash("\(instanceID.text)\u{0}\($0.component)\u{0}\($0.key)")
             }
+            return "{\(Set(hashes).map(String.init).joined(separator: ","))}"
         }
     }
 
@@ -44,7 +46,6 @@ package enum DeviceOperationStore {
     /// - Parameter group: random; names the results that are told once more, of operations that were over.
     /// - Returns: how many were new, and how many were known.
     package static func take(_ all: [Taking], group: String) -> Query<(taken: Int, known: Int)> {
-        let lines = all.enumerated().flatMap { place, one in one.lines.map { (place: Int32(place + 1), line: $0) } }
         let parameters: [PostgresValue] = [
             .textArray(all.map(\.instanceID.text)), .textArray(all.map(\.deviceID.text)),
             .textArray(all.map(\.operation.id)), .textArray(all.map(\.userID.text)), .bytesArray(all.map(\.session)),
@@ -52,12 +53,11 @@ package enum DeviceOperationStore {
             .textArray(all.map(\.operation.name)), .bytesArray(all.map(\.operation.body)),
             .bytesArray(all.map(\.children)), .int16Array(all.map { Int16(clamping: $0.operation.children.count) }),
             .int32Array(all.map { Int32(clamping: $0.operation.body.count) }),
-            .int64Array(all.map(\.operation.submittedAt.milliseconds)), .int32Array(lines.map(\.place)),
-            .int64Array(lines.map(\.line)), .text(group),
+            .int64Array(all.map(\.operation.submittedAt.milliseconds)), .textArray(all.map(\.lines)), .text(group),
         ]
         let sql = """
             SELECT taken, known FROM take_device_operations($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-                $14, $15, $16)
+                $14, $15)
             """
         return Query(PostgresStatement(sql, parameters)) { rows in
             rows.first.map { (Int($0.int64(0)), Int($0.int64(1))) } ?? (0, 0)
@@ -93,7 +93,8 @@ package enum DeviceOperationStore {
         package var imported: [UInt8]?
         /// Results of one group are told together.
         package var tellGroup: String
-        /// When it is tried next, or when it was over; nil: at once.
+        /// When it was over; before that, when it is tried next, or since when it waited for the try that is under way;
+        /// nil: it was never tried.
         package var at: WallTime?
     }
 
@@ -125,20 +126,34 @@ package enum DeviceOperationStore {
             tellGroup: row.text(23), at: time(25))
     }
 
-    /// Claims operations whose turn it is.
+    /// Operations of an instance that somebody wants to do.
+    package struct Wanted: Sendable {
+        package var instanceID: InstanceID
+        package var most: Int
+        /// Those whose turn came before that are not looked for; nil: all.
+        package var from: WallTime?
+
+        package init(instanceID: InstanceID, most: Int, from: WallTime? = nil) {
+            self.instanceID = instanceID
+            self.most = most
+            self.from = from
+        }
+    }
+
+    /// Claims operations whose turn it is, each with the time since when it is.
     ///
     /// - Parameters:
-    ///   - wanted: instances, each with the most that it may have.
+    ///   - wanted: each instance once.
     ///   - claimer: names this process.
     ///   - lease: how long it has to answer; then others may claim them.
     package static func claim(
-        _ wanted: [(instanceID: InstanceID, most: Int)], claimer: String, lease: Duration
+        _ wanted: [Wanted], claimer: String, lease: Duration
     ) -> Query<[Held]> {
         let parameters: [PostgresValue] = [
             .textArray(wanted.map(\.instanceID.text)), .int32Array(wanted.map { Int32(clamping: $0.most) }),
-            .text(claimer), .int64(lease.wholeMilliseconds),
+            .int64Array(wanted.map { $0.from?.milliseconds ?? 0 }), .text(claimer), .int64(lease.wholeMilliseconds),
         ]
-        let sql = "SELECT \(columns) FROM claim_device_operations($1, $2, $3, $4 * interval '1 ms') ORDER BY number"
+        let sql = "SELECT \(columns) FROM claim_device_operations($1, $2, $3, $4, $5 * interval '1 ms') ORDER BY number"
         return Query(PostgresStatement(sql, parameters)) { rows in rows.map(held) }
     }
 
@@ -223,13 +238,18 @@ package enum DeviceOperationStore {
     }
 
     /// Ends operations that have been told; whatever stands behind them at their entities moves up.
-    package static func finish(_ told: [Told]) -> Query<Void> {
+    ///
+    /// - Returns: the earliest turn of what has moved up to the first place, of each instance in which something has.
+    package static func finish(_ told: [Told]) -> Query<[InstanceID: WallTime]> {
         let parameters: [PostgresValue] = [
             .textArray(told.map(\.instanceID.text)), .int64Array(told.map(\.number)),
             .textArray(told.map(\.tellGroup)),
         ]
-        let sql = "SELECT finished FROM finish_device_operations($1, $2, $3)"
-        return Query(PostgresStatement(sql, parameters)) { _ in }
+        let sql = "SELECT moved_instance, turn_ms FROM finish_device_operations($1, $2, $3)"
+        return Query(PostgresStatement(sql, parameters)) { rows in
+            Dictionary(
+                uniqueKeysWithValues: rows.map { (InstanceID($0.text(0)), WallTime(milliseconds: $0.int64(1))) })
+        }
     }
 
     // MARK: What people ask

@@ -5,6 +5,8 @@ import SyncStore
 import TestSupport
 import Testing
 
+@testable import Relay
+
 @Suite("Operations of devices in the store", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct DeviceOperationStoreTests {
     private static let app = InstanceID("app")
@@ -29,10 +31,12 @@ struct DeviceOperationStoreTests {
     }
 
     private static func claim(
-        in database: TestDatabase, by claimer: String = "one", most: Int = 100, lease: Duration = .seconds(60)
+        in database: TestDatabase, by claimer: String = "one", most: Int = 100, lease: Duration = .seconds(60),
+        from: WallTime? = nil
     ) async throws -> [DeviceOperationStore.Held] {
         try await database.runAsRelay(
-            DeviceOperationStore.claim([(app, most)], claimer: claimer, lease: lease))
+            DeviceOperationStore.claim(
+                [DeviceOperationStore.Wanted(instanceID: app, most: most, from: from)], claimer: claimer, lease: lease))
     }
 
     private static func answer(
@@ -50,9 +54,10 @@ struct DeviceOperationStoreTests {
                 answers, at: WallTime(milliseconds: 1_700_000_000_123), claimer: claimer, lease: .seconds(60)))
     }
 
+    @discardableResult
     private static func finish(
         _ held: [DeviceOperationStore.Held], group: String = "g", in database: TestDatabase
-    ) async throws {
+    ) async throws -> [InstanceID: WallTime] {
         try await database.runAsRelay(
             DeviceOperationStore.finish(
                 held.map {
@@ -140,6 +145,48 @@ struct DeviceOperationStoreTests {
             try await database.execute("UPDATE device_operation SET next_at = now() WHERE operation_id = 'a'")
             let again = try await Self.claim(in: database)
             #expect(again.map(\.operation.id) == ["a"] && again[0].attempts == 2)
+        }
+    }
+
+    @Test("from a turn on, all is found that waits since then; what moves up has its old turn, which its end tells")
+    func turns() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take(
+                [Self.taking("a", key: "1"), Self.taking("b", key: "2"), Self.taking("c", key: "1")], in: database)
+            try await database.execute(
+                "UPDATE device_operation SET next_at = next_at - interval '1 s' WHERE operation_id IN ('b', 'c')")
+            let first = try await Self.claim(in: database, lease: .zero)
+            #expect(first.map(\.operation.id) == ["a", "b"])
+            let from = try #require(first[0].at)
+            _ = try await Self.take([Self.taking("d", key: "3")], in: database)
+            _ = try await Self.answer([first[0]], as: .accepted, in: database)
+            let movedUp = try await Self.finish([first[0]], in: database)
+            #expect(try await Self.claim(in: database, lease: .zero, from: from).map(\.operation.id) == ["d"])
+            let turn = try #require(movedUp[Self.app])
+            #expect(turn < from, "it keeps its place before those who came later")
+            for (most, found) in [(1, ["b"]), (9, ["b", "c", "d"])] {
+                let claimed = try await Self.claim(in: database, most: most, lease: .zero, from: turn)
+                #expect(claimed.map(\.operation.id) == found)
+            }
+        }
+    }
+
+    @Test("what waits for a time that no pause reaches has its turn with the next claim from the beginning")
+    func setBack() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            _ = try await Self.take([Self.taking("a", key: "1"), Self.taking("b", key: "2")], in: database)
+            try await database.execute("UPDATE device_operation SET next_at = now() + interval '1 day'")
+            let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+            #expect(try await Self.claim(in: database, from: now).isEmpty)
+            let claimed = try await Self.claim(in: database, most: 1, lease: .zero)
+            #expect(claimed.count == 1, "no more than are asked for")
+            let turn = try #require(claimed[0].at)
+            #expect(turn < now + .seconds(60), "it hides nothing that follows")
+            #expect(try await Self.claim(in: database).count == 2)
         }
     }
 
@@ -236,6 +283,7 @@ struct DeviceOperationStoreTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (number, database) in databases.enumerated() {
                     group.addTask {
+                        var cursor = TurnCursor()
                         for round in 0..<12 {
                             let takings = (0..<8).map { index in
                                 Self.taking(
@@ -243,13 +291,15 @@ struct DeviceOperationStoreTests {
                                     children: index == 7 ? ["\(round % 2)"] : [])
                             }
                             #expect(try await Self.take(takings, in: database) == (8, 0))
-                            try await Self.work(off: database, as: "relay-\(number)", into: done)
+                            try await Self.work(off: database, as: "relay-\(number)", from: &cursor, into: done)
                         }
                     }
                 }
                 try await group.waitForAll()
             }
-            while try await Self.work(off: databases[0], as: "last", into: done) {}
+            // The last look: from the beginning, and then as its own ends tell.
+            var cursor = TurnCursor()
+            while try await Self.work(off: databases[0], as: "last", from: &cursor, into: done) {}
             let all = await done.entries
             #expect(all.count == 4 * 12 * 8 && Set(all.map(\.id)).count == all.count)
             for device in 0..<4 {
@@ -263,11 +313,14 @@ struct DeviceOperationStoreTests {
 
     /// Claims, answers and finishes once; false: there was nothing.
     @discardableResult
-    private static func work(off database: TestDatabase, as name: String, into done: Journal) async throws -> Bool {
-        let claimed = try await claim(in: database, by: name, most: 5)
+    private static func work(
+        off database: TestDatabase, as name: String, from cursor: inout TurnCursor, into done: Journal
+    ) async throws -> Bool {
+        let claimed = try await claim(in: database, by: name, most: 5, from: cursor.turn(of: app))
+        cursor.claimed(claimed)
         let told = try await answer(claimed, as: .accepted, by: name, group: name, in: database)
         for held in claimed where told[held.number] != nil { await done.add(held) }
-        try await finish(claimed, group: name, in: database)
+        cursor.movedUp(try await finish(claimed, group: name, in: database))
         return !claimed.isEmpty
     }
 

@@ -170,3 +170,44 @@ struct RelayRuleTests {
         #expect(slots.free(for: slow, at: later) == 3)
     }
 }
+
+@Suite("From which turn on a relay claims")
+struct TurnCursorTests {
+    private let id = InstanceID("i")
+
+    private func held(_ milliseconds: Int64, attempts: Int = 1) -> DeviceOperationStore.Held {
+        var held = HeldSample.operation(number: milliseconds)
+        (held.attempts, held.at) = (attempts, WallTime(milliseconds: milliseconds))
+        return held
+    }
+
+    private func turn(_ cursor: TurnCursor) -> Int64? { cursor.turn(of: id)?.milliseconds }
+
+    @Test("behind the last first attempt of a claim; another attempt says nothing of what was taken meanwhile")
+    func claims() {
+        var cursor = TurnCursor()
+        #expect(turn(cursor) == nil)
+        cursor.claimed([held(900, attempts: 2)])
+        #expect(turn(cursor) == nil)
+        cursor.claimed([held(500), held(700), held(900, attempts: 3), held(600)])
+        #expect(turn(cursor) == 700 && cursor.turn(of: InstanceID("j")) == nil)
+        cursor.claimed([])
+        #expect(turn(cursor) == 700)
+        cursor.claimed([held(400)])
+        #expect(turn(cursor) == 400, "more may be behind it")
+    }
+
+    @Test("back to what moved up, never ahead; from the beginning after a look")
+    func moves() {
+        var cursor = TurnCursor()
+        cursor.movedUp([id: WallTime(milliseconds: 300)])
+        #expect(turn(cursor) == nil, "the beginning is before all")
+        cursor.claimed([held(500)])
+        cursor.movedUp([id: WallTime(milliseconds: 800)])
+        #expect(turn(cursor) == 500)
+        cursor.movedUp([id: WallTime(milliseconds: 300)])
+        #expect(turn(cursor) == 300)
+        cursor.forget()
+        #expect(turn(cursor) == nil)
+    }
+}

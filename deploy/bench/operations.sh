@@ -3,8 +3,9 @@
 # tenant's while one is slow. On a stack of its own; each run checks that every operation was done once, in order, and
 # that its result reached its device.
 #   operations.sh [RATE] [SECONDS] [RUNS]      3,000 a second for 20 s, three times
-# That many from devices that have two things to send at once, and three quarters of it where each goes alone. A rate
-# that is not held shows as latencies that grow with the run: both medians stand beside the seconds.
+# That many from devices that come back with sixteen things to send, and with four, and two thirds of it where each goes
+# alone. A rate that is not held shows as latencies that grow with the run: both medians stand beside the seconds, which
+# include one in which nothing comes any more.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=deploy/bench/stack.sh
@@ -28,7 +29,7 @@ MSS_CONFIG_FILE="$MSS_STACK_FOLDER/mssctl.json" ".build/${MSS_STACK_CONFIGURATIO
     apply "$folder/tenants.json" > "$folder/apply.log" 2>&1 || { cat "$folder/apply.log" >&2; exit 70; }
 
 operate() { # INSTANCE TENANT_PORT RATE SECONDS OPTION…
-    load --scenario "deploy/load/${scenario:-operations}.json" --instance "$1" --tenant-port "$2" --rate "$3" \
+    load --scenario "${scenario:-deploy/load/operations.json}" --instance "$1" --tenant-port "$2" --rate "$3" \
         --seconds "$4" "${@:5}"
 }
 figures() { # REPORT: one line of the last step
@@ -52,10 +53,13 @@ measure() { # NAME RATE: as often as is asked for
 }
 
 operate bench_fast "$fast" 200 3 --no-resources > /dev/null # so that nothing is new to anybody
-echo "a fast tenant, $rate operations a second due for $seconds s, two of a device at once:"
-scenario=operations-offline measure pairs "$rate"
-echo "the same with $((rate * 3 / 4)) a second, each by itself:"
-measure single $((rate * 3 / 4))
+for burst in 16 4; do
+    sed "s/\"burst\": [0-9]*/\"burst\": $burst/" deploy/load/operations-offline.json > "$folder/offline-$burst.json"
+    echo "a fast tenant, $rate operations a second due for $seconds s, $burst of a device at once:"
+    scenario=$folder/offline-$burst.json measure "offline-$burst" "$rate"
+done
+echo "the same with $((rate * 2 / 3)) a second, each by itself:"
+measure single $((rate * 2 / 3))
 
 # A slow tenant that is sent four times as much as it can do: 64 calls at a time of 4 s each.
 few=$((rate / 10))

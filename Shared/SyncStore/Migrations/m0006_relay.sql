@@ -123,7 +123,7 @@ CREATE TABLE device_operation (
     -- Of its entities, at how many another one is before it.
     blocked_by integer NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,
-    -- When its turn comes: as it was taken, or after a pause.
+    -- Since when it waits for its turn: since it was taken; after a pause, when its turn comes.
     next_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Until then nobody else may claim it; whoever has claimed it and not answered counts as dead then. No index has
     -- these, so that a claim changes none.
@@ -145,7 +145,7 @@ CREATE TABLE device_operation (
     -- In this order, so that nothing but the primary key begins with the instance: a plan that was made while the table
     -- was small stays the right one.
     UNIQUE (device_id, operation_id, instance_id)
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 50); -- so that a claim stays on its page, and changes no index
 CREATE INDEX device_operation_waiting ON device_operation (instance_id, blocked_by, next_at, number) WHERE state = 1;
 CREATE INDEX device_operation_untold ON device_operation (tell_group) WHERE state = 2;
 CREATE INDEX device_operation_done ON device_operation (instance_id, done_at) WHERE state > 2;
@@ -187,13 +187,12 @@ BEGIN
 END $$;
 
 -- Takes operations, in this order, in one transaction. Those that are known change nothing; of one that is over the
--- result is told once more, without the import, since its device would not ask if it had it. `in_entity_row` names the
--- operation of each entity by its place, from 1 on.
+-- result is told once more, without the import, since its device would not ask if it had it. `in_entities` has the
+-- entities of each as the text of an array, each once.
 CREATE FUNCTION take_device_operations(
     in_instance text[], in_device text[], in_operation text[], in_user text[], in_session bytea[], in_component text[],
     in_key text[], in_name text[], in_body bytea[], in_children bytea[], in_child_count smallint[],
-    in_body_bytes integer[], in_submitted_at_ms bigint[], in_entity_row integer[], in_entity bigint[],
-    in_tell_group text
+    in_body_bytes integer[], in_submitted_at_ms bigint[], in_entities text[], in_tell_group text
 ) RETURNS TABLE (taken bigint, known bigint) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -223,30 +222,29 @@ BEGIN
     SELECT array_agg(nextval('device_operation_number_seq')) INTO numbers
     FROM generate_series(1, cardinality(in_instance));
     INSERT INTO device_operation_turn (entity, number)
-    SELECT DISTINCT u.entity, numbers[u.place]
-    FROM unnest(in_entity_row, in_entity) u (place, entity) WHERE fresh[u.place];
+    SELECT unnest(u.entities::bigint[]), numbers[u.place]
+    FROM unnest(in_entities) WITH ORDINALITY AS u (entities, place) WHERE fresh[u.place];
     INSERT INTO device_operation (
         number, instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
         child_count, body_bytes, submitted_at_ms, entities, blocked_by)
-    SELECT numbers[r.ordinal], r.instance_id, r.device_id, r.operation_id, r.user_id, r.session, r.component,
-        r.entity_key, r.name, r.body, r.children, r.child_count, r.body_bytes, r.submitted_at_ms, e.entities,
-        e.blocked_by
+    SELECT numbers[r.place], r.instance_id, r.device_id, r.operation_id, r.user_id, r.session, r.component,
+        r.entity_key, r.name, r.body, r.children, r.child_count, r.body_bytes, r.submitted_at_ms, r.entities::bigint[],
+        l.blocked_by
     FROM unnest(
         in_instance, in_device, in_operation, in_user, in_session, in_component, in_key, in_name, in_body,
-        in_children, in_child_count, in_body_bytes, in_submitted_at_ms
+        in_children, in_child_count, in_body_bytes, in_submitted_at_ms, in_entities
     ) WITH ORDINALITY AS r (
         instance_id, device_id, operation_id, user_id, session, component, entity_key, name, body, children,
-        child_count, body_bytes, submitted_at_ms, ordinal)
-    JOIN (
-        SELECT l.place, array_agg(l.entity) AS entities, count(first.is_before) AS blocked_by
-        FROM (SELECT DISTINCT u.place, u.entity FROM unnest(in_entity_row, in_entity) u (place, entity)) l
-        LEFT JOIN LATERAL (
+        child_count, body_bytes, submitted_at_ms, entities, place)
+    CROSS JOIN LATERAL (
+        SELECT count(first.is_before) AS blocked_by
+        FROM unnest(r.entities::bigint[]) AS e (entity)
+        CROSS JOIN LATERAL (
             SELECT true AS is_before FROM device_operation_turn t
-            WHERE t.entity = l.entity AND t.number < numbers[l.place] LIMIT 1
-        ) first ON true
-        WHERE fresh[l.place]
-        GROUP BY l.place
-    ) e ON e.place = r.ordinal;
+            WHERE t.entity = e.entity AND t.number < numbers[r.place] LIMIT 1
+        ) first
+    ) l
+    WHERE fresh[r.place];
     IF made < cardinality(in_instance) THEN
         UPDATE device_operation o SET state = 2, tell_group = in_tell_group || '-' || o.number,
             claimed_until = '-infinity'
@@ -258,25 +256,41 @@ BEGIN
     RETURN QUERY SELECT made, cardinality(in_instance) - made;
 END $$;
 
--- Claims operations whose turn it is, for each instance at most so many; whoever claims one has `in_lease` to answer.
-CREATE FUNCTION claim_device_operations(in_instance text[], in_most integer[], in_claimer text, in_lease interval)
-RETURNS SETOF device_operation LANGUAGE plpgsql VOLATILE
+-- Claims operations whose turn it is, for each instance at most so many, the longest waiting first; whoever claims one
+-- has `in_lease` to answer. What waits since before `in_from_ms` is not looked for: what is over leaves that part of the
+-- index full until the next vacuum.
+CREATE FUNCTION claim_device_operations(
+    in_instance text[], in_most integer[], in_from_ms bigint[], in_claimer text, in_lease interval
+) RETURNS SETOF device_operation LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     present timestamptz := clock_timestamp();
 BEGIN
     -- A claim that is lost with the server only means another call, with the same key.
     PERFORM set_config('synchronous_commit', 'off', true);
+    -- No pause is that long: the clock has gone back since. A statement of its own, so that claims read nothing that
+    -- pauses.
+    IF 0 = ANY (in_from_ms) THEN
+        UPDATE device_operation o SET next_at = present
+        FROM unnest(in_instance) AS i (instance_id)
+        CROSS JOIN LATERAL (
+            SELECT d.number FROM device_operation d
+            WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0
+                AND d.next_at > present + interval '6 minutes'
+            ORDER BY d.next_at, d.number LIMIT 1000 FOR UPDATE SKIP LOCKED
+        ) late
+        WHERE o.instance_id = i.instance_id AND o.number = late.number;
+    END IF;
     RETURN QUERY
         -- Materialized: looked for once, whatever the plan, since a second look would pass over what the first found.
         WITH due AS MATERIALIZED (
             SELECT i.instance_id, l.number
-            FROM unnest(in_instance, in_most) AS i (instance_id, most)
+            FROM unnest(in_instance, in_most, in_from_ms) AS i (instance_id, most, from_ms)
             CROSS JOIN LATERAL (
                 SELECT d.number FROM device_operation d
                 WHERE d.instance_id = i.instance_id AND d.state = 1 AND d.blocked_by = 0
-                    -- No pause and no claim is that long: the clock has gone back since.
-                    AND (d.next_at <= present OR d.next_at > present + interval '6 minutes')
+                    AND d.next_at BETWEEN to_timestamp(i.from_ms / 1000.0) AND present
+                    -- No claim is that long: the clock has gone back since.
                     AND (d.claimed_until <= present OR d.claimed_until > present + interval '6 minutes')
                 ORDER BY d.next_at, d.number LIMIT i.most FOR UPDATE SKIP LOCKED
             ) l
@@ -356,12 +370,12 @@ BEGIN
 END $$;
 
 -- These have been told: they are over, and whoever stands behind them at their entities moves up. What only a call
--- needs is not kept, but of those that may be called again.
+-- needs is not kept, but of those that may be called again. Answers since when the longest waiting waits of those whose
+-- turn it is now, for each instance.
 CREATE FUNCTION finish_device_operations(in_instance text[], in_number bigint[], in_tell_group text[])
-RETURNS TABLE (finished bigint) LANGUAGE plpgsql VOLATILE
+RETURNS TABLE (moved_instance text, turn_ms bigint) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    made bigint[];
     left_instance text[];
     left_entity bigint[];
 BEGIN
@@ -376,7 +390,8 @@ BEGIN
             children = CASE WHEN o.outcome = 5 THEN o.children ELSE '' END,
             session = CASE WHEN o.outcome = 5 THEN o.session ELSE '' END
         FROM unnest(in_instance, in_number, in_tell_group) AS r (instance_id, number, tell_group)
-        WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state = 2 AND o.tell_group = r.tell_group
+        -- The sum keeps the plan off the index of what is untold, which one made while that was short reads whole.
+        WHERE o.instance_id = r.instance_id AND o.number = r.number AND o.state + 0 = 2 AND o.tell_group = r.tell_group
         RETURNING o.instance_id, o.number, o.entities
     ), gone AS (
         DELETE FROM device_operation_turn t USING (
@@ -385,19 +400,23 @@ BEGIN
         WHERE t.entity = l.entity AND t.number = l.number
         RETURNING l.instance_id, t.entity
     )
-    SELECT (SELECT array_agg(d.number) FROM told d), array_agg(g.instance_id), array_agg(g.entity)
-    INTO made, left_instance, left_entity FROM gone g;
-    UPDATE device_operation o SET blocked_by = o.blocked_by - n.lines
-    FROM (
-        SELECT l.instance_id, up.number, count(*)::integer AS lines
-        FROM unnest(left_instance, left_entity) AS l (instance_id, entity)
-        CROSS JOIN LATERAL (
-            SELECT t.number FROM device_operation_turn t WHERE t.entity = l.entity ORDER BY t.number LIMIT 1
-        ) up
-        GROUP BY l.instance_id, up.number
-    ) n
-    WHERE o.instance_id = n.instance_id AND o.number = n.number;
-    RETURN QUERY SELECT unnest(made);
+    SELECT array_agg(g.instance_id), array_agg(g.entity) INTO left_instance, left_entity FROM gone g;
+    RETURN QUERY
+        WITH moved AS (
+            UPDATE device_operation o SET blocked_by = o.blocked_by - n.lines
+            FROM (
+                SELECT l.instance_id, up.number, count(*)::integer AS lines
+                FROM unnest(left_instance, left_entity) AS l (instance_id, entity)
+                CROSS JOIN LATERAL (
+                    SELECT t.number FROM device_operation_turn t WHERE t.entity = l.entity ORDER BY t.number LIMIT 1
+                ) up
+                GROUP BY l.instance_id, up.number
+            ) n
+            WHERE o.instance_id = n.instance_id AND o.number = n.number
+            RETURNING o.instance_id, o.next_at, o.blocked_by
+        )
+        SELECT m.instance_id, floor(extract(epoch FROM min(m.next_at)) * 1000)::bigint FROM moved m
+        WHERE m.blocked_by = 0 GROUP BY m.instance_id;
 END $$;
 
 -- ---- what people ask -----------------------------------------------------------------------------------------------
