@@ -42,7 +42,7 @@ struct DeviceListener: Service {
     func run() async throws {
         // Before the control data is here every instance is unknown, and a device that hears that stays away for good.
         while !core.isLoaded {
-            try await cancelWhenGracefulShutdown { try await Task.sleep(for: .milliseconds(20)) }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .milliseconds(20)) }
             if Task.isShuttingDownGracefully { return }
         }
         let group = MultiThreadedEventLoopGroup.singleton

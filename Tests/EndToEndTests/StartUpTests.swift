@@ -10,6 +10,26 @@ struct StartUpTests {
         "mss-console", "mss-notifier", "mss-relay",
     ]
 
+    private static let haveDatabase = [
+        "mss-oplog-writer", "mss-statistics", "mss-console", "mss-notifier", "mss-relay",
+    ]
+
+    /// What a binary cannot do without, beside users of the servers.
+    private static func own(_ binary: String, _ certificates: TestCertificates) throws -> [String: String] {
+        switch binary {
+        case "mss-gateway":
+            return [
+                "MSS_GATEWAY_ID": "g", "MSS_GATEWAY_CERTIFICATE_FILE": certificates.certificateFile(.server),
+                "MSS_GATEWAY_PRIVATE_KEY_FILE": certificates.privateKeyFile(.server),
+            ]
+        case "mss-notifier":
+            let apps = certificates.certificateFile(.server) + ".apps.json"
+            try #"{"apps": []}"#.write(toFile: apps, atomically: true, encoding: .utf8)
+            return ["MSS_NOTIFIER_APPS_FILE": apps]
+        default: return [:]
+        }
+    }
+
     private func run(
         _ binary: String, _ arguments: [String] = [], _ settings: [String: String]
     ) async throws -> (status: Int32, output: String) {
@@ -19,20 +39,8 @@ struct StartUpTests {
     @Test("SEC16: with defaults every process ends with 78 and names what to set", arguments: services)
     func defaults(binary: String) async throws {
         try await TestCertificates.with { certificates in
-            var settings = ["MSS_HEALTH_PORT": "1"]
-            if binary == "mss-gateway" {
-                settings["MSS_GATEWAY_ID"] = "g"
-                settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
-                settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
-            }
-            if binary == "mss-notifier" {
-                let apps = certificates.certificateFile(.server) + ".apps.json"
-                try #"{"apps": []}"#.write(toFile: apps, atomically: true, encoding: .utf8)
-                settings["MSS_NOTIFIER_APPS_FILE"] = apps
-            }
-            let hasDatabase = [
-                "mss-oplog-writer", "mss-statistics", "mss-console", "mss-notifier", "mss-relay",
-            ].contains(binary)
+            var settings = try Self.own(binary, certificates).merging(["MSS_HEALTH_PORT": "1"]) { $1 }
+            let hasDatabase = Self.haveDatabase.contains(binary)
             let bare = try await run(binary, [], settings)
             #expect(bare.status == 78 && bare.output.contains("MSS_AMQP_USER: it is required"))
             #expect(bare.output.contains("MSS_POSTGRES_USER: it is required") == hasDatabase)
@@ -47,6 +55,40 @@ struct StartUpTests {
         }
     }
 
+    @Test("a process that is told to end before its servers are there ends with 0", arguments: services)
+    func endsEarly(binary: String) async throws {
+        try await TestCertificates.with { certificates in
+            let ports = try FreePorts.take(3)
+            var settings = try Self.own(binary, certificates).merging([
+                "MSS_ENVIRONMENT": "development", "MSS_HEALTH_PORT": "\(ports[0])", "MSS_AMQP_PORT": "\(ports[1])",
+                "MSS_AMQP_USER": "guest",
+            ]) { $1 }
+            if Self.haveDatabase.contains(binary) {
+                settings["MSS_POSTGRES_USER"] = "writer"
+                settings["MSS_POSTGRES_PORT"] = "\(ports[1])"
+            }
+            let listens = ["mss-ingest": "MSS_INGEST_PORT", "mss-console": "MSS_CONSOLE_PORT"]
+            if let port = listens[binary] { settings[port] = "\(ports[2])" }
+            let process = Process()
+            process.executableURL = StackPlan.binaries.appending(path: binary)
+            process.environment = settings
+            process.standardInput = FileHandle.nullDevice
+            let output = certificates.folder.appending(path: "output")
+            try Data().write(to: output)
+            process.standardError = try FileHandle(forWritingTo: output)
+            try process.runWithOpenSignals()
+            defer { process.terminate() }
+            func printed() throws -> String { try String(contentsOf: output, encoding: .utf8) }
+            try await eventually("\(binary) looks for the broker", within: .seconds(20)) {
+                try printed().contains("no connection to RabbitMQ")
+            }
+            process.terminate()
+            try await eventually("\(binary) ends", within: .seconds(15)) { !process.isRunning }
+            let log = try printed()
+            #expect(process.terminationStatus == 0, "\(log)")
+        }
+    }
+
     @Test(
         "SEC16: a tier starts with the sealing keys of its purpose alone, and not with the master keys",
         arguments: ["mss-ingest": "backend", "mss-gateway": "device", "mss-session-validator": "callout"])
@@ -57,12 +99,9 @@ struct StartUpTests {
             return made.output
         }
         try await TestCertificates.with { certificates in
-            var settings = ["MSS_HEALTH_PORT": "1", "MSS_ENVIRONMENT": "development", "MSS_AMQP_USER": "u"]
-            if binary == "mss-gateway" {
-                settings["MSS_GATEWAY_ID"] = "g"
-                settings["MSS_GATEWAY_CERTIFICATE_FILE"] = certificates.certificateFile(.server)
-                settings["MSS_GATEWAY_PRIVATE_KEY_FILE"] = certificates.privateKeyFile(.server)
-            }
+            let settings = try Self.own(binary, certificates).merging([
+                "MSS_HEALTH_PORT": "1", "MSS_ENVIRONMENT": "development", "MSS_AMQP_USER": "u",
+            ]) { $1 }
             func check(_ keys: [String: String]) async throws -> (status: Int32, output: String) {
                 try await run(binary, ["config", "check"], settings.merging(keys) { $1 })
             }

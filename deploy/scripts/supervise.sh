@@ -37,10 +37,15 @@ while [ -z "$stopping" ]; do
     child=$!
     echo "$child" > "$child_file"
     wait "$child"
-    while kill -0 "$child" 2>/dev/null; do wait "$child"; done
+    status=$?
+    # A signal to this script ends the wait as well.
+    while kill -0 "$child" 2>/dev/null; do
+        wait "$child"
+        status=$?
+    done
     [ -z "$stopping" ] || break
     if [ $((SECONDS - started)) -ge 10 ]; then pause=0.2; fi
-    echo "supervise: $name ended, starting it again in $pause s" >> "$log"
+    echo "supervise: $name ended with status $status, starting it again in $pause s" >> "$log"
     sleep "$pause"
     pause=$(awk -v pause="$pause" 'BEGIN { pause *= 2; print (pause > 5 ? 5 : pause) }')
 done
