@@ -1,10 +1,12 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import OfflineResources
 import Synchronization
 
-/// A backend of REST resources with entity tags: `GET` with `If-None-Match`, `PUT` with `If-Match`, and `GET /all/…`, a
-/// collection whose items come with their places and tags.
+/// A backend of REST resources with entity tags: `GET` with `If-None-Match`, `PUT` with `If-Match`, `GET /all/…`, a
+/// collection whose items come with their places and tags, and `POST /batch`, many edits at once, if it takes them.
 final class ResourceBackend: Sendable {
     /// One request.
     struct Asked: Sendable, Hashable {
@@ -19,10 +21,40 @@ final class ResourceBackend: Sendable {
         var tag: String { "\"v\(version)\"" }
     }
 
+    private struct Answer {
+        let status: UInt
+        var tag: String?
+        var body = ""
+        var headers: [String: String] = [:]
+    }
+
+    /// Of many edits.
+    private struct Batch: Decodable {
+        struct Edit: Decodable {
+            let id: String
+            let method: String
+            let uri: String
+            let ifMatch: String?
+            let body: ResourceValue?
+        }
+
+        let edits: [Edit]
+    }
+
+    /// Of one of them.
+    private struct Outcome: Encodable {
+        let id: String
+        let status: UInt
+        let etag: String?
+    }
+
     private struct State {
         var entries: [String: Entry] = [:]
         var asked: [Asked] = []
         var lastVersion = 0
+        /// By path, on every answer.
+        var headers: [String: [String: String]] = [:]
+        var takesBatches = false
     }
 
     private let state = Mutex(State())
@@ -32,8 +64,20 @@ final class ResourceBackend: Sendable {
     @discardableResult
     func set(_ path: String, _ body: String) -> String { state.withLock { Self.set(path, body, in: &$0) } }
 
+    /// Has every answer to this path carry these fields.
+    func setHeaders(_ path: String, _ headers: [String: String]) { state.withLock { $0.headers[path] = headers } }
+
+    /// From now on it says, and does, that it takes many edits in one request.
+    func takeBatches() { state.withLock { $0.takesBatches = true } }
+
     /// A resource's body; nil: there is none.
     func body(_ path: String) -> String? { state.withLock { $0.entries[path]?.body } }
+
+    /// A resource's tag; nil: there is none.
+    func tag(_ path: String) -> String? { state.withLock { $0.entries[path]?.tag } }
+
+    /// How many versions of all resources there were.
+    var versions: Int { state.withLock { $0.lastVersion } }
 
     /// What was asked since the last time, in order.
     func takeAsked() -> [Asked] {
@@ -75,18 +119,17 @@ final class ResourceBackend: Sendable {
         return entry.tag
     }
 
-    private func answer(_ head: HTTPRequestHead, _ body: String) -> (status: UInt, tag: String?, body: String) {
+    private func answer(_ head: HTTPRequestHead, _ body: String) -> Answer {
         state.withLock { state in
-            let answer = Self.answer(head, body, in: &state)
+            var answer = Self.answer(head, body, in: &state)
             state.asked.append(Asked(method: head.method.rawValue, path: head.uri, status: answer.status))
+            answer.headers = state.headers[head.uri] ?? [:]
+            if state.takesBatches { answer.headers["MSS-Sync-Batch"] = "/batch" }
             return answer
         }
     }
 
-    private static func answer(
-        _ head: HTTPRequestHead, _ body: String, in state: inout State
-    ) -> (status: UInt, tag: String?, body: String) {
-        let entry = state.entries[head.uri]
+    private static func answer(_ head: HTTPRequestHead, _ body: String, in state: inout State) -> Answer {
         switch head.method {
         case .GET where head.uri.hasPrefix("/all/"):
             let items = state.entries.filter { $0.key.hasPrefix("/" + head.uri.dropFirst(5) + "/") }
@@ -94,19 +137,43 @@ final class ResourceBackend: Sendable {
             let uris = items.map { "\"\($0.key)\"" }.joined(separator: ",")
             let tags = items.map { "\"\\\"v\($0.value.version)\\\"\"" }.joined(separator: ",")
             let bodies = items.map(\.value.body).joined(separator: ",")
-            return (200, nil, "{\"items\":[\(bodies)],\"uris\":[\(uris)],\"etags\":[\(tags)]}")
+            return Answer(status: 200, body: "{\"items\":[\(bodies)],\"uris\":[\(uris)],\"etags\":[\(tags)]}")
         case .GET:
-            guard let entry else { return (404, nil, "") }
+            guard let entry = state.entries[head.uri] else { return Answer(status: 404) }
             return head.headers.first(name: "If-None-Match") == entry.tag
-                ? (304, entry.tag, "") : (200, entry.tag, entry.body)
-        case .PUT:
-            let condition = head.headers.first(name: "If-Match")
-            guard condition == nil || (entry != nil && (condition == "*" || condition == entry?.tag)) else {
-                return (412, nil, "")
-            }
-            return (entry == nil ? 201 : 204, set(head.uri, body, in: &state), "")
-        default: return (405, nil, "")
+                ? Answer(status: 304, tag: entry.tag) : Answer(status: 200, tag: entry.tag, body: entry.body)
+        case .PUT: return put(head.uri, body, ifMatch: head.headers.first(name: "If-Match"), in: &state)
+        case .POST where head.uri == "/batch" && state.takesBatches: return batch(body, in: &state)
+        default: return Answer(status: 405)
         }
+    }
+
+    private static func put(
+        _ path: String, _ body: String, ifMatch condition: String?, in state: inout State
+    ) -> Answer {
+        let entry = state.entries[path]
+        guard condition == nil || (entry != nil && (condition == "*" || condition == entry?.tag)) else {
+            return Answer(status: 412)
+        }
+        return Answer(status: entry == nil ? 201 : 204, tag: set(path, body, in: &state))
+    }
+
+    private static func batch(_ body: String, in state: inout State) -> Answer {
+        guard let batch = try? JSONDecoder().decode(Batch.self, from: Data(body.utf8)) else {
+            return Answer(status: 400)
+        }
+        var results: [Outcome] = []
+        for edit in batch.edits {
+            let answer: Answer
+            if edit.method == "PUT", let json = try? edit.body?.json() {
+                answer = put(edit.uri, String(decoding: json, as: UTF8.self), ifMatch: edit.ifMatch, in: &state)
+            } else {
+                answer = Answer(status: 405)
+            }
+            results.append(Outcome(id: edit.id, status: answer.status, etag: answer.tag))
+        }
+        guard let json = try? JSONEncoder().encode(["results": results]) else { return Answer(status: 500) }
+        return Answer(status: 200, body: String(decoding: json, as: UTF8.self))
     }
 
     private final class Answering: ChannelInboundHandler {
@@ -128,6 +195,7 @@ final class ResourceBackend: Sendable {
                 let answer = backend.answer(head, body)
                 var headers = HTTPHeaders([("Content-Type", "application/json")])
                 if let tag = answer.tag { headers.add(name: "ETag", value: tag) }
+                for (name, value) in answer.headers { headers.add(name: name, value: value) }
                 if ![204, 304].contains(answer.status) {
                     headers.add(name: "Content-Length", value: "\(answer.body.utf8.count)")
                 }

@@ -7,15 +7,26 @@ import TestSupport
 
 /// An app with offline resources on a device of the running system; made anew, it is a restart.
 final class ResourceDevice: Sendable {
-    /// What the app was told of changes, in order.
+    /// What the app was told, in order.
     final class Told: ResourceCallbacks {
         private let calls = Mutex<[(uri: String, text: String?, at: ContinuousClock.Instant)]>([])
+        private let answers = Mutex<[(uri: String, text: String?, seen: Int)]>([])
+        private let look: @Sendable () -> Int
 
+        init(look: @escaping @Sendable () -> Int) { self.look = look }
+
+        /// Offline edits that were answered: URIs and bodies, and what a look at the backend gave at that moment.
+        var synchronized: [(uri: String, text: String?, seen: Int)] { answers.withLock { $0 } }
         /// URIs and bodies; nil: deleted.
         var changes: [(uri: String, text: String?)] { calls.withLock { $0.map { ($0.uri, $0.text) } } }
         /// When a resource came to have this text; nil: it has not.
         func time(of uri: String, _ text: String) -> ContinuousClock.Instant? {
             calls.withLock { $0.first { $0.uri == uri && $0.text == text }?.at }
+        }
+
+        func offlineResourceSynchronized(uri: String, resource: Resource?) async {
+            let seen = look()
+            answers.withLock { $0.append((uri, resource.map { String(decoding: $0.body, as: UTF8.self) }, seen)) }
         }
 
         func cachedResourceChanged(uri: String, resource: Resource?) async {
@@ -25,15 +36,19 @@ final class ResourceDevice: Sendable {
 
     let client: SyncClient
     let resources: ResourceClient
-    let told = Told()
+    let told: Told
     private let logger = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
 
     /// - Parameters:
     ///   - backend: the port of the resources.
     ///   - gateway: the port of the service; nil: the first gateway's own.
+    ///   - policies: a policy file's; nil: the library's.
+    ///   - look: at the backend, whenever the app is told of an edit.
     init(
-        _ stack: Stack, device: String, user: String, backend: Int, gateway: Int? = nil
+        _ stack: Stack, device: String, user: String, backend: Int, gateway: Int? = nil, policies: PolicyFile? = nil,
+        look: @escaping @Sendable () -> Int = { 0 }
     ) throws {
+        told = Told(look: look)
         let file = stack.folder.appending(path: device).path
         client = try SyncClient(
             configuration: SyncClientConfiguration(
@@ -42,7 +57,7 @@ final class ResourceDevice: Sendable {
                 trust: .certificateAuthority(file: stack.certificateAuthority)),
             logger: logger)
         try client.bind(userID: user, sessionID: "session")
-        var configuration = ResourceConfiguration(storePath: file + "-resources.sqlite")
+        var configuration = ResourceConfiguration(storePath: file + "-resources.sqlite", policyFile: policies)
         configuration.callbacks = told
         resources = try ResourceClient(
             configuration: configuration, transport: HTTPResourceTransport(baseURL: "http://127.0.0.1:\(backend)"),
@@ -62,10 +77,14 @@ final class ResourceDevice: Sendable {
         }
     }
 
-    /// A resource's body as it is here, whatever the service has.
-    func copy(_ uri: String) async throws -> String? {
+    /// A resource as it is here, whatever the service has.
+    func cached(_ uri: String) async throws -> Resource? {
         try await resources.fetchObject(uri, policy: SyncPolicy(fetchPolicy: .fetchFromCache))
-            .map { String(decoding: $0.body, as: UTF8.self) }
+    }
+
+    /// Its body.
+    func copy(_ uri: String) async throws -> String? {
+        try await cached(uri).map { String(decoding: $0.body, as: UTF8.self) }
     }
 
     /// Waits until a resource has this body here.

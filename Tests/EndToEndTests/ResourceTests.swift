@@ -24,9 +24,10 @@ extension RunningSystem {
             return payload.utf8.count
         }
 
-        private func change(_ uri: String, _ action: String, tag: String? = nil) -> String {
+        private func change(_ uri: String, _ action: String, tag: String? = nil, body: String? = nil) -> String {
             let tag = tag.map { ",\"etag\":\"\($0.replacing("\"", with: "\\\""))\"" } ?? ""
-            return "{\"uri\":\"\(uri)\",\"action\":\"\(action)\"\(tag)}"
+            let body = body.map { ",\"body\":\($0)" } ?? ""
+            return "{\"uri\":\"\(uri)\",\"action\":\"\(action)\"\(tag)\(body)}"
         }
 
         @Test("a push refreshes what an online device has, marks what it names, and costs nothing for other resources")
@@ -112,6 +113,181 @@ extension RunningSystem {
                     }
                 }
                 #expect(try await phone.resources.loadOfflineResources().isEmpty)
+            }
+        }
+
+        // MARK: Policies and headers
+
+        /// Answers that expire a second after their date, and what is left of them at the next start.
+        private static let expiring: [(uri: String, header: String, isLeft: Bool)] = [
+            ("/r/marked", "MSS-Sync-Expires", true), ("/r/evicted", "MSS-Sync-Evict", false),
+            ("/r/alias", "Oracle-Mobile-Sync-Evict", false), ("/swept/a", "Oracle-Mobile-Sync-Expires", false),
+        ]
+        private static let unstored: [(uri: String, header: String)] = [
+            ("/r/secret", "MSS-Sync-No-Store"), ("/r/hidden", "Oracle-Mobile-Sync-No-Store"),
+        ]
+        private static let policies = """
+            {"defaultPolicy": {"expirationPolicy": "NEVER_EXPIRE", "updatePolicy": "UPDATE_IF_ONLINE"}, "policies": [
+                {"path": "/r/**", "fetchPolicy": "FETCH_FROM_SERVICE_ON_CACHE_MISS_OR_EXPIRY"},
+                {"path": "/swept/*", "evictionPolicy": "EVICT_ON_EXPIRY_AT_STARTUP"}]}
+            """
+
+        @Test("headers go before policies: what expired is marked, or evicted at the start; no-store is kept nowhere")
+        func headers() async throws {
+            let backend = ResourceBackend()
+            // Times count from Date: the backend's clock may be off by years.
+            let (date, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT")
+            for (uri, header, _) in Self.expiring { backend.setHeaders(uri, ["Date": date, header: later]) }
+            for (uri, header) in Self.unstored { backend.setHeaders(uri, [header: "true"]) }
+            let uris = ["/r/kept"] + Self.expiring.map(\.uri) + Self.unstored.map(\.uri)
+            for uri in uris { backend.set(uri, "{}") }
+            let policies = try PolicyFile(json: Array(Self.policies.utf8))
+            try await backend.serving { port in
+                func start() throws -> ResourceDevice {
+                    try ResourceDevice(
+                        stack, device: "resource5-a", user: "resource5", backend: port, policies: policies)
+                }
+                do {
+                    let device = try start()
+                    try await device.running {
+                        for uri in uris { #expect(try await device.resources.fetchObject(uri) != nil, "\(uri)") }
+                        #expect(try await device.resources.fetchCollection("/all/none")?.items.isEmpty == true)
+                        for (uri, _) in Self.unstored { #expect(try await device.copy(uri) == nil, "\(uri)") }
+                        for (uri, _, _) in Self.expiring {
+                            try await eventually("\(uri) expires", within: .seconds(20)) {
+                                try await device.cached(uri)?.isExpired == true
+                            }
+                        }
+                    }
+                }
+                _ = backend.takeAsked()
+                let device = try start()
+                try await device.running {
+                    for (uri, _, isLeft) in Self.expiring {
+                        let isThere = try await device.cached(uri) != nil
+                        #expect(isThere == isLeft, "\(uri)")
+                    }
+                    for uri in ["/r/kept", "/r/marked"] { _ = try await device.resources.fetchObject(uri) }
+                    #expect(backend.takeAsked() == [.init(method: "GET", path: "/r/marked", status: 304)])
+                    device.resources.networkChanged(isAvailable: false)
+                    #expect(try await device.resources.fetchObject("/r/kept") != nil)
+                    for uri in ["/r/evicted", "/swept/a", "/r/secret"] {
+                        #expect(try await device.resources.fetchObject(uri) == nil, "\(uri)")
+                    }
+                    #expect(try await device.resources.fetchCollection("/all/none") == nil)
+                    await #expect {
+                        try await device.resources.update("/r/kept", body: Array("{}".utf8))
+                    } throws: { ($0 as? ResourceError)?.code == .offline }
+                }
+            }
+        }
+
+        // MARK: Working offline
+
+        @Test(
+            "edits of offline mode go when it ends, the app is told after the run, and a push has others follow",
+            arguments: [true, false])
+        func offlineMode(_ isBatch: Bool) async throws {
+            let backend = ResourceBackend()
+            let (user, uris) = (isBatch ? "resource6" : "resource7", ["/r/a", "/r/b", "/r/c"])
+            for uri in uris { backend.set(uri, "{\"n\":1}") }
+            if isBatch { backend.takeBatches() }
+            try await backend.serving { port in
+                let phone = try ResourceDevice(
+                    stack, device: "\(user)-a", user: user, backend: port, look: { backend.versions })
+                let tablet = try ResourceDevice(stack, device: "\(user)-b", user: user, backend: port)
+                try await phone.running {
+                    try await tablet.running {
+                        for uri in uris {
+                            for device in [phone, tablet] { _ = try await device.resources.fetchObject(uri) }
+                        }
+                        _ = backend.takeAsked()
+                        #expect(phone.resources.setOfflineMode(true) && phone.resources.status == .offlineTest)
+                        for uri in uris {
+                            let edited = try await phone.resources.update(uri, body: Array("{\"n\":2}".utf8))
+                            #expect(edited?.hasOfflineUpdates == true)
+                        }
+                        #expect(backend.takeAsked().isEmpty && phone.told.synchronized.isEmpty)
+                        phone.resources.setOfflineMode(false)
+                        try await eventually("the app is told of each edit", within: .seconds(20)) {
+                            phone.told.synchronized.count == uris.count
+                        }
+                        let one = [ResourceBackend.Asked(method: "POST", path: "/batch", status: 200)]
+                        let many = uris.map { ResourceBackend.Asked(method: "PUT", path: $0, status: 204) }
+                        #expect(backend.takeAsked() == (isBatch ? one : many))
+                        _ = try await push(uris.map { change($0, "refresh", tag: backend.tag($0)) }, to: user)
+                        for uri in uris { try await tablet.shows(uri, "{\"n\":2}") }
+                        // The phone's own edits come back to it, and cost nothing.
+                        let refreshed = uris.map { ResourceBackend.Asked(method: "GET", path: $0, status: 200) }
+                        #expect(backend.takeAsked().sorted { $0.path < $1.path } == refreshed)
+                    }
+                }
+                let told = phone.told.synchronized
+                #expect(told.map(\.uri) == uris && told.allSatisfy { $0.text == "{\"n\":2}" })
+                // The backend had all of them when the app was told of the first.
+                #expect(told.map(\.seen) == uris.map { _ in backend.versions })
+            }
+        }
+
+        // MARK: Conflicts of two devices
+
+        /// Has a phone and a tablet edit the same resource, the phone offline; then the phone is online again.
+        private func edited(
+            _ policy: ConflictResolutionPolicy, pushed body: String?, user: String,
+            _ then: (_ backend: ResourceBackend, _ phone: ResourceDevice, _ tablet: ResourceDevice) async throws -> Void
+        ) async throws {
+            let backend = ResourceBackend()
+            backend.set("/r/a", "{\"n\":1}")
+            try await backend.serving { port in
+                let phone = try ResourceDevice(stack, device: "\(user)-a", user: user, backend: port)
+                let tablet = try ResourceDevice(stack, device: "\(user)-b", user: user, backend: port)
+                let request = SyncPolicy(conflictResolutionPolicy: policy)
+                _ = try await phone.resources.fetchObject("/r/a", policy: request)
+                _ = try await tablet.resources.fetchObject("/r/a")
+                try await phone.running {
+                    try await tablet.running {
+                        phone.resources.setOfflineMode(true)
+                        _ = try await phone.resources.update("/r/a", body: Array("{\"n\":\"phone\"}".utf8))
+                        _ = try await tablet.resources.update("/r/a", body: Array("{\"n\":\"tablet\"}".utf8))
+                        #expect(backend.body("/r/a") == "{\"n\":\"tablet\"}")
+                        let tag = backend.tag("/r/a")
+                        _ = try await push([change("/r/a", "refresh", tag: tag, body: body)], to: user)
+                        try await eventually("the phone knows that there is another version", within: .seconds(20)) {
+                            let copy = try await phone.cached("/r/a")
+                            return copy?.isExpired == true || copy?.etag == tag
+                        }
+                        #expect(try await phone.copy("/r/a") == "{\"n\":\"phone\"}", "the edit stays")
+                        _ = backend.takeAsked()
+                        phone.resources.setOfflineMode(false)
+                        try await eventually("the edit is settled", within: .seconds(20)) {
+                            phone.told.synchronized.count == 1
+                        }
+                        #expect(try await phone.resources.loadOfflineResources().isEmpty)
+                        try await then(backend, phone, tablet)
+                    }
+                }
+            }
+        }
+
+        @Test("CLIENT_WINS overwrites what the other device has changed, and a push brings that one the result")
+        func clientWins() async throws {
+            try await edited(.clientWins, pushed: nil, user: "resource8") { backend, phone, tablet in
+                #expect(backend.body("/r/a") == "{\"n\":\"phone\"}")
+                _ = try await push([change("/r/a", "refresh", tag: backend.tag("/r/a"))], to: "resource8")
+                try await tablet.shows("/r/a", "{\"n\":\"phone\"}")
+                #expect(try await phone.copy("/r/a") == "{\"n\":\"phone\"}")
+            }
+        }
+
+        @Test("SERVER_WINS drops the edit for what the other device has changed, which a push has brought")
+        func serverWins() async throws {
+            let theirs = "{\"n\":\"tablet\"}"
+            try await edited(.serverWins, pushed: theirs, user: "resource9") { backend, phone, _ in
+                let copy = try await phone.copy("/r/a")
+                #expect(copy == theirs && phone.told.synchronized.map(\.text) == [theirs])
+                #expect(backend.body("/r/a") == theirs)
+                // The pushed body is the newest version: nothing was fetched a second time.
+                #expect(backend.takeAsked().map(\.status) == [412, 304])
             }
         }
 

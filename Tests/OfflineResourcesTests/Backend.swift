@@ -36,6 +36,8 @@ final class Backend: Sendable {
         var headers: [String: String] = [:]
         /// In place of an answer to a path.
         var redirects: [String: String] = [:]
+        /// Where a `PUT` to a path creates something, in place of that path.
+        var places: [String: String] = [:]
         var known: [String: (status: Int, tag: String?, location: String?)] = [:]
         var honoursKeys = true
         var takesBatches = false
@@ -175,8 +177,9 @@ final class Backend: Sendable {
         case "PUT":
             state.lastVersion += 1
             let entry = Entry(body: body, version: state.lastVersion)
-            state.entries[path] = entry
-            result = (present == nil ? 201 : 204, entry.tag, nil)
+            let place = state.places[path]
+            state.entries[place ?? path] = entry
+            result = (present == nil || place != nil ? 201 : 204, entry.tag, place)
         case "PATCH":
             guard let present, let merged = EditMerge.patched([UInt8](present.body.utf8), with: [UInt8](body.utf8))
             else { return (404, nil, nil) }

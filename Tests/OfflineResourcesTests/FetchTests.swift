@@ -224,6 +224,33 @@ import Testing
         }
     }
 
+    @Test(
+        "a policy that comes with a fetch is what a delete goes by, whether the answer is 200 or 304",
+        arguments: [true, false])
+    func policyBeforeDelete(_ isChanged: Bool) async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "0")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            for (number, policy) in [UpdatePolicy.updateIfOnline, .queueIfOffline].enumerated() {
+                client.networkChanged(isAvailable: true)
+                if isChanged { bench.backend.set("/a", "\(number + 1)") }
+                _ = try await client.fetchObject("/a", policy: SyncPolicy(updatePolicy: policy))
+                let news: [Told.Call] = isChanged ? [.changed("/a", "\(number + 1)")] : []
+                #expect(bench.told.take() == news)
+                client.networkChanged(isAvailable: false)
+                if policy == .updateIfOnline {
+                    await #expect {
+                        try await client.delete("/a")
+                    } throws: { ($0 as? ResourceError)?.code == .offline }
+                }
+            }
+            try await client.delete("/a")
+            #expect(try await client.loadOfflineResources().map { $0.edits.map(\.kind) } == [[.delete]])
+            #expect(try await client.fetchObject("/a") == nil)
+        }
+    }
+
     @Test("headers of an answer beat the request: no store, expiry and eviction at a time") func headers() async throws
     {
         try await Bench.with { bench in

@@ -17,7 +17,8 @@ extension ResourceClient {
         return try await edit(place, .create, body: body, contentType: contentType, request: policy, owner: owner)
     }
 
-    /// Replaces a resource: `PUT` with `If-Match`.
+    /// Replaces a resource: `PUT` with `If-Match`. A service that did not have it, and creates it elsewhere (201 with
+    /// `Location`), moves it there; the URI that was given goes on meaning it while it is cached.
     ///
     /// - Parameter policy: stronger than those saved with the resource, and saved with it in turn.
     /// - Returns: as it is now; its flags say whether the service has it, or there is a conflict. Nil: the service won,
@@ -44,8 +45,8 @@ extension ResourceClient {
             owner: owner)
     }
 
-    /// Deletes a resource: `DELETE` with `If-Match`, by the policies that are saved with it; to have others, reload it
-    /// with them first.
+    /// Deletes a resource: `DELETE` with `If-Match`, by the policies that are saved with it; to have others, fetch it with
+    /// them first: `fetchObject(_:policy:)`, online.
     ///
     /// - Throws: As `create`.
     public func delete(_ uri: String) async throws(ResourceError) {
@@ -76,11 +77,14 @@ extension ResourceClient {
         guard isOnline || mayQueue else {
             throw ResourceError(.offline, "\(uri) cannot be edited offline by its update policy; try again online")
         }
-        let draft = EditDraft(
-            id: configuration.makeID(), uri: uri, kind: kind, body: body, contentType: contentType, policy: policy,
-            isOffline: !isOnline)
+        let id = configuration.makeID()
         let edit = try await store.write("adding an edit") { transaction in
-            try transaction.add(draft, owner: owner, mayMerge: mayQueue)
+            // The service may have named its place meanwhile.
+            let place = try transaction.located(uri, owner: owner)
+            let draft = EditDraft(
+                id: id, uri: place, kind: kind, body: body, contentType: contentType, policy: policy,
+                isOffline: !isOnline)
+            return try transaction.add(draft, owner: owner, mayMerge: mayQueue)
         }
         if let edit, isOnline { try await send(edit, mayQueue: mayQueue, owner: owner) }
         try checkStill(owner)

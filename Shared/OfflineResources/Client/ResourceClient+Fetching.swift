@@ -146,7 +146,6 @@ extension ResourceClient {
     /// A caller's URI, where the service has it.
     func locate(_ uri: String, owner: String) async throws(ResourceError) -> ResourceURI {
         let parsed = try ResourceURI(uri)
-        guard parsed.isLocal else { return parsed }
         return try await store.write("finding a resource") { try $0.located(parsed, owner: owner) }
     }
 

@@ -120,7 +120,10 @@ extension ResourceClient {
             }
             return false
         }
-        for edit in batch.edits {
+        for sent in batch.edits {
+            // The answer to one before it may have moved it.
+            let present = try await stored("reading an edit") { try $0.edit(sent.seq) }
+            let edit = present ?? sent
             if let outcome = outcomes[edit.id] {
                 try await settle(edit, outcome, owner: owner, summary: &summary)
             } else {
@@ -141,7 +144,7 @@ extension ResourceClient {
         switch verdict {
         case .applied:
             let answer = EditAnswer(etag: outcome.etag, body: outcome.body, asOf: outcome.asOf)
-            try await apply(edit, answer, place: outcome.location.flatMap(reference), owner: owner)
+            try await apply(edit, answer, place: place(of: edit, outcome), owner: owner)
             summary.applied += 1
         case .conflict, .dropped:
             try await decide(edit, isDropped: verdict == .dropped, outcome, owner: owner, summary: &summary)
@@ -167,8 +170,22 @@ extension ResourceClient {
     ) async throws(LoadFailure) {
         let now = configuration.clock()
         try await stored("noting an answer") { transaction in
-            try transaction.applied(
-                edit, answer: answer, place: edit.kind == .create ? place : nil, owner: owner, now: now)
+            try transaction.applied(edit, answer: answer, place: place, owner: owner, now: now)
+        }
+    }
+
+    /// Where the service has put what it has created; nil: it does not say, or what it names is something else.
+    ///
+    /// A `PUT` has created something when it is answered with 201 (RFC 9110 §9.3.4). With `If-Match` there was something
+    /// before, which stays where it is; a place above or below is that of its collection, or of a part.
+    private func place(of edit: StoredEdit, _ outcome: EditOutcome) -> ResourceURI? {
+        guard let place = outcome.location.flatMap(reference) else { return nil }
+        switch edit.kind {
+        case .create: return place
+        case .update:
+            let isBeside = place.query == nil && !place.isBelow(edit.uri) && !edit.uri.isBelow(place)
+            return outcome.status == 201 && edit.condition == nil && isBeside ? place : nil
+        case .patch, .delete: return nil
         }
     }
 

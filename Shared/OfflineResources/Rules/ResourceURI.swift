@@ -79,6 +79,21 @@ struct ResourceURI: Sendable, Hashable, CustomStringConvertible {
         return ResourceURI(path: path == "/" ? "/" + encoded : "\(path)/\(encoded)", query: nil)
     }
 
+    /// Whether it is inside the other one, at any depth.
+    func isBelow(_ other: ResourceURI) -> Bool {
+        path != other.path && path.hasPrefix(other.path == "/" ? "/" : other.path + "/")
+    }
+
+    /// Its path, and then those that it is below, the longest first; without the root.
+    var lineage: [ResourceURI] {
+        let lowest = ResourceURI(path: path, query: nil)
+        return Array(
+            sequence(first: lowest) { lower in
+                let parent = lower.parentPath
+                return parent == "/" ? nil : ResourceURI(path: parent, query: nil)
+            })
+    }
+
     /// The path of the collection that it is in.
     var parentPath: String {
         let parent = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]

@@ -24,7 +24,7 @@ extension StoreTransaction {
     ///
     /// - Parameters:
     ///   - answer: what it said of the new version.
-    ///   - place: of what was created; nil: the service did not say.
+    ///   - place: where the service has put it; nil: it did not say, or it is where it was.
     func applied(
         _ edit: StoredEdit, answer: EditAnswer, place: ResourceURI?, owner: String, now: Date
     ) throws {
@@ -41,7 +41,8 @@ extension StoreTransaction {
             return
         }
         let uri = place ?? edit.uri
-        if uri != edit.uri { try move(edit.uri, to: uri, owner: owner) }
+        let isMoved = uri != edit.uri
+        if isMoved { try move(edit.uri, to: uri, owner: owner) }
         let local = LocalVersion.of(row?.body, edits: [(edit.kind, edit.body)])
         guard let row, let body = answer.body ?? local, !row.policy.noCache else {
             try evict(uri, owner: owner)
@@ -53,7 +54,7 @@ extension StoreTransaction {
             asOf: answer.asOf, policy: row.policy,
             // What a patch became, or a version without a tag, only the service knows.
             isInvalid: answer.body == nil && (edit.kind == .patch || answer.etag == nil))
-        if try store(version, owner: owner, since: nil, now: now) != .notStored, edit.kind == .create {
+        if try store(version, owner: owner, since: nil, now: now) != .notStored, isMoved {
             try append(uri, owner: owner)
         }
         try removeIfNothing(uri, owner: owner)
@@ -106,31 +107,32 @@ extension StoreTransaction {
         if isOffline == true { try note(edit.uri, owner: owner) }
     }
 
-    /// What was created here is at a place of the service's from now on, and so is what is below it.
-    private func move(_ local: ResourceURI, to uri: ResourceURI, owner: String) throws {
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO alias VALUES (?, ?, ?)", arguments: [owner, local.path, uri.path])
-        // The service's version may have come before its answer did.
-        try db.execute(
-            sql: "DELETE FROM resource WHERE owner = ? AND uri = ?", arguments: [owner, uri.description])
-        for table in ["resource", "edit", "notice"] {
-            let rows = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT rowid, uri FROM \(table)
-                    WHERE owner = ?1 AND (uri = ?2 OR substr(uri, 1, length(?2) + 1) = ?2 || '/')
-                    """, arguments: [owner, local.path])
-            for row in rows {
-                let moved = try ResourceURI(uri.path + (row[1] as String).dropFirst(local.path.count))
+    /// What was created or put is at another place of the service's from now on, and so is what was made here below it;
+    /// what the service has itself below it stays.
+    private func move(_ former: ResourceURI, to uri: ResourceURI, owner: String) throws {
+        let below = try String.fetchAll(
+            db,
+            sql: """
+                SELECT uri FROM resource WHERE owner = ?1 AND substr(uri, 1, length(?2) + 1) = ?2 || '/'
+                    AND body IS NULL AND kind <> 'collection'
+                """, arguments: [owner, former.path])
+        for text in [former.path] + below {
+            let moved = try ResourceURI(uri.path + text.dropFirst(former.path.count))
+            // The service's version may have come before its answer did.
+            try db.execute(
+                sql: "DELETE FROM resource WHERE owner = ? AND uri = ?", arguments: [owner, moved.path])
+            try db.execute(
+                sql: "UPDATE resource SET uri = ?1, path = ?1, parent = ?2 WHERE owner = ?3 AND uri = ?4",
+                arguments: [moved.path, moved.parentPath, owner, text])
+            // Names that it had before lead to the new place, too.
+            for table in ["edit", "notice", "alias"] {
                 try db.execute(
-                    sql: "UPDATE \(table) SET uri = ? WHERE rowid = ?",
-                    arguments: [moved.description, row[0] as Int64])
-                if table == "resource" {
-                    try db.execute(
-                        sql: "UPDATE resource SET path = ?, parent = ? WHERE rowid = ?",
-                        arguments: [moved.path, moved.parentPath, row[0] as Int64])
-                }
+                    sql: "UPDATE \(table) SET uri = ? WHERE owner = ? AND uri = ?",
+                    arguments: [moved.path, owner, text])
             }
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO alias VALUES (?, ?, ?)", arguments: [owner, text, moved.path])
+            try leaveCollections(ResourceURI(text), owner: owner)
         }
     }
 

@@ -107,9 +107,7 @@ extension StoreTransaction {
     @discardableResult
     func remove(_ uri: ResourceURI, owner: String) throws -> Bool {
         guard let row = try resource(uri, owner: owner) else { return false }
-        try db.execute(
-            sql: "DELETE FROM member WHERE uri = ? AND collection_id IN (SELECT id FROM resource WHERE owner = ?)",
-            arguments: [uri.description, owner])
+        try leaveCollections(uri, owner: owner)
         if try edits(of: uri, owner: owner).isEmpty {
             try db.execute(sql: "DELETE FROM resource WHERE id = ?", arguments: [row.id])
         } else {
@@ -175,9 +173,20 @@ extension StoreTransaction {
 
     /// Puts what was created here into its collection, if that is here as a whole.
     func append(_ uri: ResourceURI, owner: String) throws {
-        guard let row = try resource(ResourceURI(uri.parentPath), owner: owner), row.kind == .collection else { return }
-        let uris = try members(of: row.id)
-        if !uris.contains(uri.description) { try add(uri.description, to: row.id, at: uris.count + 1_000_000) }
+        guard let row = try resource(ResourceURI(uri.parentPath), owner: owner), row.kind == .collection,
+            try !members(of: row.id).contains(uri.description)
+        else { return }
+        // Not their number: items that have gone leave gaps.
+        let position = try Int.fetchOne(
+            db, sql: "SELECT max(position) + 1 FROM member WHERE collection_id = ?", arguments: [row.id])
+        try add(uri.description, to: row.id, at: position ?? 0)
+    }
+
+    /// Takes a resource out of all collections that have it.
+    func leaveCollections(_ uri: ResourceURI, owner: String) throws {
+        try db.execute(
+            sql: "DELETE FROM member WHERE uri = ? AND collection_id IN (SELECT id FROM resource WHERE owner = ?)",
+            arguments: [uri.description, owner])
     }
 
     private func isMember(_ uri: String, owner: String) throws -> Bool {

@@ -20,15 +20,22 @@ struct StoreTransaction {
     /// The number of the newest version; one that is stored later has a higher one.
     func lastChange() throws -> Int64 { try Int64.fetchOne(db, sql: "SELECT change FROM store") ?? 0 }
 
-    /// Where the service has what was created here under a place of our own; any other place as it is.
+    /// Where the service has what goes by another URI here: what was created under a place of our own, with what is
+    /// below that, and what was put where the service has named another place. Any other URI as it is.
+    ///
+    /// A place of the service's may come to have something else: it means what was put there while that is here, and
+    /// nothing else is at the place itself.
     func located(_ uri: ResourceURI, owner: String) throws -> ResourceURI {
-        guard uri.isLocal else { return uri }
-        let rows = try Row.fetchAll(
-            db, sql: "SELECT local_uri, uri FROM alias WHERE owner = ?", arguments: [owner])
-        for row in rows {
-            let (local, real): (String, String) = (row[0], row[1])
-            if uri.path == local || uri.path.hasPrefix(local + "/") {
-                return try located(ResourceURI(real + uri.description.dropFirst(local.count)), owner: owner)
+        for name in uri.lineage where name.isLocal || name.path == uri.path {
+            let place = try String.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT alias.uri FROM alias WHERE alias.owner = ?1 AND alias.local_uri = ?2 AND (?3 OR (
+                            EXISTS (SELECT 1 FROM resource WHERE resource.owner = ?1 AND resource.uri = alias.uri)
+                            AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.owner = ?1 AND resource.uri = ?2)))
+                        """), arguments: [owner, name.path, name.isLocal])
+            if let place {
+                return try located(ResourceURI(place + uri.description.dropFirst(name.path.count)), owner: owner)
             }
         }
         return uri
