@@ -2,6 +2,7 @@ import Foundation
 import LocalEntities
 import Logging
 import MobileSync
+import Synchronization
 import TestSupport
 
 /// An app with entities on a device of the running system; made anew, it is a restart.
@@ -9,7 +10,8 @@ final class EntityDevice: Sendable {
     struct Incident: EntityRecord {
         static let entityType = EntityType(
             "Incident", key: "id", attributes: [EntityAttribute("id", .text), EntityAttribute("title", .text)],
-            relationships: [EntityRelationship("notes", to: "Note", foreignKey: "incidentID")])
+            relationships: [EntityRelationship("notes", to: "Note", foreignKey: "incidentID", inverse: "incident")],
+            operations: [EntityOperationType("rename", parameters: [EntityAttribute("title", .text)])])
         var id: String
         var title: String
     }
@@ -25,22 +27,102 @@ final class EntityDevice: Sendable {
         var text: String
     }
 
+    /// What the app was told, in order.
+    final class Told: EntityHandler {
+        private struct State {
+            var imports: [String] = []
+            var lines: [String] = []
+            var steps: [SynchronizationContext] = []
+            var cancelsAt: SynchronizationContext.Status?
+        }
+
+        private let state = Mutex(State())
+
+        /// Keys of what came from the server.
+        var imports: [String] { state.withLock { $0.imports } }
+        /// Answers to what went up, and what became of subscriptions.
+        var lines: [String] { state.withLock { $0.lines } }
+        /// Steps of synchronisations.
+        var steps: [SynchronizationContext] { state.withLock { $0.steps } }
+
+        /// Answers this step with CANCEL, once; all others with CONTINUE.
+        func cancel(at step: SynchronizationContext.Status) { state.withLock { $0.cancelsAt = step } }
+
+        private func note(_ line: String) { state.withLock { $0.lines.append(line) } }
+
+        func onImport(_ entity: Entity) { state.withLock { $0.imports.append(entity.key.asText ?? "") } }
+        func onReplaySuccess(_ entity: Entity) { note("replaySuccess \(entity.key.asText ?? "")") }
+        func onOperationSuccess(component: String, operation: String, key: String) {
+            note("operationSuccess \(component).\(operation) \(key)")
+        }
+        func onSubscribeSuccess(_ typeName: String) { note("subscribeSuccess \(typeName)") }
+        func onSubscribeFailure(_ typeName: String, _ error: EntityError) { note("subscribeFailure \(typeName)") }
+        func onSuspendSubscriptionSuccess(_ typeName: String) { note("suspendSuccess \(typeName)") }
+        func onSuspendSubscriptionFailure(_ typeName: String, _ error: EntityError) {
+            note("suspendFailure \(typeName)")
+        }
+        func onResumeSubscriptionSuccess(_ typeName: String) { note("resumeSuccess \(typeName)") }
+        func onResumeSubscriptionFailure(_ typeName: String, _ error: EntityError) {
+            note("resumeFailure \(typeName)")
+        }
+        func onUnsubscribeSuccess(_ typeName: String) { note("unsubscribeSuccess \(typeName)") }
+        func onUnsubscribeFailure(_ typeName: String, _ error: EntityError) { note("unsubscribeFailure \(typeName)") }
+        func onSubscriptionEnd(_ typeName: String) { note("subscriptionEnd \(typeName)") }
+        func onResetSuccess(_ typeName: String) { note("resetSuccess \(typeName)") }
+        func onSynchronize(_ context: SynchronizationContext) -> SynchronizationAction {
+            state.withLock { state in
+                state.steps.append(context)
+                guard context.status == state.cancelsAt else { return .proceed }
+                state.cancelsAt = nil
+                return .cancel
+            }
+        }
+    }
+
+    /// The store, for a client that is made before it; weak, as the store keeps the client.
+    private final class LateStore: Sendable {
+        private struct Reference {
+            weak var store: EntityStore?
+        }
+
+        private let reference = Mutex(Reference())
+
+        func set(_ store: EntityStore) { reference.withLock { $0.store = store } }
+
+        func onSynchronize(_ step: SyncStep) -> SyncDecision {
+            reference.withLock { $0.store }?.onSynchronize(step) ?? .proceed
+        }
+    }
+
     let client: SyncClient
     let store: EntityStore
-    private let synchroniser: EntitySynchroniser<SyncClient>
+    let told = Told()
+    let synchroniser: EntitySynchroniser<SyncClient>
 
-    init(_ stack: Stack, device: String, user: String, gateway: Int = 0) throws {
+    /// - Parameters:
+    ///   - storeKey: seals the client's file; nil: it is readable.
+    ///   - encryptionKey: seals the entities' file; nil: it is readable.
+    init(
+        _ stack: Stack, device: String, user: String, gateway: Int = 0, storeKey: [UInt8]? = nil,
+        encryptionKey: [UInt8]? = nil
+    ) throws {
         let logger = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
         let file = stack.folder.appending(path: device).path
+        let lateStore = LateStore()
         client = try SyncClient(
             configuration: SyncClientConfiguration(
                 host: "127.0.0.1", port: stack.gateways[gateway], instanceID: Stack.clientInstance, deviceID: device,
-                storePath: file + "-sync.sqlite", trust: .certificateAuthority(file: stack.certificateAuthority)),
+                storePath: file + "-sync.sqlite", trust: .certificateAuthority(file: stack.certificateAuthority),
+                storeKey: storeKey, onSynchronize: { lateStore.onSynchronize($0) }),
             logger: logger)
         try client.bind(userID: user, sessionID: "session")
         let schema = try EntitySchema([Incident.entityType, Note.entityType])
         store = try EntityStore(
-            EntityStoreConfiguration(path: file + "-entities.sqlite", schema: schema, userID: user), submitter: client)
+            EntityStoreConfiguration(
+                path: file + "-entities.sqlite", schema: schema, userID: user, encryptionKey: encryptionKey,
+                handler: told),
+            submitter: client)
+        lateStore.set(store)
         synchroniser = EntitySynchroniser(store: store, feed: client, logger: logger)
     }
 
@@ -56,6 +138,13 @@ final class EntityDevice: Sendable {
 
     /// The title of an incident; nil: it is not here.
     func title(_ id: String) throws -> String? { try store.findByPrimaryKey(Incident.self, .text(id))?.title }
+
+    /// Waits until the app has confirmed all that came; then a recovery brings all of it once more.
+    func confirmsAll() async throws {
+        try await eventually("all is confirmed", within: .seconds(20)) {
+            try await self.client.channelSummaries().allSatisfy { $0.unconfirmed == 0 }
+        }
+    }
 
     /// Waits until an incident has this title here, and nothing is pending.
     func settles(_ id: String, _ title: String) async throws {

@@ -3,9 +3,22 @@ import Synchronization
 
 /// A tenant's backend that keeps rows of entities: it does what operations say, and answers with the new state.
 final class EntityTenant: Sendable {
+    /// A log record of a device's own.
+    struct Log: Decodable, Sendable {
+        let messageId: String
+        let component: String
+        let entityKey: String
+        let code: Int
+        let level: String
+        let message: String
+        let operation: String
+    }
+
     private struct Part: Decodable {
         struct Body: Decodable {
             var fields: [String: String]?
+            var parameters: [String: String]?
+            var logRecords: [Log]?
         }
 
         let component: String
@@ -19,7 +32,7 @@ final class EntityTenant: Sendable {
         let component: String
         let key: String
         let change: String
-        let counter: Int64
+        let counter: Int64?
         let fields: [String: String]?
     }
 
@@ -29,6 +42,7 @@ final class EntityTenant: Sendable {
 
     private struct State {
         var rows: [String: [String: String]] = [:]
+        var logs: [Log] = []
         var counter: Int64 = 100
     }
 
@@ -36,6 +50,15 @@ final class EntityTenant: Sendable {
 
     /// The fields of a row, named as `Incident/17`.
     func row(_ name: String) -> [String: String]? { state.withLock { $0.rows[name] } }
+
+    /// Log records of devices, in the order in which they came.
+    var logs: [Log] { state.withLock { $0.logs } }
+
+    /// An oplog that says how a row is, without a counter: the order of arrival counts.
+    static func oplog(_ type: String, _ key: String, _ fields: [String: String]) throws -> String {
+        let row = Entry(component: type, key: key, change: "U", counter: nil, fields: fields)
+        return String(decoding: try JSONEncoder().encode(row), as: UTF8.self)
+    }
 
     /// Does an operation with its children.
     func answer(to call: OperationTenant.Call) -> OperationTenant.Answer {
@@ -45,6 +68,7 @@ final class EntityTenant: Sendable {
         let entries = state.withLock { state in
             ([root] + (root.children ?? [])).compactMap { Self.apply($0, to: &state) }
         }
+        guard !entries.isEmpty else { return OperationTenant.Answer() }
         let body = (try? JSONEncoder().encode(Answer(import: ["entities": entries]))) ?? Data()
         return OperationTenant.Answer(body: String(decoding: body, as: UTF8.self))
     }
@@ -52,8 +76,12 @@ final class EntityTenant: Sendable {
     private static func apply(_ part: Part, to state: inout State) -> Entry? {
         let name = "\(part.component)/\(part.entityKey)"
         switch part.operation {
+        case "create" where part.component == "LogRecord":
+            state.logs += part.body?.logRecords ?? []
+            return nil
         case "create", "update": state.rows[name] = part.body?.fields
         case "delete": state.rows[name] = nil
+        case "rename": state.rows[name]?.merge(part.body?.parameters ?? [:]) { $1 }
         default: return nil
         }
         state.counter += 1
