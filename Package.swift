@@ -44,9 +44,12 @@ let ground: [Target] = [
     .systemLibrary(
         name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
     .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(
+        name: "COpenSSL", path: "Shared/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CLinux", path: "Shared/CLinux"),
     .target(
-        name: "ConnectionThread", dependencies: ["CLinux"], path: "Shared/ConnectionThread", swiftSettings: strict),
+        name: "ConnectionThread", dependencies: ["COpenSSL", "CLinux"], path: "Shared/ConnectionThread",
+        swiftSettings: strict),
 ]
 
 // Floor 1, words: the domain rules, pure.
@@ -260,8 +263,8 @@ let tests: [Target] = [
         dependencies: [
             "DeliveryHistory",
             "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
-            "Console", "Credentials", "OplogWriter", "ServiceKit", "TestSupport", coreMetrics, lifecycle, logging,
-            protobuf,
+            "Console", "Credentials", "OplogWriter", "Relay", "ServiceKit", "TestSupport", coreMetrics, lifecycle,
+            logging, protobuf,
         ],
         path: "Tests/IntegrationTests", swiftSettings: strict),
     .testTarget(

@@ -1,4 +1,5 @@
 import CLinux
+import COpenSSL
 import Glibc
 import Synchronization
 
@@ -31,6 +32,11 @@ package final class ConnectionThread: SerialExecutor {
         var thread: pthread_t?
     }
 
+    /// OpenSSL, which the C libraries use, takes its locks away in an exit handler, and a thread that is in a library
+    /// at that moment crashes. It stays as it is to the end, with which the system takes all back
+    /// (OPENSSL_init_crypto(3)).
+    private static let openSSLStays: Int32 = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+
     private let state = Mutex(State())
     private let wakeDescriptor: Int32
     private let turn: Turn?
@@ -44,6 +50,7 @@ package final class ConnectionThread: SerialExecutor {
         wakeDescriptor = mss_eventfd_make()
         precondition(wakeDescriptor >= 0, "no eventfd: out of file descriptors")
         self.turn = turn
+        precondition(Self.openSSLStays == 1, "OpenSSL does not start")
         let context = Unmanaged.passRetained(Start(thread: self, name: name))
         var thread = pthread_t()
         let status = pthread_create(&thread, nil, { Start.run($0) }, context.toOpaque())

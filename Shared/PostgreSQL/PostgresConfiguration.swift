@@ -37,7 +37,9 @@ package struct PostgresConfiguration: Sendable {
         self.idleInTransactionTimeout = idleInTransactionTimeout
     }
 
-    /// The libpq parameters (libpq: Parameter Key Words).
+    /// The libpq parameters (libpq: Parameter Key Words). Kerberos is never asked for: it would look for a ticket at each
+    /// connect, take the place of TLS if it found one, and it takes its locks away when the process exits, under threads
+    /// that are in it.
     var parameters: [(String, String)] {
         func milliseconds(_ duration: Duration) -> Int64 {
             duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
@@ -49,7 +51,8 @@ package struct PostgresConfiguration: Sendable {
         ]
         var parameters = [
             ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
-            ("application_name", applicationName), ("client_encoding", "UTF8"), ("tcp_user_timeout", "5000"),
+            ("application_name", applicationName), ("client_encoding", "UTF8"), ("gssencmode", "disable"),
+            ("tcp_user_timeout", "5000"),
             ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"),
             ("options", options.map { "-c \($0)" }.joined(separator: " ")),
         ]

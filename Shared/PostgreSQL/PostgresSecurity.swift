@@ -17,11 +17,10 @@ package struct PostgresSecurity: Sendable {
         self.privateKeyFile = privateKeyFile
     }
 
-    /// The libpq parameters (libpq: Parameter Key Words). Kerberos encryption is off, as it would take TLS's place.
+    /// The libpq parameters (libpq: Parameter Key Words).
     var parameters: [(String, String)] {
         var parameters = [
             ("sslmode", "verify-full"), ("sslrootcert", authorityFile), ("ssl_min_protocol_version", "TLSv1.2"),
-            ("gssencmode", "disable"),
         ]
         if !certificateFile.isEmpty {
             parameters += [("sslcert", certificateFile), ("sslkey", privateKeyFile)]

@@ -94,6 +94,33 @@ struct PostgresSecurityTests {
         }
     }
 
+    @Test("a process that exits while its threads connect over TLS ends as it wants to")
+    func exits() async throws {
+        try await SecureServer.with(.postgres) { server in
+            // A thread must be within OpenSSL or Kerberos at the moment: each of the exits has its chance of that.
+            for _ in 0..<16 {
+                let (port, authorityFile) = (server.port, server.certificates.authorityFile)
+                await #expect(processExitsWith: .exitCode(7)) { [port = port as Int, file = authorityFile as String] in
+                    let configuration = PostgresConfiguration(
+                        host: "localhost", port: port, database: "postgres", user: "mss",
+                        password: SecureServer.password, security: PostgresSecurity(authorityFile: file))
+                    await withTaskGroup(of: Void.self) { group in
+                        for _ in 0..<8 {
+                            group.addTask {
+                                for _ in 0..<8 {
+                                    let database = TestDatabase(configuration)
+                                    _ = try? await database.rows("SELECT 'x'", columns: 1)
+                                    await database.close()
+                                }
+                                exit(7)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("SEC1: a database without TLS is refused when TLS is wanted")
     func plainServer() async throws {
         try await TestCertificates.with { certificates in
