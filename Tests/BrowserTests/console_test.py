@@ -1,9 +1,12 @@
 """The console in a real browser, row by row of the specification (C1 to C13), with the mistakes that people make.
 
     python3 console_test.py --console http://127.0.0.1:7090 --invitation http://…/setup#… --api http://127.0.0.1:7080
-        --gateway https://127.0.0.1:7443 --database "host=… dbname=…" --pictures FOLDER
+        --gateway https://127.0.0.1:7443 --database "host=… dbname=…" --work INSTANCE --pictures FOLDER
 
 The invitation is one of `mssctl console invite`. The service must have the demo instance (deploy/demo/demo_app.json).
+`--work` is an instance whose devices are prepared (ConsoleBrowserTests does it): the operations work-1 to work-3 of
+`console-op` were given up and would be accepted now, one more was accepted, one refused; `console-log` is connected,
+and its log has the line `well, here it is`.
 The database, as psql names it, is only used to let time pass for a session. Pictures of every page, light and dark,
 in English and Chinese, and at a phone's width, are left in the folder. Needs `pip install playwright` and a Chromium,
 whose path is `--chromium`.
@@ -708,6 +711,87 @@ class Suite:
         self.go(f"/instances/{DEMO}/dead-letters")
         expect(page.locator("h1")).to_have_text("Dead letters")
 
+    # ---- what devices send up ---------------------------------------------------------------------------------------
+
+    def step_171_operations(self):
+        """Two-way: operations of devices by state, a row for each day; one that was given up is done after all."""
+        page, other = self.page, self.context.new_page()
+        work = self.options.work
+        self.at(work, "data")
+        page.get_by_role("link", name="Device operations").click()
+        expect(page.locator("h1")).to_have_text("Device operations")
+        days = page.locator("table").first.locator("tbody tr")
+        expect(days).to_have_count(1)
+        expect(days.locator("td").first).to_have_text(re.compile(r"^20\d\d-\d\d-\d\d$"))
+        assert days.locator("td").all_inner_texts()[1:5] == ["ORDER", "1", "1", "3"], days.inner_text()
+        expect(page.locator("[data-results] tbody tr")).to_have_count(5)
+        page.get_by_label("State").select_option("given up")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator("#notice")).to_have_text("Found: 3")
+        expect(self.row("work-1")).to_contain_text("console-op")
+        self.go(f"/instances/{work}/operations?state=dead", other)
+        page.get_by_role("button", name="Try once more: work-1").click()
+        self.done()
+        def accepted():
+            self.go(f"/instances/{work}/operations?state=accepted")
+            return self.row("work-1").count() == 1
+        self.eventually("it is done", accepted)
+        expect(self.row("work-1").get_by_role("button")).to_have_count(0)
+        assert days.locator("td").all_inner_texts()[1:5] == ["ORDER", "2", "1", "3"], days.inner_text()
+        # A page that still shows it as given up.
+        other.get_by_role("button", name="Try once more: work-1").click()
+        self.fault("There is no operation work-1 that was given up", other)
+        other.close()
+
+    def step_172_diagnosis(self):
+        """Two-way: a device is asked for its log, once more, and the file is taken; another is not asked any more."""
+        page = self.page
+        self.at(self.options.work, "devices")
+        page.get_by_role("link", name="Diagnosis logs").click()
+        expect(page.locator("h1")).to_have_text("Diagnosis logs")
+        expect(page.locator(".empty")).to_have_text("No device was asked for its log.")
+        def ask(device, description, hours):
+            page.locator("summary", has_text="Ask a device for its log").click()
+            page.get_by_label("Device id").fill(device)
+            page.get_by_label("What for").fill(description)
+            for name, hour in [("from", -1), ("to", hours)]:
+                moment = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() + 3600 * hour))
+                page.locator(f"[data-moment={name}]").fill(moment)
+            page.locator("[name=network]").select_option("any")
+            page.get_by_role("button", name="Ask a device for its log").click()
+        ask("console-log", "it hangs", -2)
+        self.fault("It has to be after the beginning")
+        page.reload()
+        ask("console-log", "it <i class=evil>hangs</i>", 1)
+        self.done()
+        expect(self.row("console-log")).to_contain_text("it <i class=evil>hangs</i>")
+        self.taken_log(1)
+        self.row("console-log").get_by_role("button", name="Restart").click()
+        self.yes()
+        self.done()
+        self.taken_log(2)
+        ask("console-away", "it is away", 1)
+        self.done()
+        row = self.row("console-away")
+        expect(row).to_contain_text("asked")
+        row.get_by_role("button", name="Delete").click()
+        self.yes()
+        self.done()
+        expect(self.row("console-away")).to_have_count(0)
+
+    def taken_log(self, run):
+        """Waits for the whole log of a run, and takes it."""
+        page = self.page
+        def whole():
+            page.reload()
+            return self.row("console-log").get_by_role("link", name="Download").count() == 1
+        self.eventually("the log is there", whole, 60)
+        expect(self.row("console-log").locator(".badge")).to_have_text("whole")
+        with page.expect_download() as download:
+            self.row("console-log").get_by_role("link", name="Download").click()
+        assert download.value.suggested_filename.endswith(f"-{run}.log"), download.value.suggested_filename
+        assert "well, here it is" in pathlib.Path(download.value.path()).read_text()
+
     # ---- service management -----------------------------------------------------------------------------------------
 
     def step_17_signature(self):
@@ -1011,10 +1095,20 @@ class Suite:
                      f"/instances/{DEMO}/device?device={self.device_id}", "/records", "/records/1",
                      f"/instances/{DEMO}/trace?bizType=UCHAT&linkToken=console-u1&thirdMsgId=browser-1",
                      f"/instances/{DEMO}/configurations/UCHAT", f"/instances/{DEMO}/dead-letters",
-                     f"/instances/{DEMO}/operations"]:
+                     f"/instances/{self.options.work}/operations", f"/instances/{self.options.work}/diagnosis"]:
             status, found = call("GET", "/api/v1" + path, token=token)
             assert status == 200, (path, found)
             self.fits(found, self.schema(document, path.split("?")[0]), path)
+        # An operation that was given up is done after all, and then it is none that was.
+        retry = f"/api/v1/instances/{self.options.work}/operations/retry"
+        again = {"deviceId": "console-op", "operationId": "work-2"}
+        assert call("POST", retry, again, token)[0] == 200
+        def accepted():
+            listed = call("GET", f"/api/v1/instances/{self.options.work}/operations?state=accepted", token=token)[1]
+            return "work-2" in [one["operationId"] for one in listed["operations"]]
+        self.eventually("it is done", accepted)
+        status, refusal = call("POST", retry, again, token)
+        assert status == 404 and "work-2" in refusal["detail"], refusal
         status, refusal = call("POST", f"/api/v1/instances/{INSTANCE}/configurations", {"bizType": "X"}, token)
         assert status == 422 and refusal["field"] == "description" and refusal["requestId"], refusal
         assert call("GET", "/api/v1/instances")[0] == 401
@@ -1060,6 +1154,8 @@ class Suite:
                 (f"{base}/pushes", {**push, "thirdMsgId": "m" * 101}),
                 (f"{base}/pushes", {**push, "payload": "p" * 4097}),
                 (f"{base}/devices/release", {"deviceId": "never-there"}),
+                (f"{base}/operations/retry", {"deviceId": "never-there", "operationId": "1"}),
+                (f"{base}/diagnosis", {"deviceId": "never-there", "from": 2, "to": 1}),
                 ("/api/v1/instances", {"instanceId": "i" * 101})]:
             status, refusal = self.api("POST", path, body, page)
             assert status in (404, 409, 422), (path, refusal)
@@ -1142,6 +1238,8 @@ class Suite:
             "account": "/accounts/root", "record": f"/instances/{INSTANCE}/records/{self.record}",
             "device": f"{at}/device?device={self.device_id}", "sign-in": "/sign-in", "setup": "/setup", "me": "/me",
             "dead-letters": at + "/dead-letters", "api": "/api",
+            "operations": f"/instances/{self.options.work}/operations",
+            "diagnosis": f"/instances/{self.options.work}/diagnosis",
             "rollouts": f"/instances/{INSTANCE}/rollouts",
             "rollout": f"/instances/{INSTANCE}/rollout?bizType=NEWS&thirdMsgId=browser-stages",
             "operate-global": f"/instances/{INSTANCE}/configurations/NEWS/operate",
@@ -1184,8 +1282,6 @@ class Suite:
     def check_phone(self, page, where):
         """At a phone's width a row of a table is a block with its columns' names, and letters can be read."""
         found = page.evaluate("""() => ({
-          cut: [...document.querySelectorAll('.scroll')].filter((e) => e.checkVisibility()
-            && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML.slice(0, 200)),
           unnamed: [...document.querySelectorAll('table.stacked tbody td:not([colspan])')]
             .filter((e) => e.checkVisibility() && !e.dataset.label).map((e) => e.outerHTML.slice(0, 200)),
           tab: [...document.querySelectorAll('.tabs [aria-current]')].filter((e) => {
@@ -1196,7 +1292,7 @@ class Suite:
           filters: new Set([...document.querySelectorAll('.filter label')].map((e) => e.getBoundingClientRect().left
             + ' ' + e.getBoundingClientRect().width)).size,
         })""")
-        assert not found["cut"] and not found["unnamed"] and not found["heads"] and not found["tab"], (where, found)
+        assert not found["unnamed"] and not found["heads"] and not found["tab"], (where, found)
         assert not found["axis"] and found["filters"] <= 1, (where, found)
 
     def check_accessible(self, page, where):
@@ -1211,11 +1307,14 @@ class Suite:
               .filter((e) => shown(e) && !named(e)).map((e) => e.outerHTML),
             headings: document.querySelectorAll('h1').length,
             wide: document.documentElement.scrollWidth - innerWidth,
+            cut: [...document.querySelectorAll('.scroll')].filter((e) => shown(e) && e.scrollWidth > e.clientWidth + 1)
+              .map((e) => e.outerHTML.slice(0, 200)),
             raw: /\\{\\{|undefined|\\[object|NaN/.test(document.body.innerText),
           };
         }""")
         assert not found["unlabelled"] and not found["unnamed"] and found["headings"] == 1, (where, found)
         assert found["wide"] <= 0, f"{where} is {found['wide']} too wide"
+        assert not found["cut"], (where, found["cut"])
         assert not found["raw"], f"{where} shows what is no word"
 
     def step_28_keyboard(self):
@@ -1269,7 +1368,7 @@ class Suite:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ["console", "invitation", "api", "gateway", "database", "pictures"]:
+    for name in ["console", "invitation", "api", "gateway", "database", "work", "pictures"]:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()

@@ -1,4 +1,7 @@
+import ClientServices
 import Foundation
+import Logging
+import MobileSync
 import TestSupport
 import Testing
 
@@ -10,9 +13,54 @@ extension RunningSystem {
     /// `deploy/test` sets it. `MSS_TEST_PICTURES` names the folder in which the pictures of every page are left.
     @Suite("Console in a browser", .enabled(if: python != nil))
     struct ConsoleBrowserTests {
+        /// Whose devices send something up; console_test.py says what.
+        private static let workInstance = "console_work"
+
+        let stack: Stack
+
+        init() throws { stack = try RunningSystem.stack }
+
         @Test("C1 to C13, SEC13, SEC14: every row by real clicks, the mistakes that people make, and how it looks")
         func rows() async throws {
-            let stack = try RunningSystem.stack
+            let made = try await stack.tool([
+                "instance", "create", Self.workInstance, "--relay-url",
+                "http://127.0.0.1:\(stack.operationsPort)/operations",
+            ])
+            #expect(made.status == 0, "\(made.output)")
+            let isWell = Flag()
+            let tenant = OperationTenant { call, _ in
+                switch call.question["operation"] {
+                case "bad": OperationTenant.Answer(status: isWell.isSet ? 200 : 500)
+                case "refuse": OperationTenant.Answer(status: 409, body: #"{"code": 423, "message": "it is locked"}"#)
+                default: OperationTenant.Answer()
+                }
+            }
+            try await tenant.serving(stack.operationsPort) {
+                try await submitOperations()
+                isWell.set()
+                let phone = try DiagnosisApp(
+                    stack, device: "console-log", instance: Self.workInstance, port: stack.gateways[0])
+                phone.uploads.networkChanged(to: .wifi)
+                phone.log.append(level: .info, label: "app", message: "well, here it is")
+                try await phone.running { try await click() }
+            }
+        }
+
+        /// Of five operations three are given up, one is accepted and one refused.
+        private func submitOperations() async throws {
+            let app = try OperationApp(
+                stack, device: "console-op", user: "console-worker", instance: Self.workInstance)
+            let operations = ["bad", "bad", "bad", "update", "refuse"].enumerated()
+            try await app.running {
+                for (number, name) in operations {
+                    try app.submit(["work-\(number + 1)"], key: "\(number)", name: name)
+                }
+                try await app.hasResults(of: operations.map { "work-\($0.offset + 1)" })
+            }
+            #expect(try app.result(of: "work-3").code == 504)
+        }
+
+        private func click() async throws {
             let console = "http://127.0.0.1:\(stack.consolePort)"
             let invitation = try await stack.tool(["console", "invite", "--console", console])
             #expect(invitation.status == 0, "\(invitation.output)")
@@ -24,7 +72,7 @@ extension RunningSystem {
                     script.standardized.path, "--console", console, "--invitation",
                     invitation.output.trimmingCharacters(in: .whitespacesAndNewlines), "--api",
                     "http://127.0.0.1:\(stack.apis[0])", "--gateway", "https://127.0.0.1:\(stack.gateways[0])",
-                    "--database", stack.databaseAddress, "--pictures", pictures,
+                    "--database", stack.databaseAddress, "--work", Self.workInstance, "--pictures", pictures,
                 ], environment: ["PATH": "/usr/bin:/bin", "HOME": stack.folder.path, "PYTHONDONTWRITEBYTECODE": "1"])
             #expect(outcome.status == 0, "\(outcome.output)")
         }

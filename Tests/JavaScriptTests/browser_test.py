@@ -1,17 +1,20 @@
-"""The demo page in a real browser, against a gateway: python3 browser_test.py [https://127.0.0.1:7443] [options].
+"""Pages in a real browser, against a gateway: python3 browser_test.py [https://127.0.0.1:7443] [options].
 
-Without an address it plays the gateway itself (fake_gateway.py, on a certificate of its own). With one, `--push` is the
-HTTP API that the test pushes by, and `--restart` a command that stops the gateway and starts it again. Needs
+`--walk` says which: `page` is the demo page, `express` Sync Express beside the real client. Without an address it plays
+the gateway itself (fake_gateway.py, on a certificate of its own). With one, `--push` is the HTTP API that the test
+pushes by, and `--restart` a command that stops the gateway and starts it again. Needs
 `pip install playwright websockets`, openssl, and a Chromium, whose path is `--chromium`.
 """
 
 import argparse
+import http.server
 import json
 import pathlib
 import shlex
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -38,6 +41,73 @@ STORE = """async () => {
   store.close();
   return result;
 }"""
+
+
+# A page with Sync Express around an API and the real client beside it; `told` are its events, `call` makes a call.
+EXPRESS = """async ({ base, instance, user, session, bizType }) => {
+  const { SyncClient } = await import('/mss-client.js');
+  const { SyncExpress } = await import('/sync-express.js');
+  const express = new SyncExpress({ base, patterns: ['/tasks/:id?'], name: `tasks of ${user}` });
+  const told = [];
+  for (const name of ['sent', 'refused', 'changed', 'pushRefused', 'quota', 'storeError']) {
+    express.addEventListener(name, ({ detail }) => told.push([name, detail.uri ?? detail.change?.method]));
+  }
+  const call = async (method, path, body) => {
+    const response = await express.fetch(path, { method, body: body && JSON.stringify(body) });
+    return [response.status, response.headers.get('X-Sync-Express'), await response.json()];
+  };
+  const client = new SyncClient({ instanceId: instance, appVersion: '1.0' });
+  express.attach(client, bizType);
+  client.bind(user, session);
+  await client.start();
+  Object.assign(window, { express, client, told, call });
+}"""
+
+
+class Tasks:
+    """The API that Sync Express wraps, on an address of its own, as an app's backend has one."""
+
+    def __init__(self):
+        self.tasks = {1: {"id": 1, "title": "Read the meter"}, 2: {"id": 2, "title": "Close the valve"}}
+        self.changes = []
+        tasks = self
+
+        class Answering(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "null")
+                status, answer = tasks.answer(self.command, self.path, body)
+                text = b"" if answer is None else json.dumps(answer).encode()
+                self.send_response(status)
+                for name, value in [("Origin", "*"), ("Methods", "GET, POST, PATCH"), ("Headers", "*")]:
+                    self.send_header(f"Access-Control-Allow-{name}", value)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_GET = do_POST = do_PATCH = do_OPTIONS = answer
+
+            def log_message(self, *arguments):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+        self.base = f"http://127.0.0.1:{server.server_address[1]}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def answer(self, method, path, body):
+        if method == "OPTIONS":
+            return 204, None
+        key = int(path.removeprefix("/tasks").removeprefix("/") or 0)
+        if method != "GET":
+            self.changes.append([method, path, body])
+        if method == "POST":
+            key = max(self.tasks) + 1
+            self.tasks[key] = {"id": key}
+        if method != "GET":
+            self.tasks[key].update(body)
+        return 201 if method == "POST" else 200, self.tasks[key] if key else list(self.tasks.values())
 
 
 class PlayedGateway:
@@ -91,8 +161,10 @@ class RealGateway:
         pass
 
 
-class Run:
-    """One walk through the page."""
+class Walk:
+    """Steps on a page that it opens, one after the other; each goes on from what those before it left."""
+
+    CONTEXT = {}
 
     def __init__(self, gateway, context, options):
         self.gateway, self.context, self.options = gateway, context, options
@@ -100,17 +172,34 @@ class Run:
         self.user = options.user or f"u{time.time_ns()}"
         self.page = self.open()
 
-    def open(self):
+    def new_page(self):
         page = self.context.new_page()
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", lambda line: self.problems.append(line.text)
                 if line.type == "error" and "WebSocket" not in line.text else None)
-        query = f"instance={self.options.instance}&user={self.user}&session={self.options.session}&connect"
-        page.goto(f"{self.gateway.address}/?{query}")
         return page
 
     def push(self, text):
         self.gateway.push(self.user, self.options.biz_type, text)
+
+    def walk(self):
+        for step in self.steps():
+            step()
+            print(f"ok {step.__name__}")
+        assert not self.problems, self.problems
+
+
+class PageWalk(Walk):
+    """The demo page."""
+
+    def steps(self):
+        return [self.store, self.live, self.looks, self.reload, self.by_hand, self.two_tabs, self.restart, self.buttons]
+
+    def open(self):
+        page = self.new_page()
+        query = f"instance={self.options.instance}&user={self.user}&session={self.options.session}&connect"
+        page.goto(f"{self.gateway.address}/?{query}")
+        return page
 
     def row(self, text):
         return self.page.locator("#pushes > li", has_text=text)
@@ -215,17 +304,81 @@ class Run:
         newest = [[at, str(2**62 + at)] for at in (19, 18, 17)]
         assert found == {"broken": "refused", "before": [20, 20], "after": [10, 5], "newest": newest}, found
 
-    def walk(self):
-        for step in (self.store, self.live, self.looks, self.reload, self.by_hand, self.two_tabs, self.restart,
-                     self.buttons):
-            step()
-            print(f"ok {step.__name__}")
-        assert not self.problems, self.problems
+
+class ExpressWalk(Walk):
+    """Sync Express with the real client, on a page of the gateway's."""
+
+    # The API is on another address, which an app's page names in its policy and the gateway's does not.
+    CONTEXT = {"bypass_csp": True}
+
+    def steps(self):
+        return [self.offline_edit, self.flush, self.pushed]
+
+    def open(self):
+        self.tasks = Tasks()
+        page = self.new_page()
+        page.goto(f"{self.gateway.address}/")
+        page.evaluate(EXPRESS, {
+            "base": self.tasks.base, "instance": self.options.instance, "user": self.user,
+            "session": self.options.session, "bizType": self.options.biz_type})
+        return page
+
+    def call(self, method, path, body=None):
+        """(status, X-Sync-Express, body)"""
+        return tuple(self.page.evaluate("given => call(...given)", [method, path, body]))
+
+    def connected(self):
+        self.page.wait_for_function("client.status === 2", timeout=60_000)
+
+    def told(self, name, what):
+        self.page.wait_for_function(
+            "([name, what]) => told.some((one) => one[0] === name && one[1] === what)", arg=[name, what])
+
+    def offline_edit(self):
+        """What is edited offline is seen at once, and nothing of it leaves the device."""
+        self.connected()
+        assert self.call("GET", "/tasks") == (200, None, list(self.tasks.tasks.values()))
+        self.context.set_offline(True)
+        assert self.call("PATCH", "/tasks/1", {"isDone": True}) == (
+            202, "queued", {"id": 1, "title": "Read the meter", "isDone": True})
+        status, mark, made = self.call("POST", "/tasks", {"title": "Paint the door"})
+        assert (status, mark, made["id"][0]) == (202, "queued", "~"), made
+        self.call("PATCH", f"/tasks/{made['id']}", {"isDone": True})
+        seen = [{"id": 1, "title": "Read the meter", "isDone": True}, {"id": 2, "title": "Close the valve"},
+                {"id": made["id"], "title": "Paint the door", "isDone": True}]
+        assert self.call("GET", "/tasks") == (200, "cache", seen)
+        assert not self.tasks.changes and self.page.evaluate("told") == [], self.tasks.changes
+
+    def flush(self):
+        """Back online it goes up in order, each change once, with the server's key of what was created."""
+        self.context.set_offline(False)
+        self.page.wait_for_function("navigator.onLine")
+        assert self.page.evaluate("express.flush()") == 0
+        expected = [["PATCH", "/tasks/1", {"isDone": True}], ["POST", "/tasks", {"title": "Paint the door"}],
+                    ["PATCH", "/tasks/3", {"isDone": True}]]
+        assert self.tasks.changes == expected, self.tasks.changes
+        assert self.page.evaluate("told") == [["sent", method] for method, *_ in expected]
+        assert self.call("GET", "/tasks") == (200, None, list(self.tasks.tasks.values()))
+
+    def pushed(self):
+        """A push over the WebSocket makes what is cached fresh, so that it is there offline, and marks what it says."""
+        self.connected()
+        self.tasks.tasks[2]["title"] = "Open the valve"
+        self.push(json.dumps({"resources": [
+            {"uri": "/tasks/1", "action": "invalidate"}, {"uri": "/tasks/2", "action": "refresh"}]}))
+        self.told("changed", "/tasks/2")
+        self.context.set_offline(True)
+        assert self.call("GET", "/tasks/2") == (200, "cache", {"id": 2, "title": "Open the valve"})
+        assert self.call("GET", "/tasks/1")[:2] == (200, "stale")
+
+
+WALKS = {"page": PageWalk, "express": ExpressWalk}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("address", nargs="?", help="of the gateway; absent: one is played")
+    parser.add_argument("--walk", choices=WALKS, default="page")
     parser.add_argument("--push", default="http://127.0.0.1:7080", help="address of the HTTP API")
     parser.add_argument("--restart", help="command that restarts the gateway")
     parser.add_argument("--instance", default="demo_app")
@@ -239,9 +392,11 @@ def main():
         gateway = RealGateway(options) if options.address else PlayedGateway(pathlib.Path(folder))
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         # The gateway of a test has a certificate of its own making; `wss` is checked as `https` is.
-        context = browser.new_context(ignore_https_errors=True, viewport={"width": 1180, "height": 820})
+        walk = WALKS[options.walk]
+        context = browser.new_context(
+            ignore_https_errors=True, viewport={"width": 1180, "height": 820}, **walk.CONTEXT)
         try:
-            Run(gateway, context, options).walk()
+            walk(gateway, context, options).walk()
         finally:
             browser.close()
             gateway.stop()

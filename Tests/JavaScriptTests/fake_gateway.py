@@ -21,8 +21,8 @@ WEB = pathlib.Path(__file__).resolve().parents[2] / "Services" / "Gateway" / "We
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
-    "/mss-client.js": ("mss-client.js", "text/javascript; charset=utf-8"),
-    "/demo.js": ("demo.js", "text/javascript; charset=utf-8"),
+    **{f"/{name}": (name, "text/javascript; charset=utf-8") for name in (
+        "mss-client.js", "demo.js", "sync-express.js", "sync-express-rules.js", "sync-express-rows.js")},
     "/demo.css": ("demo.css", "text/css; charset=utf-8"),
 }
 
