@@ -279,6 +279,22 @@ import Testing
         }
     }
 
+    @Test(
+        "told not to store what is cached, by 200 or 304, the one who asked gets it and the copy goes",
+        arguments: [true, false])
+    func noStoreLater(_ isChanged: Bool) async throws {
+        try await Bench.with { bench in
+            bench.backend.set("/a", "0")
+            let client = try bench.start()
+            _ = try await client.fetchObject("/a")
+            if isChanged { bench.backend.set("/a", "1") }
+            bench.backend.state.withLock { $0.headers = ["MSS-Sync-No-Store": "true"] }
+            let fetched = try await client.fetchObject("/a", policy: SyncPolicy(fetchPolicy: .fetchFromService))
+            #expect(fetched?.body == Array((isChanged ? "1" : "0").utf8))
+            #expect(try await client.fetchObject("/a", policy: SyncPolicy(fetchPolicy: .fetchFromCache)) == nil)
+        }
+    }
+
     private static func header(_ date: Date) -> String {
         let format = DateFormatter()
         format.locale = Locale(identifier: "en_US_POSIX")

@@ -5,7 +5,7 @@ import Synchronization
 extension EntityStore {
     /// For `SyncClientConfiguration.onSynchronize`: asks the handler at each step of a connection whether it goes on.
     ///
-    ///     configuration.onSynchronize = store.onSynchronize
+    /// The client is made before the store, so its configuration reaches the store by a variable that is set later.
     public func onSynchronize(_ step: SyncStep) -> SyncDecision {
         let status: SynchronizationContext.Status
         var reason = ""

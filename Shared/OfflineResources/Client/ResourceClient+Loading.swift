@@ -33,7 +33,10 @@ extension ResourceClient {
             try await stored("keeping a copy") { [asOf = asOf(response)] transaction in
                 try transaction.confirmNewest(uri, policy: policy, asOf: asOf, owner: owner, now: now)
             }
-            return try await loaded(uri, owner: owner)
+            let whole = try await loaded(uri, owner: owner)
+            // From now on it is not to be stored; who asked still gets it.
+            if policy.noCache { try await stored("forgetting a copy") { _ = try $0.evict(uri, owner: owner) } }
+            return whole
         case 200...299:
             let version = ServiceVersion(
                 uri: uri, kind: actual, body: response.body, contentType: response.headers["Content-Type"],
