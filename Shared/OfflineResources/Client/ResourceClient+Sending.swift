@@ -179,7 +179,8 @@ extension ResourceClient {
     /// A `PUT` has created something when it is answered with 201 (RFC 9110 §9.3.4). With `If-Match` there was something
     /// before, which stays where it is; a place above or below is that of its collection, or of a part.
     private func place(of edit: StoredEdit, _ outcome: EditOutcome) -> ResourceURI? {
-        guard let place = outcome.location.flatMap(reference) else { return nil }
+        // A place of the library's own is none of the service's, and could lead in a circle.
+        guard let place = outcome.location.flatMap(reference), !place.isLocal else { return nil }
         switch edit.kind {
         case .create: return place
         case .update:

@@ -257,8 +257,8 @@ BEGIN
 END $$;
 
 -- Claims operations whose turn it is, for each instance at most so many, the longest waiting first; whoever claims one
--- has `in_lease` to answer. What waits since before `in_from_ms` is not looked for: what is over leaves that part of the
--- index full until the next vacuum.
+-- has `in_lease` to answer. What waits since before `in_from_ms` is not looked for: what is over leaves that part of
+-- the index full until the next vacuum.
 CREATE FUNCTION claim_device_operations(
     in_instance text[], in_most integer[], in_from_ms bigint[], in_claimer text, in_lease interval
 ) RETURNS SETOF device_operation LANGUAGE plpgsql VOLATILE
