@@ -182,7 +182,7 @@ extension RunningSystem {
                 var incident = try #require(try phone.store.findByPrimaryKey(Incident.self, .text("1")))
                 incident.title = "mine"
                 try phone.store.update(&incident)
-                try await phone.confirmsAll()
+                try await phone.confirmsAll(of: "Incident")
                 let before = phone.told.imports.count
                 try await phone.synchroniser.reset("Incident")
                 try await eventually("all came anew", within: .seconds(20)) {
@@ -190,7 +190,7 @@ extension RunningSystem {
                 }
                 #expect(try phone.title("1") == "mine" && phone.title("2") == "two" && phone.title("3") == "three")
                 #expect(try phone.store.original(of: incident)?.title == "one")
-                try await phone.confirmsAll()
+                try await phone.confirmsAll(of: "Incident")
                 let afterReset = phone.told.imports.count
                 try await phone.synchroniser.recover("Incident")
                 try await eventually("all came once more", within: .seconds(20)) {

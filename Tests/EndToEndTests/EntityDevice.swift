@@ -140,9 +140,10 @@ final class EntityDevice: Sendable {
     func title(_ id: String) throws -> String? { try store.findByPrimaryKey(Incident.self, .text(id))?.title }
 
     /// Waits until the app has confirmed all that came; then a recovery brings all of it once more.
-    func confirmsAll() async throws {
-        try await eventually("all is confirmed", within: .seconds(20)) {
-            try await self.client.channelSummaries().allSatisfy { $0.unconfirmed == 0 }
+    func confirmsAll(of type: String) async throws {
+        // Of other types, global pushes of other tests may be here, for which nobody has registered.
+        try await eventually("all of \(type) is confirmed", within: .seconds(20)) {
+            try await self.client.channelSummaries().allSatisfy { $0.bizType != type || $0.unconfirmed == 0 }
         }
     }
 
