@@ -43,7 +43,7 @@ struct DeviceListener: Service {
         // Before the control data is here every instance is unknown, and a device that hears that stays away for good.
         while !core.isLoaded {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .milliseconds(20)) }
-            if Task.isShuttingDownGracefully { return }
+            if Task.isShuttingDownGracefully || Task.isCancelled { return }
         }
         let group = MultiThreadedEventLoopGroup.singleton
         let (core, servesFiles, takesMQTT, certificates) = (core, servesFiles, takesMQTT, certificates)
