@@ -92,7 +92,7 @@ package final class AMQPClient: AMQPTransport {
     package var isConnected: Bool { shared.withLock { $0.isUp && !$0.isBlocked } }
 
     package func send(
-        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (Bool) -> Void)?
+        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (PublishOutcome) -> Void)?
     ) throws(AMQPError) {
         let writeAt = ContinuousClock.now + patience
         let mustWake = try shared.withLock { shared throws(AMQPError) in
@@ -253,7 +253,7 @@ package final class AMQPClient: AMQPTransport {
     private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
         var deliveries: [Int: [AMQPDelivery]] = [:]
         var replies: [[UInt8]] = []
-        var confirmations: [(Outbox.Confirmation, Bool)] = []
+        var confirmations: [(Outbox.Confirmation, PublishOutcome)] = []
         // Bounded, so that a flood of input does not keep output waiting.
         for _ in 0..<256 {
             guard let incoming = try connection.receive() else { break }
@@ -269,7 +269,8 @@ package final class AMQPClient: AMQPTransport {
                     isMandatory: true, replyTo: nil)
                 events.onReturned(route, body)
             case .confirmed(let tag, let multiple, let isAck):
-                confirmations += state.ledger.settled(tag, multiple: multiple).map { ($0, isAck) }
+                let outcome: PublishOutcome = isAck ? .confirmed : .refused
+                confirmations += state.ledger.settled(tag, multiple: multiple).map { ($0, outcome) }
             case .blocked(let isBlocked):
                 shared.withLock { $0.isBlocked = isBlocked }
                 logger.warning("the broker changed its flow control", metadata: ["isBlocked": "\(isBlocked)"])
@@ -279,7 +280,7 @@ package final class AMQPClient: AMQPTransport {
         if readBodies > 0 { events.onTraffic(0, readBodies) }
         if !replies.isEmpty { events.onReplies(replies) }
         for (consumer, group) in deliveries { consumptions[consumer].handler(group) }
-        for (confirmation, isAck) in confirmations { confirmation(isAck) }
+        for (confirmation, outcome) in confirmations { confirmation(outcome) }
     }
 
     private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
@@ -307,7 +308,7 @@ package final class AMQPClient: AMQPTransport {
                 try connection.publish(message.body, on: message.route, confirmed: isConfirmed)
             } catch {
                 // Those after this one were taken and will not be written: their owners must hear of it.
-                for confirmation in messages.dropFirst(number + 1).flatMap(\.confirmations) { confirmation(false) }
+                for confirmation in messages.dropFirst(number + 1).flatMap(\.confirmations) { confirmation(.refused) }
                 throw error
             }
         }
@@ -344,7 +345,8 @@ package final class AMQPClient: AMQPTransport {
         for inquiry in inquiries { inquiry.complete(.failure(error)) }
         let level = error.code == .disconnected ? Logger.Level.info : .warning
         logger.log(level: level, "the connection to RabbitMQ ended", metadata: ["reason": "\(error.message)"])
-        for confirmation in dropped.flatMap(\.confirmations) + state.ledger.abandon() { confirmation(false) }
+        for confirmation in dropped.flatMap(\.confirmations) { confirmation(.refused) }
+        for confirmation in state.ledger.abandon() { confirmation(.unknown) }
         events.onDisconnected()
     }
 

@@ -3,8 +3,10 @@ import Glibc
 
 /// One open connection of the C library; every call is made on the connection's thread.
 ///
-/// Channel 1 carries commands, consumers and replies; channel 2 is in confirm mode; channel 3, which is opened when it is
-/// needed, asks about queues: the broker closes it when one is not there.
+/// Channel 1 carries consumers and what is not confirmed. Channel 2 is in confirm mode: it carries what is, and the
+/// replies that come straight back, because RabbitMQ takes a command that asks for them only on the channel that
+/// consumes them. Channel 3 asks about queues. It is opened when it is needed: the broker closes it when a queue is not
+/// there.
 final class AMQPConnection {
     /// What came in.
     enum Incoming {
@@ -139,7 +141,7 @@ final class AMQPConnection {
     /// Begins to consume; consumer `n` of the incoming deliveries is `consumptions[n]`.
     func consume(_ consumptions: [AMQPConsumption]) throws(AMQPError) {
         _ = withBytes(AMQPRoute.straightBack, Self.repliesTag) { queue, tag in
-            amqp_basic_consume(state, Self.mainChannel, queue, tag, 0, 1, 0, amqp_empty_table)
+            amqp_basic_consume(state, Self.confirmChannel, queue, tag, 0, 1, 0, amqp_empty_table)
         }
         try check("consume replies")
         for (number, consumption) in consumptions.enumerated() {

@@ -1,5 +1,15 @@
 package import ServiceLifecycle
 
+/// The end of a message that was published with a confirmation (RabbitMQ: publisher confirms).
+package enum PublishOutcome: Sendable {
+    /// The broker has it.
+    case confirmed
+    /// It had no effect: the queue was full (overflow reject-publish), or the connection ended before it was written.
+    case refused
+    /// It was written, and the connection ended before the broker said anything.
+    case unknown
+}
+
 /// What a bus needs of a connection to the broker. `AMQPClient` is the one that there is; a simulation has another.
 package protocol AMQPTransport: Service, Sendable {
     /// Whether messages are taken now: connected, and not blocked by the broker.
@@ -9,10 +19,11 @@ package protocol AMQPTransport: Service, Sendable {
     ///
     /// - Parameters:
     ///   - patience: how long it may wait for others to leave in one body with it; whatever leaves earlier takes it along.
-    ///   - whenConfirmed: called once with whether the broker has it; false also when the connection fell.
+    ///   - whenConfirmed: called once with what became of it, on the connection's thread; must not block. Nil: the
+    ///     message is not confirmed.
     /// - Throws: nothing was queued then.
     func send(
-        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (Bool) -> Void)?
+        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (PublishOutcome) -> Void)?
     ) throws(AMQPError)
 
     /// Leaves settlements to be written; deliveries of an older connection are ignored.
@@ -30,7 +41,7 @@ package protocol AMQPTransport: Service, Sendable {
 extension AMQPTransport {
     /// Leaves a body to be written at once.
     package func send(
-        _ body: [UInt8], on route: AMQPRoute, whenConfirmed: (@Sendable (Bool) -> Void)? = nil
+        _ body: [UInt8], on route: AMQPRoute, whenConfirmed: (@Sendable (PublishOutcome) -> Void)? = nil
     ) throws(AMQPError) {
         try send(body, on: route, patience: .zero, whenConfirmed: whenConfirmed)
     }

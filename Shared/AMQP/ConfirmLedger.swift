@@ -16,9 +16,13 @@ struct ConfirmLedger {
 
     /// Takes what the broker settled; a tag that is not known settles nothing.
     mutating func settled(_ tag: UInt64, multiple: Bool) -> [Outbox.Confirmation] {
-        let settled = entries.filter { multiple ? $0.tag <= tag : $0.tag == tag }
-        entries.removeAll { multiple ? $0.tag <= tag : $0.tag == tag }
-        return settled.flatMap(\.confirmations)
+        // Tags rise, so those up to the tag are at the front.
+        guard let first = entries.first?.tag, tag >= first else { return [] }
+        let count = entries.prefix { $0.tag <= tag }.count
+        let start = multiple ? 0 : count - 1
+        guard multiple || entries[start].tag == tag else { return [] }
+        defer { entries.removeSubrange(start..<count) }
+        return entries[start..<count].flatMap(\.confirmations)
     }
 
     /// Takes everything: the connection is gone.

@@ -3,8 +3,8 @@
 /// Bodies are lists by contract, and two bodies of one route written one after the other are the body of both lists.
 /// So whatever waits when the connection writes leaves in as few messages as its size allows.
 struct Outbox {
-    /// Called once with whether the broker has the body.
-    typealias Confirmation = @Sendable (Bool) -> Void
+    /// Called once with what became of the body.
+    typealias Confirmation = @Sendable (PublishOutcome) -> Void
 
     /// One message to write.
     struct Packed {

@@ -52,9 +52,11 @@ extension AMQPTopology {
 }
 
 extension AMQPQueue {
+    /// Durable, because RabbitMQ 4 deprecates queues that are neither durable nor exclusive. The commands in it are
+    /// transient: nothing is written for them, and a restart of the broker drops them.
     fileprivate static func commands(_ queue: CommandQueue) -> AMQPQueue {
         AMQPQueue(
-            name: queue.rawValue, durable: false, exclusive: false, autoDelete: false, maxLength: queue.maxBodies)
+            name: queue.rawValue, durable: true, exclusive: false, autoDelete: false, maxLength: queue.maxBodies)
     }
 }
 

@@ -141,7 +141,8 @@ package final class MessageBus: Service, Sendable {
     /// as can be.
     package func together<Result>(_ sends: () -> Result) -> Result { client.together(sends) }
 
-    /// Sends one command; the completion is called exactly once, also when sending fails, and must not block.
+    /// Sends one command; the completion is called exactly once, also when sending fails, and must not block. A full
+    /// queue ends it at once: the broker refuses the message, so the command had no effect.
     ///
     /// - Parameter build: makes the command that carries the given correlation.
     package func request<E: Envelope>(
@@ -151,7 +152,10 @@ package final class MessageBus: Service, Sendable {
         let timeout = timeout ?? queue.timeout
         let correlation = ledger.open(deadline: clock.now() + timeout, answeredBy: queue.answers, completion)
         do throws(AMQPError) {
-            try client.send(E.body([build(correlation)]), on: route(to: queue))
+            try client.send(E.body([build(correlation)]), on: route(to: queue)) { [ledger] outcome in
+                guard outcome == .refused else { return }
+                ledger.close(correlation, with: .failure(Self.refused(by: queue)))
+            }
         } catch {
             ledger.close(correlation, with: .failure(BusError(.unavailable, error.message)))
         }
@@ -198,12 +202,20 @@ package final class MessageBus: Service, Sendable {
             do throws(AMQPError) {
                 try client.send(
                     E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue),
-                    patience: Self.patience(underWay: ledger.count), whenConfirmed: nil)
+                    patience: Self.patience(underWay: ledger.count)
+                ) { [ledger] outcome in
+                    guard outcome == .refused else { return }
+                    for number in numbers { ledger.close(number, with: .failure(Self.refused(by: queue))) }
+                }
             } catch {
                 let failure = BusError(.unavailable, error.message)
                 for number in numbers { ledger.close(number, with: .failure(failure)) }
             }
         }
+    }
+
+    private static func refused(by queue: CommandQueue) -> BusError {
+        BusError(.unavailable, "the broker did not take the command: queue \(queue.rawValue) is full or unreachable")
     }
 
     private func route(to queue: CommandQueue) -> AMQPRoute {
@@ -259,7 +271,7 @@ package final class MessageBus: Service, Sendable {
     package func record(
         _ facts: [Mss_Bus_V1_Fact], whenConfirmed: @escaping @Sendable (Bool) -> Void
     ) throws(AMQPError) {
-        try client.send(Mss_Bus_V1_Facts.body(facts), on: .facts, whenConfirmed: whenConfirmed)
+        try client.send(Mss_Bus_V1_Facts.body(facts), on: .facts) { whenConfirmed($0 == .confirmed) }
     }
 
     /// How the queues stand that processes share; one that is not there is left out. For who looks now and then: it

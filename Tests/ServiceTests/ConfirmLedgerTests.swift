@@ -24,8 +24,8 @@ import Testing
     @Test("a tag settles its own message, with multiple all up to it, and an unknown tag none")
     func settles() {
         var ledger = ledger(of: 5)
-        for confirmation in ledger.settled(2, multiple: false) { confirmation(true) }
-        for confirmation in ledger.settled(4, multiple: true) { confirmation(true) }
+        for confirmation in ledger.settled(2, multiple: false) { confirmation(.confirmed) }
+        for confirmation in ledger.settled(4, multiple: true) { confirmation(.confirmed) }
         #expect(told.all == [2, 1, 3, 4])
         #expect(ledger.settled(2, multiple: false).isEmpty && ledger.settled(99, multiple: false).isEmpty)
         #expect(!ledger.isEmpty)
@@ -35,7 +35,7 @@ import Testing
     func abandons() {
         var ledger = ledger(of: 3)
         _ = ledger.settled(1, multiple: false)
-        for confirmation in ledger.abandon() { confirmation(false) }
+        for confirmation in ledger.abandon() { confirmation(.unknown) }
         #expect(told.all == [2, 3] && ledger.isEmpty)
         ledger.published([told.confirmation(9)])
         #expect(ledger.settled(1, multiple: false).count == 1)

@@ -181,7 +181,7 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
     private var generation: UInt64 = 0
     private var lastTag: UInt64 = 0
     private var inHand: [UInt64: InHand] = [:]
-    private var confirms: [UInt64: @Sendable (Bool) -> Void] = [:]
+    private var confirms: [UInt64: @Sendable (PublishOutcome) -> Void] = [:]
     private var lastConfirm: UInt64 = 0
     /// When what was written last arrives.
     private var outUntil = Duration.zero
@@ -230,7 +230,7 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
         let unconfirmed = confirms.sorted { $0.key < $1.key }.map(\.value)
         confirms = [:]
         let tell = { [self] in
-            for confirm in unconfirmed { confirm(false) }
+            for confirm in unconfirmed { confirm(.unknown) }
             events.onDisconnected()
         }
         // In a process that is dead whoever waits is let go; nothing that it does reaches anybody.
@@ -245,7 +245,7 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
     var isConnected: Bool { isUp && process.isAlive }
 
     func send(
-        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (Bool) -> Void)?
+        _ body: [UInt8], on route: AMQPRoute, patience: Duration, whenConfirmed: (@Sendable (PublishOutcome) -> Void)?
     ) throws(AMQPError) {
         guard isConnected else { throw AMQPError(code: .disconnected, message: "the broker is away") }
         var confirm: UInt64?
@@ -258,7 +258,7 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
             let isTaken = broker.publish(body, on: route, from: self)
             if !isTaken, route.isMandatory { toProcess { [self] in events.onReturned(route, body) } }
             guard let confirm else { return }
-            toProcess { [self] in confirms.removeValue(forKey: confirm)?(isTaken) }
+            toProcess { [self] in confirms.removeValue(forKey: confirm)?(isTaken ? .confirmed : .refused) }
         }
     }
 
