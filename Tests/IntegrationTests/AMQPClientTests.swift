@@ -17,8 +17,8 @@ struct AMQPClientTests {
         let confirmed = Atomic<Int>(0)
         try await broker.serving { client in
             for number in 0..<5_000 {
-                try client.send(Array("\(number),".utf8), on: broker.route) { isThere in
-                    if isThere { confirmed.add(1, ordering: .relaxed) }
+                try client.send(Array("\(number),".utf8), on: broker.route) { outcome in
+                    if outcome == .confirmed { confirmed.add(1, ordering: .relaxed) }
                 }
             }
             try await eventually("5,000 confirmations", within: .seconds(10)) {
@@ -133,6 +133,30 @@ struct AMQPClientTests {
             }
             #expect(connections.connections == 1)
         }
+    }
+
+    @Test("a full queue refuses a confirmed message at once; the connection goes on") func fullQueue() async throws {
+        let client = AMQPClient(
+            configuration: AMQPConfiguration(
+                host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"),
+            topology: AMQPTopology(queues: [
+                AMQPQueue(name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: 1)
+            ]), consumptions: [], events: TestBroker(queue).events, logger: Logger(label: "test"))
+        let outcomes = Mutex<[PublishOutcome]>([])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+            for number in 1...3 {
+                try client.send([UInt8(number)], on: TestBroker.route(to: queue)) { outcome in
+                    outcomes.withLock { $0.append(outcome) }
+                }
+                try await eventually("outcome \(number)", within: .seconds(5)) {
+                    outcomes.withLock { $0.count } == number
+                }
+            }
+            group.cancelAll()
+        }
+        #expect(outcomes.withLock { $0 } == [.confirmed, .refused, .refused])
     }
 
     @Test("without a broker send refuses at once, and shutting down does not wait for one") func away() async throws {

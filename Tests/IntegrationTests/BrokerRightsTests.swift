@@ -97,6 +97,6 @@ struct BrokerRightsTests {
 
     private static func queue(_ name: String) -> AMQPQueue {
         AMQPQueue(
-            name: name, durable: false, exclusive: false, autoDelete: false, maxLength: nil)
+            name: name, durable: true, exclusive: false, autoDelete: false, maxLength: nil)
     }
 }

@@ -99,7 +99,7 @@ struct QueueDepthTests {
     }
 
     private static func queue(_ name: String) -> AMQPQueue {
-        AMQPQueue(name: name, durable: false, exclusive: false, autoDelete: true, maxLength: nil)
+        AMQPQueue(name: name, durable: true, exclusive: false, autoDelete: true, maxLength: nil)
     }
 
     private func client(_ topology: AMQPTopology) -> AMQPClient {
