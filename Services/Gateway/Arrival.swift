@@ -80,12 +80,15 @@ struct Arrival: Sendable {
 
     private func addMQTT(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(MQTTDecoder(maxBytes: MQTTSession.packetBytesMax)))
-        try pipeline.addHandler(MQTTBridge(now: core.clock.wallTime))
-        try addSession(pipeline)
+        let bridge = MQTTBridge(now: core.clock.wallTime)
+        try pipeline.addHandler(bridge)
+        try addSession(pipeline, transport: bridge)
     }
 
-    private func addSession(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
-        let device = DeviceHandler(gateway: core, number: number, acceptedAt: acceptedAt)
+    private func addSession(
+        _ pipeline: ChannelPipeline.SynchronousOperations, transport: (any DeviceTransport)? = nil
+    ) throws {
+        let device = DeviceHandler(gateway: core, number: number, transport: transport, acceptedAt: acceptedAt)
         try pipeline.addHandler(ReadPace(admission: core.admission, app: { device.instanceID }))
         try pipeline.addHandler(device)
     }

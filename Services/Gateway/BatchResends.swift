@@ -4,7 +4,8 @@ import SyncModel
 /// The resend ladder of one channel for a device that does not tell stored from confirmed (spec D14); pure.
 ///
 /// It stands on the lowest batch without an acknowledgement. Its count is on record before a batch goes out again, and
-/// only time on an open connection moves it: a batch that is sent once more after a reconnect is no step.
+/// only time on an open connection moves it: a batch that is sent once more after a reconnect is no step. The wait of a
+/// batch begins when the batch is written to the connection.
 struct BatchResends {
     /// What is to be done when a wait is over.
     enum Step {
@@ -18,6 +19,8 @@ struct BatchResends {
     /// A batch under way, and how long each of its entries is valid.
     private struct Sent {
         var batch: Mss_Device_V1_ChannelBatch
+        /// The batch was written to the connection.
+        var isWritten = false
         let firstID: OplogID
         let validUntil: [Int64: WallTime]
     }
@@ -38,23 +41,39 @@ struct BatchResends {
     private var state: ResendLadder.State { ResendLadder.State(repeats: repeats, handOuts: repeats + 1) }
 
     /// A batch goes out; it comes back with the number of the attempt.
-    mutating func sent(
-        _ batch: Mss_Device_V1_ChannelBatch, of entries: [Oplog], now: ContinuousClock.Instant
-    ) -> Mss_Device_V1_ChannelBatch {
+    mutating func sent(_ batch: Mss_Device_V1_ChannelBatch, of entries: [Oplog]) -> Mss_Device_V1_ChannelBatch {
         guard let first = entries.first else { return batch }
         let validUntil = Dictionary(entries.map { ($0.id.value, $0.validUntil) }) { old, _ in old }
         batches.append(Sent(batch: batch, firstID: first.id, validUntil: validUntil))
-        guard batches.count == 1 else { return batch }
-        dueAt = now + ladder.next(after: state).wait
-        return numbered(batch)
+        return batches.count == 1 ? numbered(batch) : batch
+    }
+
+    /// Batches up to here were written to the connection.
+    mutating func written(upto: OplogID, now: ContinuousClock.Instant) {
+        let isLowestNew = batches.first.map { !$0.isWritten } ?? false
+        for index in batches.indices where batches[index].batch.upto <= upto.value { batches[index].isWritten = true }
+        if isLowestNew { startWait(at: now) }
+    }
+
+    private mutating func startWait(at now: ContinuousClock.Instant) {
+        dueAt = batches.first?.isWritten == true ? now + ladder.next(after: state).wait : nil
+    }
+
+    /// A repeat that waits to be written, without what was recalled since; nil: the device has acknowledged it.
+    func owed(_ batch: Mss_Device_V1_ChannelBatch) -> Mss_Device_V1_ChannelBatch? {
+        guard let sent = batches.first(where: { $0.batch.upto == batch.upto }) else { return nil }
+        let left = Set(sent.batch.entries.map(\.oplogID))
+        var owed = batch
+        owed.entries.removeAll { !left.contains($0.oplogID) }
+        return owed
     }
 
     /// The device has everything up to here; the oplogs that it has since now.
     mutating func acknowledged(upto: OplogID, now: ContinuousClock.Instant) -> [OplogID] {
-        let done = batches.prefix { $0.batch.upto <= upto.value }
+        let done = batches.prefix { $0.isWritten && $0.batch.upto <= upto.value }
         guard !done.isEmpty else { return [] }
         batches.removeFirst(done.count)
-        dueAt = batches.isEmpty ? nil : now + ladder.next(after: state).wait
+        startWait(at: now)
         return done.flatMap { $0.batch.entries.map { OplogID($0.oplogID) } }
     }
 

@@ -1,3 +1,4 @@
+import DeviceProtocol
 import SyncModel
 
 /// Where one session stands in one channel; pure.
@@ -21,7 +22,8 @@ struct ChannelCursor {
     var holdsCaughtUp: Bool
     /// Entries above `sent` that are stored nowhere: they wait here until what lies before them has been read.
     private(set) var live: [Oplog] = []
-    /// Oplogs above `sent` that were recalled: a page or notice from before the recall may still bring them.
+    /// Recalled oplogs that were not written to the connection: a page or notice from before the recall may still bring
+    /// them, and a batch that waits to be written may contain them.
     private var recalled: Set<OplogID> = []
     /// Of a simple device; nil: the device's library has a ladder of its own.
     var resends: BatchResends?
@@ -79,11 +81,30 @@ struct ChannelCursor {
         if upto > announced { passedOver = max(passedOver, upto) }
     }
 
-    /// Notes what tombstones say, before they come in order.
-    mutating func learnRecalls(of entries: [Oplog]) {
-        for case let id? in entries.map(\.recalls) {
-            if id > sent { recalled.insert(id) } else { resends?.recalled(id) }
+    /// Notes which oplogs were recalled, before their tombstones come in order.
+    mutating func learnRecalls(of ids: [OplogID]) {
+        for id in ids {
+            if id > writtenUpto { recalled.insert(id) }
+            resends?.recalled(id)
         }
+    }
+
+    /// Up to here nothing waits to be written.
+    private var writtenUpto: OplogID { unwritten.first?.sent ?? sent }
+
+    /// Whether an oplog was recalled before it was written.
+    func isRecalled(_ id: OplogID) -> Bool { recalled.contains(id) }
+
+    /// What is still to be written of a batch that waits.
+    ///
+    /// - Returns: the batch; of a repeat without the entries that were recalled; nil: the batch was taken back, or the
+    ///   repeat is of a batch that the device has acknowledged.
+    func owed(_ batch: Mss_Device_V1_ChannelBatch) -> Mss_Device_V1_ChannelBatch? {
+        let upto = OplogID(batch.upto)
+        if upto > unwritten.first?.announced ?? announced {
+            return unwritten.contains { $0.upto == upto } ? batch : nil
+        }
+        return resends?.owed(batch)
     }
 
     /// Room for live entries; a session that is further behind loses those that come on top, as if it were offline.
@@ -99,8 +120,8 @@ struct ChannelCursor {
 
     /// What of a batch goes out, and what a rule passes over.
     struct Taken {
-        /// Nil when nothing goes out.
-        var batch: (after: OplogID, upto: OplogID, entries: [Oplog], passedOverUpto: OplogID)?
+        /// In their order; none when nothing goes out.
+        var batches: [(after: OplogID, upto: OplogID, entries: [Oplog], passedOverUpto: OplogID)] = []
         var skipped: [SkipReason: [OplogID]] = [:]
     }
 
@@ -109,11 +130,12 @@ struct ChannelCursor {
     /// - Parameters:
     ///   - discardedUpto: a threshold has left out valid oplogs up to here.
     ///   - filters: what decides for whom an entry is; a tombstone is for everybody who has its oplog.
+    ///   - batchEntries: entries of one batch at the most.
     mutating func take(
         upto: OplogID, entries: [Oplog], discardedUpto: OplogID = .zero, device: DeviceTraits, now: WallTime,
-        filters: FilterHistory? = nil
+        filters: FilterHistory? = nil, batchEntries: Int = .max
     ) -> Taken {
-        var before = Unwritten(
+        let before = Unwritten(
             upto: upto, sent: sent, announced: announced, passedOver: passedOver, opensBacklog: opensBacklog)
         passOver(upto: discardedUpto)
         let waited = live.filter { $0.id <= upto }
@@ -140,21 +162,39 @@ struct ChannelCursor {
         }
         sent = max(sent, upto)
         head = max(head, sent)
-        if !recalled.isEmpty { recalled = recalled.filter { $0 > sent } }
-        guard !new.isEmpty else { return taken }
-        let after = announced
-        announced = max(announced, sent)
-        let bytes = new.reduce(0) { $0 + $1.payload.count }
-        unacknowledged.append((announced, bytes))
-        (before.upto, before.live) = (announced, new.filter { !$0.isPersistent })
-        unwritten.append(before)
-        taken.batch = (after, announced, new, passedOver)
-        passedOver = .zero
+        if !new.isEmpty { announce(new, before: before, batchEntries: batchEntries, in: &taken) }
+        forgetWrittenRecalls()
         return taken
     }
 
+    /// Makes batches of what goes out, each of which can be written and taken back by itself.
+    private mutating func announce(_ new: [Oplog], before: Unwritten, batchEntries: Int, in taken: inout Taken) {
+        var (rest, before) = (new[...], before)
+        while !rest.isEmpty {
+            let entries = Array(rest.prefix(batchEntries))
+            rest = rest.dropFirst(entries.count)
+            let after = announced
+            announced = rest.isEmpty ? max(announced, sent) : entries[entries.count - 1].id
+            unacknowledged.append((announced, entries.reduce(0) { $0 + $1.payload.count }))
+            (before.upto, before.live) = (announced, entries.filter { !$0.isPersistent })
+            unwritten.append(before)
+            taken.batches.append((after, announced, entries, passedOver))
+            passedOver = .zero
+            before = Unwritten(
+                upto: announced, sent: announced, announced: announced, passedOver: .zero, opensBacklog: false)
+        }
+    }
+
+    private mutating func forgetWrittenRecalls() {
+        if !recalled.isEmpty { recalled = recalled.filter { $0 > writtenUpto } }
+    }
+
     /// A batch has been written to the connection: it cannot be taken back any more.
-    mutating func written(upto: OplogID) { unwritten.removeAll { $0.upto <= upto } }
+    mutating func written(upto: OplogID, at now: ContinuousClock.Instant) {
+        unwritten.removeAll { $0.upto <= upto }
+        resends?.written(upto: upto, now: now)
+        forgetWrittenRecalls()
+    }
 
     /// What was not written may not go out: the cursor stands where it stood before, and reads it again.
     ///

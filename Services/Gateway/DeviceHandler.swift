@@ -3,6 +3,7 @@ import DeviceProtocol
 import Logging
 import Metrics
 import NIOCore
+import ServerTLS
 import ServiceKit
 import SwiftProtobuf
 import SyncModel
@@ -14,18 +15,27 @@ final class DeviceHandler: ChannelInboundHandler {
 
     private let gateway: GatewayCore
     private let number: UInt64
+    /// Nil: the connection takes frames as they are.
+    private let transport: (any DeviceTransport)?
     private var machine: SessionStateMachine
     /// Admission knows that it is a device.
     private var isAdmitted = false
     private var context: ChannelHandlerContext?
-    /// Batches of this turn of the event loop: they leave as few frames as the limit allows (spec D5).
+    /// Batches that wait for the end of this turn of the event loop, to leave in as few frames as the limit allows (spec
+    /// D5), or for a connection that takes no data now.
     private var batches: [GatheredBatch] = []
     private var batchBytes = 0
+    /// A `CaughtUp` that follows batches which wait.
+    private var waitingCaughtUp: Mss_Device_V1_Packet?
     private var isFlushScheduled = false
     /// Something has happened since batches began to wait.
     private var hasWaited = false
     /// The frames of one event or turn: they leave in one write.
     private var outbound: ByteBuffer?
+    /// The batches in these frames.
+    private var outboundBatches: [GatheredBatch] = []
+    /// The batches of each write that the socket has not taken completely, since the device reads slowly.
+    private var unflushed: [[GatheredBatch]] = []
     /// Durable reports that the device has not been told of.
     private var recordedReports: [UInt64] = []
     /// Since when batches wait.
@@ -35,11 +45,18 @@ final class DeviceHandler: ChannelInboundHandler {
     /// How long a Close frame has to leave.
     private static let closeLimit = TimeAmount.seconds(1)
 
-    /// - Parameter acceptedAt: from when on the first frame is waited for.
-    init(gateway: GatewayCore, number: UInt64, acceptedAt: ContinuousClock.Instant) {
+    /// - Parameters:
+    ///   - transport: translates the frames for the client; nil: the connection takes them as they are.
+    ///   - acceptedAt: from when on the first frame is waited for.
+    init(
+        gateway: GatewayCore, number: UInt64, transport: (any DeviceTransport)? = nil,
+        acceptedAt: ContinuousClock.Instant
+    ) {
         self.gateway = gateway
         self.number = number
-        machine = SessionStateMachine(limits: gateway.limits, now: acceptedAt)
+        self.transport = transport
+        machine = SessionStateMachine(
+            limits: gateway.limits, batchEntries: transport == nil ? .max : 1, now: acceptedAt)
     }
 
     /// Of the app, once its Connect was taken.
@@ -70,7 +87,13 @@ final class DeviceHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if let refusal = event as? RateRefusal { handle(.overRate(refusal)) }
+        if event is TransportRoom { handle(.roomGrew) }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable { handle(.roomGrew) }
+        context.fireChannelWritabilityChanged()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -83,35 +106,56 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// Gives the machine an event and performs what it answers; on the event loop only.
     func handle(_ event: SessionEvent) {
-        take(event, in: gateway.surroundings())
+        _ = take(event, in: gateway.surroundings())
         if !batches.isEmpty { scheduleFlush() }
         writeOut()
     }
 
     /// One of the events of a turn: `endTurn` follows in the same turn.
     ///
-    /// - Parameter look: at what the machine answers, before it is performed.
-    private func take(
-        _ event: SessionEvent, in world: SessionSurroundings, look: ([SessionAction]) -> Void = { _ in }
-    ) {
+    /// - Returns: what the machine answered.
+    private func take(_ event: SessionEvent, in world: SessionSurroundings) -> [SessionAction] {
         reconsider(in: world)
-        let actions = machine.handle(event, in: world)
-        look(actions)
+        hasWaited = !batches.isEmpty
+        var world = world
+        world.room = room
+        let actions = machine.handle(event, in: world.behind(batches.count))
         perform(actions)
         noteConnect()
         if !batches.isEmpty, withMachine({ $0.hasChecked(batches, in: world) }) { writeBatches() }
+        if !unflushed.isEmpty || !outboundBatches.isEmpty { endUnlessAllowed(event, in: world) }
+        return actions
+    }
+
+    /// Ends the connection when data must not reach the device any more that the socket has not taken yet: what this
+    /// process was given to write can only be thrown away with the connection. The device gets the rest on the next one.
+    private func endUnlessAllowed(_ event: SessionEvent, in world: SessionSurroundings) {
+        var recalled: (channelID: Int64, ids: Set<OplogID>) = (0, [])
+        if case .noticed(let notice) = event {
+            recalled = (notice.channelID, Set(notice.entries.compactMap(\.recalls)))
+        }
+        func isForbidden(_ item: GatheredBatch) -> Bool {
+            item.channelID == recalled.channelID && !recalled.ids.isDisjoint(with: item.oplogs)
+                || withMachine { $0.isOfInvalidSession(item.batch, in: world) }
+        }
+        if outboundBatches.contains(where: isForbidden) { writeOut() }
+        guard unflushed.joined().contains(where: isForbidden), let context else { return }
+        gateway.logger.info(
+            "device disconnected: the data that waits in its socket was recalled, or its session was ended",
+            metadata: ["device": "\(machine.identity?.deviceID.text ?? "")"])
+        context.pipeline.syncOperations.closePastTLS()
     }
 
     /// A notice of a turn.
     ///
-    /// - Parameter count: told what this session takes of a notice whose sender waits for that.
-    func take(_ notice: ChannelNotice, in world: SessionSurroundings, count: TakenCount?) {
-        take(.noticed(notice), in: world) { count?.add(machine.holds(notice, after: $0)) }
+    /// - Returns: of the notice's entries that are stored nowhere those that this session takes.
+    func take(_ notice: ChannelNotice, in world: SessionSurroundings) -> [Int64] {
+        let actions = take(.noticed(notice), in: world)
+        return machine.holds(notice, after: actions)
     }
 
     /// Writes what the turn's events gave; the pages of a backlog wait for one another.
-    func endTurn(in world: SessionSurroundings) {
-        if hasWaited { reconsider(in: world) }
+    func endTurn() {
         if !batches.isEmpty, !waitsForPages { writeBatches() }
         writeOut()
     }
@@ -164,7 +208,11 @@ final class DeviceHandler: ChannelInboundHandler {
             append(GatheredBatch(batch: batch, oplogs: oplogs, channelID: channelID))
         case .send(let packet):
             writeBatches()
-            write(packet)
+            if case .caughtUp? = packet.body, !batches.isEmpty {
+                waitingCaughtUp = packet
+            } else {
+                write(packet)
+            }
         case .answer(let packet):
             write(packet)
         case .claim(let claim):
@@ -217,7 +265,7 @@ final class DeviceHandler: ChannelInboundHandler {
     }
 
     private func append(_ batch: GatheredBatch) {
-        let bytes = batch.batch.entries.reduce(64) { $0 + $1.payload.count + 128 }
+        let bytes = batch.bytes
         if !batches.isEmpty, batchBytes + bytes > DeviceProtocolLimits.pushFrameBytes { writeBatches() }
         batches.append(batch)
         batchBytes += bytes
@@ -235,7 +283,7 @@ final class DeviceHandler: ChannelInboundHandler {
     private func flush() {
         isFlushScheduled = false
         if batches.isEmpty { return }
-        reconsider(in: gateway.surroundings())
+        hasWaited = true
         if !waitsForPages { writeBatches() }
         writeOut()
     }
@@ -247,22 +295,74 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// What waits was handed out by the rules of an earlier moment.
     private func reconsider(in world: SessionSurroundings) {
+        hasWaited = false
         if batches.isEmpty { return }
-        hasWaited = true
+        var world = world
+        world.room = room
         let (waiting, actions) = machine.reconsider(batches, in: world)
-        batches = waiting
-        if waiting.isEmpty { (batchBytes, waitingSince, hasWaited) = (0, nil, false) }
+        keepWaiting(waiting)
         perform(actions)
     }
 
+    private func keepWaiting(_ waiting: [GatheredBatch]) {
+        batches = waiting
+        batchBytes = waiting.reduce(0) { $0 + $1.bytes }
+        if waiting.isEmpty { waitingSince = nil }
+    }
+
+    /// Entries that the connection takes now. Above its limit for bytes that wait to be sent it takes none: what waits
+    /// here is looked at once more, what waits there is not.
+    private var room: Int {
+        guard let context, context.channel.isWritable else { return 0 }
+        guard let transport else { return .max }
+        #if KNOWN_BAD
+            if KnownBad.packetIDsNotAwaited.isOn { return .max }
+        #endif
+        return transport.room
+    }
+
+    /// Writes the batches that the connection takes now. The others go on waiting.
     private func writeBatches() {
-        if batches.isEmpty { return }
-        let ready = withMachine { machine in batches.filter { machine.isOfThisBind($0.batch) } }
-        (batches, batchBytes, waitingSince, hasWaited) = ([], 0, nil, false)
-        guard !ready.isEmpty, context != nil, let identity = machine.identity else { return }
-        write(.with { $0.push.batches = ready.map(\.batch) })
-        machine.written(ready)
-        gateway.reporter.handedOut(ready, to: identity)
+        if batches.isEmpty || room == 0 { return }
+        if hasWaited { reconsider(in: gateway.surroundings()) }
+        while let identity = machine.identity, context != nil {
+            let ready = takeFrame()
+            if ready.isEmpty { break }
+            write(.with { $0.push.batches = ready.map(\.batch) })
+            outboundBatches += ready
+            machine.written(ready, at: gateway.clock.now())
+            gateway.reporter.handedOut(ready, to: identity)
+            // What the transport takes after that is known once it has these.
+            if transport != nil { writeOut() }
+        }
+    }
+
+    /// Takes out the batches of the next push frame, in their order.
+    private func takeFrame() -> [GatheredBatch] {
+        let (room, wanted) = (room, wantedTypes())
+        var (ready, rest, entries, bytes) = ([GatheredBatch](), [GatheredBatch](), 0, 0)
+        for item in batches where withMachine({ $0.isOfThisBind(item.batch) }) {
+            guard wanted?.contains(item.batch.bizType) ?? true else {
+                rest.append(item)
+                continue
+            }
+            // Once one does not fit, none behind it does: the order within a channel stays.
+            (entries, bytes) = (entries + item.batch.entries.count, bytes + item.bytes)
+            let fits = entries <= room && (ready.isEmpty || bytes <= DeviceProtocolLimits.pushFrameBytes)
+            if fits { ready.append(item) } else { rest.append(item) }
+        }
+        keepWaiting(rest)
+        return ready
+    }
+
+    /// The business types among the waiting batches that the client takes; nil: all. The others are suspended, so their
+    /// data is taken back.
+    private func wantedTypes() -> Set<String>? {
+        guard let transport else { return nil }
+        let types = Set(batches.map(\.batch.bizType))
+        let unwanted = types.filter { !transport.wants($0) }
+        if !unwanted.isEmpty { transport.suspend(unwanted) }
+        return types.subtracting(unwanted)
     }
 
     private func write(_ packet: Mss_Device_V1_Packet) {
@@ -273,9 +373,18 @@ final class DeviceHandler: ChannelInboundHandler {
     }
 
     private func writeOut() {
+        if batches.isEmpty, let packet = waitingCaughtUp {
+            waitingCaughtUp = nil
+            if packet.caughtUp.bindNumber == machine.identity?.bindNumber { write(packet) }
+        }
         if outbound != nil { writeRecorded() }
         guard let context, let buffer = outbound.take() else { return }
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        guard !outboundBatches.isEmpty else { return context.writeAndFlush(wrapOutboundOut(buffer), promise: nil) }
+        unflushed.append(outboundBatches)
+        outboundBatches = []
+        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in
+            self.unflushed.removeFirst()
+        }
     }
 
     private func close(_ code: CloseCode, _ reason: String, _ context: ChannelHandlerContext) {

@@ -103,11 +103,11 @@ extension GatewayCore {
 
     private func take(_ steps: [Step]) {
         SessionTurn.take(steps, on: \.session.eventLoop) { [self] steps in
-            for step in steps {
-                step.session.handler.value.take(step.notice, in: surroundings(), count: step.count)
-            }
+            let taken = steps.map { $0.session.handler.value.take($0.notice, in: surroundings()) }
             // What several notices gave a session leaves in one write, by what holds then.
-            for step in steps { step.session.handler.value.endTurn(in: surroundings()) }
+            for step in steps { step.session.handler.value.endTurn() }
+            // The writer answers its caller on this: nothing that was recalled is left to be written.
+            for (step, ids) in zip(steps, taken) { step.count?.add(ids) }
         }
     }
 }

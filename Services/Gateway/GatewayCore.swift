@@ -291,7 +291,7 @@ final class GatewayCore: Sendable {
         guard request.isGlobal, request.filters == nil else { return read(request, for: session) }
         tails.page(for: request) { [self] page in
             guard let page else { return read(request, for: session) }
-            tell([session], .fetched(page, channelID: request.channelID))
+            tell([session], .fetched(page, channelID: request.channelID, bindNumber: request.bindNumber))
         }
     }
 
@@ -312,7 +312,7 @@ final class GatewayCore: Sendable {
         } completion: { [self] result in
             var page: Mss_Bus_V1_FetchReply?
             if case .success(let reply) = result, case .fetch(let fetched)? = reply.body { page = fetched }
-            tell([session], .fetched(page, channelID: request.channelID))
+            tell([session], .fetched(page, channelID: request.channelID, bindNumber: request.bindNumber))
         }
     }
 

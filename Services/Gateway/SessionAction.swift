@@ -63,6 +63,8 @@ struct PageRequest: Hashable, Sendable {
     var onlyOwner: DeviceID?
     /// `newest` counts what passes these; nil: everything does.
     var filters: FilterHistory?
+    /// The bind that the session had when it asked.
+    var bindNumber: UInt32 = 0
 }
 
 /// A page of history that a device asks for.

@@ -15,7 +15,8 @@ enum SessionEvent: Sendable {
     /// The registration that was for this bind.
     case registered(Mss_Bus_V1_SessionReply?, bindNumber: UInt32)
     case validated(Mss_Bus_V1_ValidateReply?, bindNumber: UInt32, askedAt: ContinuousClock.Instant)
-    case fetched(Mss_Bus_V1_FetchReply?, channelID: Int64)
+    /// The page that was asked for under this bind.
+    case fetched(Mss_Bus_V1_FetchReply?, channelID: Int64, bindNumber: UInt32)
     case historyRead(Mss_Bus_V1_HistoryReply?, of: UInt64)
     case summaryRead(Mss_Bus_V1_SummaryReply?, of: UInt64)
     case resendRecorded(channelID: Int64, oplogID: OplogID, repeats: Int)
@@ -33,6 +34,8 @@ enum SessionEvent: Sendable {
     // Of this gateway.
     case announcementDue
     case surroundingsChanged
+    /// The connection takes data again.
+    case roomGrew
     case ticked
     /// This gateway has more sessions than its part.
     case surplus
@@ -57,8 +60,9 @@ extension SessionStateMachine {
         case .registered(nil, _): return registrationFailed(in: world)
         case .validated(let reply, let bindNumber, let askedAt):
             return validated(reply, bindNumber: bindNumber, askedAt: askedAt, in: world)
-        case .fetched(let page?, let channelID): return fetched(page, channelID: channelID, in: world)
-        case .fetched(nil, let channelID): return fetchFailed(channelID: channelID, in: world)
+        case .fetched(_, let channelID, let bindNumber) where !isOfThisBind(channelID, bindNumber): return []
+        case .fetched(let page?, let channelID, _): return fetched(page, channelID: channelID, in: world)
+        case .fetched(nil, let channelID, _): return fetchFailed(channelID: channelID, in: world)
         case .historyRead(let page, let id): return historyRead(page, of: id, in: world)
         case .summaryRead(let page, let id): return summaryRead(page, of: id, in: world)
         case .resendRecorded(let channelID, let oplogID, let repeats):
@@ -73,6 +77,7 @@ extension SessionStateMachine {
         case .revoked(let userID, let digest): return revoked(userID, digest: digest, in: world)
         case .disconnectedByOperator: return disconnectedByOperator()
         case .surroundingsChanged: return surroundingsChanged(in: world)
+        case .roomGrew: return readOn(in: world)
         case .ticked: return ticked(in: world) + resendDue(in: world)
         case .surplus: return surplus()
         case .drained: return drained()

@@ -38,6 +38,9 @@ struct SessionRereads {
         return taken
     }
 
+    /// Whether an oplog was recalled since the last list.
+    func isRecalled(_ id: Int64, channelID: Int64) -> Bool { recalled[channelID]?.contains(id) ?? false }
+
     /// It was not written: the store is to tell it again.
     mutating func takeBack(_ number: UInt64) { sent[number] = nil }
 

@@ -36,8 +36,8 @@ struct SessionStateMachine {
     private(set) var connectionEpoch: Int64 = 0
     var cursors: [ChannelKey: ChannelCursor] = [:]
     private(set) var keysByChannelID: [Int64: ChannelKey] = [:]
-    /// Heads told before the registration's answer, which may not know them yet.
-    private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
+    /// Heads and recalls told before the registration's answer, which may not know them yet.
+    private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID, recalled: [OplogID])] = [:]
     private var reportedPoints: [ChannelKey: OplogID] = [:]
     var check = SessionCheck()
     /// The tenant has answered while a registration was on its way.
@@ -73,9 +73,13 @@ struct SessionStateMachine {
     /// The next ping comes after at most so long.
     private var interval: Duration
     private let limits: SessionLimits
+    /// Entries of one batch at the most.
+    private let batchEntries: Int
 
-    init(limits: SessionLimits, now: ContinuousClock.Instant) {
+    /// - Parameter batchEntries: entries of one batch at the most.
+    init(limits: SessionLimits, batchEntries: Int = .max, now: ContinuousClock.Instant) {
         self.limits = limits
+        self.batchEntries = batchEntries
         lastHeard = now
         interval = limits.heartbeat
     }
@@ -264,7 +268,11 @@ struct SessionStateMachine {
         }
         for state in reply.channels { learn(state) }
         filters.learn(reply.channels)
-        for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
+        for (address, early) in earlyHeads {
+            learn(address, channelID: early.channelID, head: early.head)
+            guard let key = keysByChannelID[early.channelID] else { continue }
+            cursors[key]?.learnRecalls(of: early.recalled)
+        }
         earlyHeads = [:]
         // Before anything is read on: what was ended while nobody could tell it goes out no more.
         let ended = learnRevocation(reply, in: world)
@@ -330,15 +338,18 @@ struct SessionStateMachine {
         guard
             phase == .opening || phase == .open, let identity, identity.isTarget(notice.address.target)
         else { return [] }
-        for case let id? in notice.entries.map(\.recalls) {
+        let recalled = notice.entries.compactMap(\.recalls)
+        for id in recalled {
             rereads.recall(id, channelID: notice.channelID)
             requests.recall(id, channelID: notice.channelID)
         }
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
         // Nothing of a user whose registration is to be repeated: the device, which waits for BindResult, drops it.
         if phase == .opening || isRegistering || needsOpen, cursors[key] == nil {
-            let known = earlyHeads[notice.address]?.head ?? .zero
-            earlyHeads[notice.address] = (notice.channelID, max(known, notice.upto))
+            let known = earlyHeads[notice.address]
+            earlyHeads[notice.address] = (
+                notice.channelID, max(known?.head ?? .zero, notice.upto), (known?.recalled ?? []) + recalled
+            )
             return []
         }
         // Global data waits for the next connect, or for the app to come to the foreground (spec D15).
@@ -348,7 +359,7 @@ struct SessionStateMachine {
         if cursors[key]?.channelID != notice.channelID, !isHeld {
             learn(notice.address, channelID: notice.channelID, head: .zero)
         }
-        cursors[key]?.learnRecalls(of: notice.entries)
+        cursors[key]?.learnRecalls(of: recalled)
         guard var cursor = cursors[key], !isHeld else { return [] }
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
         // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
@@ -360,7 +371,7 @@ struct SessionStateMachine {
         #endif
         guard
             isForThisDevice, BatchFit(position: cursor.sent, after: notice.after, upto: notice.upto) == .applies,
-            windowUsed < limits.windowBytes, withholding(key, of: identity, in: world) == nil
+            windowUsed < limits.windowBytes, world.room > 0, withholding(key, of: identity, in: world) == nil
         else {
             return wait(for: notice, isForThisDevice: isForThisDevice, &cursor, key, of: identity, in: world)
         }
@@ -425,26 +436,28 @@ struct SessionStateMachine {
         defer { cursors[key] = cursor }
         let taken = cursor.take(
             upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime,
-            filters: filters[cursor.channelID])
+            filters: filters[cursor.channelID], batchEntries: batchEntries)
         var actions: [SessionAction] = taken.skipped.filter(\.key.isRecorded).map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
-        guard let batch = taken.batch else {
+        if taken.batches.isEmpty {
             if let upto = cursor.settle() { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
             return actions
         }
-        windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
-        var message = Mss_Device_V1_ChannelBatch(
-            key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
-            passedOverUpto: batch.passedOverUpto)
-        if let numbered = cursor.resends?.sent(message, of: batch.entries, now: world.now) { message = numbered }
-        let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
-        actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
-        #if KNOWN_BAD
-            if KnownBad.pointAtSend.isOn {
-                actions.append(record(batch.upto, of: key, cursor, for: identity, in: world))
-            }
-        #endif
+        for batch in taken.batches {
+            windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
+            var message = Mss_Device_V1_ChannelBatch(
+                key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
+                passedOverUpto: batch.passedOverUpto)
+            if let numbered = cursor.resends?.sent(message, of: batch.entries) { message = numbered }
+            let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
+            actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
+            #if KNOWN_BAD
+                if KnownBad.pointAtSend.isOn {
+                    actions.append(record(batch.upto, of: key, cursor, for: identity, in: world))
+                }
+            #endif
+        }
         return actions
     }
 
@@ -460,7 +473,9 @@ struct SessionStateMachine {
     /// Reads every channel that is behind and may go out, as far as the window allows; says "caught up" once.
     mutating func readOn(in world: SessionSurroundings) -> [SessionAction] {
         guard phase == .open, !isRegistering, let identity else { return [] }
-        var actions = sendRereads(to: identity, in: world)
+        // Data that the connection cannot take would be taken back, and read again, without end.
+        let hasRoom = world.room > 0
+        var actions = hasRoom ? sendRereads(to: identity, in: world) : []
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
             if !mayRead(key, of: identity, in: world) {
@@ -471,7 +486,7 @@ struct SessionStateMachine {
                 continue
             }
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
-            guard !cursor.isFetching, windowUsed < limits.windowBytes else { continue }
+            guard !cursor.isFetching, hasRoom, windowUsed < limits.windowBytes else { continue }
             var newest = 0
             if cursor.opensBacklog,
                 case .threshold(let count)? = world.configuration(
@@ -486,7 +501,7 @@ struct SessionStateMachine {
                         channelID: cursor.channelID, isGlobal: key.kind.isGlobal, after: cursor.sent, head: cursor.head,
                         newest: newest, traits: identity.traits,
                         onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
-                        filters: newest > 0 ? filters[cursor.channelID] : nil)))
+                        filters: newest > 0 ? filters[cursor.channelID] : nil, bindNumber: identity.bindNumber)))
         }
         if announcesCaughtUp, !isCatchingUp {
             announcesCaughtUp = false

@@ -9,6 +9,8 @@ struct SessionSurroundings: Sendable {
     var holdsLease: Bool
     /// Of the lease held last: a session registered under another is not on record.
     var leaseEpoch: Int64 = 0
+    /// Entries that the connection takes now.
+    var room = Int.max
     let configuration: @Sendable (InstanceID, BizType) -> SyncConfiguration?
     let instance: @Sendable (InstanceID) -> Instance?
     /// The secret of an instance's key; nil when this gateway cannot open it.
@@ -21,6 +23,14 @@ struct SessionSurroundings: Sendable {
     var connects: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true }
     /// The same of the user's binds.
     var binds: @Sendable (UserID, InstanceID, ContinuousClock.Instant) -> Bool = { _, _, _ in true }
+
+    /// The same with the room that is left behind batches which wait already.
+    func behind(_ batches: Int) -> SessionSurroundings {
+        guard room < .max else { return self }
+        var world = self
+        world.room = max(0, room - batches)
+        return world
+    }
 }
 
 /// Times and sizes of a device session; defaults are the gateway's settings' defaults.

@@ -37,6 +37,9 @@
         case revocationIgnored
         case revocationNotLearned
         case waitingNotReconsidered
+        case recallOfWaitingIgnored
+        case pageOfEarlierBindTaken
+        case packetIDsNotAwaited
         case bindNotCompared
         case userDataKept
         case targetingIgnored
@@ -109,6 +112,9 @@
             case .revocationIgnored: "a revocation ends the verdict at once"
             case .revocationNotLearned: "a registration learns of revocations"
             case .waitingNotReconsidered: "rules are asked again when what waited is written"
+            case .recallOfWaitingIgnored: "a recalled oplog that waits to be written is not written"
+            case .pageOfEarlierBindTaken: "a page that was asked for under an earlier bind is read again"
+            case .packetIDsNotAwaited: "an MQTT client is sent data only when a packet id is free"
             case .bindNotCompared: "what waits for a former user is dropped"
             case .userDataKept: "a bind forgets the channels of the former user"
             case .targetingIgnored: "what is not for a device, or has expired, is passed over"

@@ -111,10 +111,14 @@ extension RunningSystem {
                 "basic", "zero_length_clientid", "offline_message_queueing", "overlapping_subscriptions", "keepalive",
                 "redelivery_on_reconnect", "subscribe_failure", "unsubscribe", "takeover", "publishes_nothing",
             ].map { ($0, [4, 5]) }
-            + ["user_properties", "publication_expiry", "maximum_packet_size", "server_keep_alive", "flow_control"]
-            .map { ($0, [5]) }
+            + [
+                "user_properties", "publication_expiry", "maximum_packet_size", "server_keep_alive", "flow_control",
+                "revoked_behind_window", "recalled_behind_window",
+            ].map { ($0, [5]) }
 
-        @Test("D13: the cases of MQTT's interoperability tests that apply, by a client of bare packets")
+        @Test(
+            "D13, H7: the cases of MQTT's interoperability tests that apply, and of data behind a full window, by a client of bare packets"
+        )
         func interoperability() async throws {
             let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "mqtt_cases.py")
             try await withThrowingTaskGroup(of: Void.self) { group in

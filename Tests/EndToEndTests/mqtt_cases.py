@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The cases of MQTT's interoperability tests that a server has on which clients publish nothing: a client of bare
-packets is the device, pushes by HTTP are what is published. Names are those of Eclipse's suite.
+packets is the device, pushes by HTTP are what is published. Names are those of Eclipse's suite; `revoked_behind_window`
+and `recalled_behind_window` are this service's own.
 
 mqtt_cases.py CASE VERSION --api PORT --ports PORT,PORT --ca FILE     VERSION: 4 for 3.1.1, or 5
 Exit status 0: it passes; otherwise the last line says what was seen.
@@ -209,13 +210,17 @@ def check(is_so, what):
 
 def push(user, *payloads, **more):
     for payload in payloads:
-        body = {"bizType": "UCHAT", "linkToken": user, "thirdMsgId": f"{user}-{payload}", "payload": payload, **more}
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{options.api}/webapi/sync/single?instanceId=demo_app", json.dumps(body).encode(),
-            {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            result = json.load(answer)
-            check(result["success"], f"the push is taken: {result}")
+        call("sync/single", {"bizType": "UCHAT", "linkToken": user, "thirdMsgId": f"{user}-{payload}",
+                             "payload": payload, **more})
+
+
+def call(path, body):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{options.api}/webapi/{path}?instanceId=demo_app", json.dumps(body).encode(),
+        {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        result = json.load(answer)
+        check(result["success"], f"{path} succeeds: {result}")
 
 
 def wait_until_stored(user, payload, seconds=10):
@@ -382,6 +387,37 @@ def flow_control(user, version):
     client.leave()
 
 
+def with_window_of_one(user, version):
+    client = Client(user, user, version, properties=bytes([33]) + struct.pack("!H", 1))
+    client.subscribe("#")
+    return client
+
+
+def revoked_behind_window(user, version):
+    client = with_window_of_one(user, version)
+    push(user, *map(str, range(1, 11)), bizType="TRADE-SECURE")
+    first = client.messages(1, answers=False)
+    check(payloads(first) == ["1"], f"one without an answer: {payloads(first)}")
+    call("session/revoke", {"userId": user})
+    push(user, "unchecked")
+    client.answer(first[0])
+    rest = client.messages(2, seconds=3)
+    check(payloads(rest) == ["unchecked"], f"nothing checked after the revocation: {payloads(rest)}")
+    client.leave()
+
+
+def recalled_behind_window(user, version):
+    client = with_window_of_one(user, version)
+    push(user, "1", "2", "3")
+    first = client.messages(1, answers=False)
+    check(payloads(first) == ["1"], f"one without an answer: {payloads(first)}")
+    call("sync/recall", {"bizType": "UCHAT", "linkToken": user, "thirdMsgId": f"{user}-2"})
+    client.answer(first[0])
+    rest = client.messages(2, seconds=3)
+    check(payloads(rest) == ["3"], f"neither what was recalled nor its tombstone: {payloads(rest)}")
+    client.leave()
+
+
 def takeover(user, version):
     first = Client(user, user, version)
     first.subscribe("UCHAT")
@@ -410,7 +446,8 @@ def publishes_nothing(user, version):
 
 CASES = [basic, zero_length_clientid, offline_message_queueing, overlapping_subscriptions, keepalive,
          redelivery_on_reconnect, subscribe_failure, unsubscribe, user_properties, publication_expiry,
-         maximum_packet_size, server_keep_alive, flow_control, takeover, publishes_nothing]
+         maximum_packet_size, server_keep_alive, flow_control, revoked_behind_window,
+         recalled_behind_window, takeover, publishes_nothing]
 
 
 def main():

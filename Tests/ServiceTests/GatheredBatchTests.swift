@@ -124,7 +124,7 @@ private typealias Bench = SessionBench
         var bench = Bench()
         bench.open([("B", 3, 0, 0)])
         let first = bench.machine.noticed(Bench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world)
-        bench.machine.written(first.gathered)
+        bench.machine.written(first.gathered, at: bench.now)
         let second = bench.machine.noticed(Bench.notice("B", channel: 3, after: 1, ids: [2]), in: bench.world)
         let acknowledged = bench.receive {
             $0.storedAck.channels = [
@@ -182,7 +182,7 @@ private typealias Bench = SessionBench
 
 extension [SessionAction] {
     /// The batches among them, as a connection keeps them.
-    fileprivate var gathered: [GatheredBatch] {
+    var gathered: [GatheredBatch] {
         compactMap { action in
             guard case .push(let batch, let oplogs, let channelID) = action else { return nil }
             return GatheredBatch(batch: batch, oplogs: oplogs, channelID: channelID)

@@ -6,30 +6,65 @@ import SwiftProtobuf
 import SyncModel
 
 @testable import Gateway
+@testable import MQTT
 @testable import ServiceKit
 
 /// One device connection without a socket: its handler, on an event loop that the test turns, in a gateway without a
 /// broker whose lease and control data the test sets.
 final class HandlerBench {
+    /// What is written stays in this process while the socket takes nothing.
+    private final class Socket: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        var isFull = false
+        private var waiting: [(NIOAny, EventLoopPromise<Void>?)] = []
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            if isFull { return waiting.append((data, promise)) }
+            context.write(data, promise: promise)
+        }
+
+        func handlerRemoved(context: ChannelHandlerContext) {
+            for (_, promise) in waiting { promise?.fail(ChannelError.ioOnClosedChannel) }
+        }
+    }
+
     let core: GatewayCore
     let lease: GatewayLease
     private let channel = EmbeddedChannel()
     private let control: ControlConnection
     private let handler: DeviceHandler
+    private let socket = Socket()
     private var version: Int64 = 0
 
     /// A lease is held, for an hour.
-    init(_ configurations: [SyncConfiguration]) throws {
+    ///
+    /// - Parameter isMQTT: the device is an MQTT client.
+    init(_ configurations: [SyncConfiguration], isMQTT: Bool = false) throws {
+        let bridge = isMQTT ? MQTTBridge(now: { ProcessClock.system.wallTime() }) : nil
         let context = try GatewaySocketFixture.context()
         control = ControlConnection(context, keysFor: .device)
         core = GatewayCore(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
         lease = core.makeLease()
-        handler = DeviceHandler(gateway: core, number: 1, acceptedAt: .now)
+        handler = DeviceHandler(gateway: core, number: 1, transport: bridge, acceptedAt: .now)
         lease.take(.with { $0.epoch = 1 }, askedAt: .now + .seconds(3_600))
         rule(configurations)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.pipeline.syncOperations.addHandler(socket)
+        if let bridge { try channel.pipeline.syncOperations.addHandler(bridge) }
         try channel.pipeline.syncOperations.addHandler(handler)
     }
+
+    /// The bytes that wait for the socket are above, or below, the limit up to which a channel is writable.
+    func setWritable(_ isWritable: Bool) {
+        channel.isWritable = isWritable
+        channel.pipeline.fireChannelWritabilityChanged()
+    }
+
+    /// The socket takes nothing more.
+    func fillSocket() { socket.isFull = true }
+
+    var isConnected: Bool { channel.isActive }
 
     /// Control data of the bench's instance comes to the gateway; nobody has told the session yet.
     func rule(_ configurations: [SyncConfiguration]) {
@@ -81,6 +116,56 @@ final class HandlerBench {
     /// The oplogs among them.
     func pushed() throws -> [Int64] {
         try written().flatMap { $0.push.batches }.flatMap { $0.entries.map(\.oplogID) }
+    }
+
+    // MARK: An MQTT client
+
+    /// The client sends a packet.
+    func client(sends packet: MQTTClientPacket) throws {
+        try channel.writeInbound(packet)
+        turn()
+    }
+
+    /// The client connects, and its session opens with these channels. It has not subscribed yet.
+    func openClient(_ channels: [(String, Int64, Int64, Int64)], receiveMaximum: UInt16) throws {
+        var connect = MQTTConnect(
+            version: .v5, isCleanStart: false, keepAlive: 30, clientID: "d", userName: "i/u",
+            password: Array("session".utf8))
+        connect.receiveMaximum = receiveMaximum
+        try client(sends: .connect(connect))
+        happen(.registered(SessionBench.reply(channels), bindNumber: 1))
+        turn()
+        _ = try published()
+    }
+
+    func subscribe() throws {
+        try client(sends: .subscribe(packetID: 1, [.init(filter: "#", qualityOfService: 1)]))
+    }
+
+    /// Packet ids and payloads of the `PUBLISH` packets written since it was asked last.
+    func published() throws -> [(packetID: UInt16, payload: String)] {
+        var found: [(UInt16, String)] = []
+        while var buffer = try channel.readOutbound(as: ByteBuffer.self) {
+            while let head = buffer.readInteger(as: UInt8.self) {
+                var content = buffer.readSlice(length: Self.readNumber(&buffer)) ?? ByteBuffer()
+                guard head >> 4 == 3 else { continue }
+                content.moveReaderIndex(forwardBy: Int(content.readInteger(as: UInt16.self) ?? 0))
+                let packetID = content.readInteger(as: UInt16.self) ?? 0
+                content.moveReaderIndex(forwardBy: Self.readNumber(&content))
+                found.append((packetID, String(buffer: content)))
+            }
+        }
+        return found
+    }
+
+    private static func readNumber(_ buffer: inout ByteBuffer) -> Int {
+        var (number, shift) = (0, 0)
+        while let digit = buffer.readInteger(as: UInt8.self) {
+            number |= Int(digit & 0x7F) << shift
+            if digit < 0x80 { break }
+            shift += 7
+        }
+        return number
     }
 
     /// Connects with the user bound, opens with these channels as a registration's answer has them.

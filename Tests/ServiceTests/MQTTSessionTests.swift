@@ -171,31 +171,32 @@ import Testing
         #expect(Self.publishes(sent.packets) == ["UCHAT p1 0", "UCHAT p2 0"])
         #expect(Self.acknowledged(sent.frames) == ["UCHAT 2"])
         var slow = Client.open(receiveMaximum: 2)
-        let first = slow.gets { $0.push.batches = [Self.batch("UCHAT", after: 0, upto: 4, [1, 2, 3, 4])] }
-        #expect(Self.publishes(first.packets).count == 2)
-        #expect(Self.publishes(slow.sends(.puback(packetID: 2)).packets) == ["UCHAT p3 3"])
-        #expect(Self.publishes(slow.sends(.puback(packetID: 1)).packets) == ["UCHAT p4 4"])
+        #expect(slow.session.room == 2)
+        let first = slow.gets { $0.push.batches = [Self.batch("UCHAT", after: 0, upto: 2, [1, 2])] }
+        #expect(Self.publishes(first.packets).count == 2 && slow.session.room == 0)
+        #expect(slow.sends(.puback(packetID: 2)).packets.isEmpty && slow.session.room == 1)
+        #expect(slow.sends(.puback(packetID: 7)).frames.count == 1 && slow.session.room == 1, "it was not in use")
     }
 
     @Test("D11: what is of no use any more is not sent, and goes on; what is says for how long") func validity() {
-        var client = Client.open(receiveMaximum: 1)
+        var client = Client.open()
         var batch = Self.batch("UCHAT", after: 0, upto: 4, [1, 2, 3, 4])
         for (index, end) in [1_000, 3_500, 3_500, 9_000].enumerated() { batch.entries[index].validUntilMs = Int64(end) }
         func expiries(_ packets: [MQTTServerPacket]) -> [UInt32?] {
             packets.map { packet in if case .publish(let publish) = packet { publish.expiry } else { nil } }
         }
-        #expect(expiries(client.gets { $0.push.batches = [batch] }.packets) == [3])
-        client.now = WallTime(milliseconds: 4_000)
-        let rest = client.sends(.puback(packetID: 1))
-        #expect(Self.publishes(rest.packets) == ["UCHAT p4 2"] && expiries(rest.packets) == [5])
-        #expect(Self.acknowledged(rest.frames) == ["UCHAT 3"])
+        let sent = client.gets { $0.push.batches = [batch] }
+        #expect(Self.publishes(sent.packets) == ["UCHAT p2 1", "UCHAT p3 2", "UCHAT p4 3"])
+        #expect(expiries(sent.packets) == [3, 3, 8] && Self.acknowledged(sent.frames) == ["UCHAT 1"])
     }
 
     @Test("what nobody subscribed to is suspended at the gateway, and taken up when somebody does")
     func subscriptions() {
         var client = Client.open(filters: [("UCHAT", 1)])
-        let other = client.gets { $0.push.batches = [Self.batch("NEWS", after: 0, upto: 1, [1])] }
+        #expect(client.session.wants("UCHAT") && !client.session.wants("NEWS"))
+        let other = client.take(client.session.suspend(["NEWS"]))
         #expect(other.packets.isEmpty && other.frames.map(\.subscriptions.suspended) == [["NEWS"]])
+        #expect(client.take(client.session.suspend(["NEWS"])).frames.isEmpty, "the gateway knows")
         let asked = client.sends(
             .subscribe(
                 packetID: 7,
@@ -212,20 +213,20 @@ import Testing
         #expect(Self.publishes(news.packets) == ["NEWS p1 1"])
         let ended = client.sends(.unsubscribe(packetID: 8, filters: ["NEWS", "never"]))
         #expect(ended.packets == [.unsuback(packetID: 8, [.success, .noSubscriptionExisted])])
-        let late = client.gets { $0.push.batches = [Self.batch("NEWS", after: 1, upto: 2, [2])] }
-        #expect(late.packets.isEmpty && late.frames.map(\.subscriptions.suspended) == [["NEWS"]])
+        #expect(!client.session.wants("NEWS"))
+        let many = client.take(client.session.suspend(Set((0...200).map { "kind \($0)" })))
+        #expect(many.packets.count == 1 && client.isClosed, "more than the gateway takes")
     }
 
-    @Test("what comes before the first SUBSCRIBE waits for it")
-    func held() {
+    @Test("before the first SUBSCRIBE a client takes no data")
+    func beforeSubscribe() {
         var client = Client()
         _ = client.sends(.connect(Self.connect(.v311)))
         _ = client.gets { $0.connected.maxHeartbeatSeconds = 300 }
         _ = client.gets { $0.bindResult.accepted = true }
-        let early = client.gets { $0.push.batches = [Self.batch("UCHAT", after: 0, upto: 1, [1])] }
-        #expect(early.packets.isEmpty && early.frames.isEmpty)
+        #expect(client.session.room == 0)
         let packets = client.sends(.subscribe(packetID: 1, [.init(filter: "#", qualityOfService: 1)])).packets
-        #expect(packets.first == .suback(packetID: 1, [.grantedQoS1]) && Self.publishes(packets) == ["UCHAT p1 1"])
+        #expect(packets == [.suback(packetID: 1, [.grantedQoS1])] && client.session.room == 100)
     }
 
     @Test("a recall comes under a topic of its own, a re-read is acknowledged by its number")

@@ -84,7 +84,7 @@ struct SessionResendTests {
                 channelID: channel, address: ChannelAddress(target: target(instance), bizType: BizType("B")),
                 after: OplogID(after), upto: entries.last?.id ?? OplogID(after), entries: entries)
             let actions = machine.noticed(notice, in: world)
-            return machine.write(actions)
+            return machine.write(actions, at: now)
         }
 
         mutating func page(_ entries: [Oplog], after: Int64, upto: Int64) -> [SessionAction] {

@@ -31,7 +31,7 @@ struct SessionWalk {
             operationsAnswered, operationsNotAnswered, parametersKept, parametersNotKept, noticed, superseded,
             rereadWaiting, invalidated, revoked,
             disconnectedByOperator, announcementDue,
-            surroundingsChanged, ticked, surplus, drained
+            surroundingsChanged, roomGrew, ticked, surplus, drained
     }
 
     struct Pair: Hashable {
@@ -141,7 +141,7 @@ struct SessionWalk {
             let event = event(name)
             let actions = bench.machine.handle(event, in: bench.world)
             check(actions, of: name, before: before)
-            bench.machine.write(actions)
+            bench.machine.write(actions, at: bench.now)
             follow(actions)
             if state == .closed { afterEnd += 1 }
         }
@@ -200,8 +200,10 @@ struct SessionWalk {
             return .validated(
                 name == .validated ? .with { $0.verdict = verdict } : nil, bindNumber: bindNumber,
                 askedAt: bench.now - .milliseconds(100))
-        case .fetched: return .fetched(page(of: channel.id), channelID: channel.id)
-        case .notFetched: return .fetched(nil, channelID: channel.id)
+        case .fetched:
+            return .fetched(
+                page(of: channel.id), channelID: channel.id, bindNumber: happens(90) ? bindNumber : bindNumber - 1)
+        case .notFetched: return .fetched(nil, channelID: channel.id, bindNumber: bindNumber)
         case .historyRead:
             return .historyRead(.with { $0.entries = [SessionBench.oplog(1).bus] }, of: lastRequest)
         case .historyNotRead: return .historyRead(nil, of: lastRequest)
@@ -224,6 +226,7 @@ struct SessionWalk {
         case .disconnectedByOperator: return .disconnectedByOperator
         case .announcementDue: return .announcementDue
         case .surroundingsChanged: return .surroundingsChanged
+        case .roomGrew: return .roomGrew
         case .ticked: return .ticked
         case .surplus: return .surplus
         case .drained: return .drained

@@ -4,7 +4,7 @@ import NIOCore
 import SyncModel
 
 /// Between an MQTT client and the handler of a device's connection, whose frames it translates.
-final class MQTTBridge: ChannelDuplexHandler {
+final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     typealias InboundIn = MQTTClientPacket
     typealias InboundOut = Mss_Device_V1_Packet
     /// Whole frames, several at a time.
@@ -16,12 +16,36 @@ final class MQTTBridge: ChannelDuplexHandler {
 
     private var session = MQTTSession()
     private let now: () -> WallTime
+    private var context: ChannelHandlerContext?
+    /// The session was told that there is room, and has not used all of it since.
+    private var hasToldRoom = false
 
     /// - Parameter now: the service's clock.
     init(now: @escaping () -> WallTime) { self.now = now }
 
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    var room: Int { session.room }
+
+    func wants(_ bizType: String) -> Bool { session.wants(bizType) }
+
+    func suspend(_ bizTypes: Set<String>) {
+        guard let context else { return }
+        performLater(session.suspend(bizTypes), context)
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         perform(session.received(Self.unwrapInboundIn(data), at: now()), context)
+        tellRoom(context)
+    }
+
+    private func tellRoom(_ context: ChannelHandlerContext) {
+        guard session.room > 0 else { return hasToldRoom = false }
+        guard !hasToldRoom else { return }
+        hasToldRoom = true
+        context.fireUserInboundEventTriggered(TransportRoom())
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -36,13 +60,18 @@ final class MQTTBridge: ChannelDuplexHandler {
         // They are this gateway's own.
         while let packet = try? decoder.decode(buffer: &bytes) { outputs += session.received(packet, at: now()) }
         perform(outputs.filter { !$0.isToGateway }, context, promise)
-        let frames = outputs.filter(\.isToGateway)
-        guard !frames.isEmpty else { return }
-        // The handler is in the middle of a write.
+        performLater(outputs.filter(\.isToGateway), context)
+        if session.room == 0 { hasToldRoom = false }
+    }
+
+    /// Performs outputs after the write that the session's handler is in the middle of.
+    private func performLater(_ outputs: [MQTTSession.Output], _ context: ChannelHandlerContext) {
+        guard !outputs.isEmpty else { return }
         let bound = NIOLoopBound((bridge: self, context: context), eventLoop: context.eventLoop)
         context.eventLoop.execute {
             guard bound.value.context.channel.isActive else { return }
-            bound.value.bridge.perform(frames, bound.value.context)
+            bound.value.bridge.perform(outputs, bound.value.context)
+            bound.value.bridge.tellRoom(bound.value.context)
         }
     }
 

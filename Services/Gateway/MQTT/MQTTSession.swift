@@ -49,13 +49,12 @@ struct MQTTSession {
     private var connect: MQTTConnect?
     private var early: [MQTTClientPacket] = []
     private var filters: [String: (filter: MQTTTopicFilter, qualityOfService: UInt8)] = [:]
-    /// Nil before the first SUBSCRIBE: until then what comes waits.
-    private var held: [Mss_Device_V1_ChannelBatch]? = []
+    /// The first SUBSCRIBE has come: until then the client takes no data.
+    private var isSubscribed = false
     private var suspended: Set<String> = []
     private var channels: [MQTTChannel.Key: MQTTChannel] = [:]
     private var rereads: [UInt64: Int] = [:]
     private var inFlight: [UInt16: Delivery] = [:]
-    private var waiting: [(delivery: Delivery, publish: MQTTPublish)] = []
     private var lastPacketID: UInt16 = 0
     private var window = windowMax
     private var pings: UInt64 = 0
@@ -63,6 +62,9 @@ struct MQTTSession {
     /// Seconds; what the client goes by.
     private var keepAlive: UInt16 = 0
     private var finishedRereads: [UInt64] = []
+
+    /// Entries that can be written to the client now: as many as there are packet ids for.
+    var room: Int { isSubscribed && phase == .open ? window - inFlight.count : 0 }
 
     // MARK: From the client
 
@@ -170,12 +172,9 @@ struct MQTTSession {
             filters[filter.text] = (filter, granted)
             reasons.append(granted == 1 ? .grantedQoS1 : .success)
         }
-        suspended = suspended.filter { !isWanted($0) }
-        var outputs: [Output] = [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
-        let batches = held ?? []
-        held = nil
-        outputs += take(batches)
-        return outputs
+        suspended = suspended.filter { !wants($0) }
+        isSubscribed = true
+        return [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
     }
 
     private mutating func unsubscribe(_ packetID: UInt16, _ names: [String]) -> [Output] {
@@ -190,8 +189,20 @@ struct MQTTSession {
         filters.values.filter { $0.filter.matches(topic) }.map(\.qualityOfService).max()
     }
 
-    private func isWanted(_ bizType: String) -> Bool {
+    /// Whether the client has subscribed to data of a business type, or to its recalls.
+    func wants(_ bizType: String) -> Bool {
         wish(for: bizType) != nil || wish(for: Self.recallTopic(bizType)) != nil
+    }
+
+    /// Has these suspended at the gateway. Nothing of them comes until the client subscribes; then it begins where the
+    /// client had got to.
+    mutating func suspend(_ bizTypes: Set<String>) -> [Output] {
+        let known = suspended.count
+        suspended.formUnion(bizTypes)
+        if suspended.count > Self.suspendedMax {
+            return end(.quotaExceeded, "more than \(Self.suspendedMax) kinds of data without a subscription")
+        }
+        return suspended.count > known ? [.toGateway(subscriptionsFrame)] : []
     }
 
     private static func recallTopic(_ bizType: String) -> String { "\(bizType)/recall" }
@@ -206,12 +217,7 @@ struct MQTTSession {
         case .connected(let connected)?: return accepted(connected)
         case .bindResult(let result)? where phase == .opening:
             return result.accepted ? letIn() : refuse(.notAuthorized)
-        case .push(let push)?:
-            guard held == nil else {
-                held?.append(contentsOf: push.batches)
-                return []
-            }
-            return take(push.batches)
+        case .push(let push)?: return push.batches.flatMap { give($0) } + acknowledgements()
         // 0 answers the ping that named the interval, of which the client does not know.
         case .pong(let pong)? where pong.number > 0: return [.toClient(.pingresp)]
         case .close(let close)?:
@@ -263,24 +269,6 @@ struct MQTTSession {
 
     // MARK: Data
 
-    private mutating func take(_ batches: [Mss_Device_V1_ChannelBatch]) -> [Output] {
-        var outputs: [Output] = []
-        var isNew = false
-        for batch in batches {
-            if isWanted(batch.bizType) {
-                outputs += give(batch)
-            } else {
-                isNew = suspended.insert(batch.bizType).inserted || isNew
-            }
-        }
-        if suspended.count > Self.suspendedMax {
-            return outputs + end(.quotaExceeded, "more than \(Self.suspendedMax) kinds of data without a subscription")
-        }
-        // Nothing of it comes until the client subscribes; then it begins where the client had got to.
-        if isNew { outputs.append(.toGateway(subscriptionsFrame)) }
-        return outputs + acknowledgements()
-    }
-
     private mutating func give(_ batch: Mss_Device_V1_ChannelBatch) -> [Output] {
         let key = MQTTChannel.Key(kind: batch.kind, bizType: batch.bizType, bindNumber: batch.bindNumber)
         var outputs: [Output] = []
@@ -324,10 +312,6 @@ struct MQTTSession {
             publish.userProperties.append(MQTTUserProperty("thirdMsgId", entry.thirdMessageID))
         }
         if entry.attempt > 1 { publish.userProperties.append(MQTTUserProperty("attempt", "\(entry.attempt)")) }
-        guard quality == 0 || (inFlight.count < window && waiting.isEmpty) else {
-            waiting.append((delivery, publish))
-            return []
-        }
         return send(delivery, publish, quality)
     }
 
@@ -354,14 +338,9 @@ struct MQTTSession {
 
     private mutating func answered(_ packetID: UInt16) -> [Output] {
         if let delivery = inFlight.removeValue(forKey: packetID) { finish(delivery) }
-        var outputs: [Output] = []
-        while inFlight.count < window, !waiting.isEmpty {
-            let next = waiting.removeFirst()
-            outputs += send(next.delivery, next.publish, 1)
-        }
         // Also when nothing is acknowledged: the gateway counts what a client sends.
         let frames = acknowledgements()
-        return outputs + (frames.isEmpty ? [.toGateway(.with { $0.storedAck = .init() })] : frames)
+        return frames.isEmpty ? [.toGateway(.with { $0.storedAck = .init() })] : frames
     }
 
     private mutating func finish(_ delivery: Delivery) {

@@ -1,0 +1,333 @@
+import BusMessages
+import DeviceProtocol
+import NIOCore
+import SwiftProtobuf
+import SyncModel
+import Testing
+
+@testable import Gateway
+@testable import MQTT
+
+private typealias Bench = SessionBench
+
+/// Recall, revocation and an invalid verdict hold for everything that the socket has not taken.
+@Suite("H7, V6: data that was handed out and is not written") struct UnwrittenDataTests {
+    private static let years = WallTime(milliseconds: 4_000_000_000_000)
+
+    /// An oplog whose payload names it.
+    private static func oplog(_ id: Int64, recalls: Int64? = nil) -> Oplog {
+        Oplog(
+            id: OplogID(id), thirdMessageID: ThirdMessageID("m\(id)"),
+            payload: recalls == nil ? Array("p\(id)".utf8) : [], isBinary: false, targeting: .everyone,
+            validUntil: years, createdAt: WallTime(milliseconds: 0), isPersistent: true,
+            recalls: recalls.map { OplogID($0) })
+    }
+
+    private static func page(
+        after: Int64 = 0, _ oplogs: [Oplog], upto: Int64? = nil
+    ) -> Mss_Bus_V1_FetchReply {
+        .with {
+            $0.after = after
+            $0.upto = upto ?? oplogs.last?.id.value ?? after
+            $0.entries = oplogs.map(\.bus)
+        }
+    }
+
+    private static func notice(after: Int64, _ oplogs: [Oplog]) -> SessionEvent {
+        .noticed(
+            ChannelNotice(
+                channelID: 3, address: ChannelAddress(target: Bench.target, bizType: BizType("B")),
+                after: OplogID(after), upto: oplogs.last?.id ?? OplogID(after), entries: oplogs))
+    }
+
+    private static func pushes(_ ids: ClosedRange<Int64>) -> [Oplog] { ids.map { oplog($0) } }
+
+    private static func verdict(_ verdict: Mss_Bus_V1_Verdict) -> SessionEvent {
+        .validated(.with { $0.verdict = verdict }, bindNumber: 1, askedAt: .now)
+    }
+
+    /// All batches of frames, as the positions that they move a device through.
+    private static func steps(_ frames: [Mss_Device_V1_Packet]) -> [[Int64]] {
+        frames.flatMap(\.push.batches).map { [$0.after, $0.upto] + $0.entries.map(\.oplogID) }
+    }
+
+    // MARK: Recall
+
+    @Test("A8: a page that waits to be written goes out without what was recalled, and without its tombstone")
+    func recalledWhileGathered() throws {
+        let bench = try HandlerBench([Bench.configuration("B"), Bench.configuration("C")])
+        try bench.open([("B", 3, 2, 0), ("C", 4, 1, 0)])
+        bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.happen(Self.notice(after: 2, [Self.oplog(3, recalls: 2)]))
+        bench.turn()
+        #expect(try bench.pushed().isEmpty)
+        let tombstone = Self.oplog(3, recalls: 2)
+        bench.happen(.fetched(Self.page([Self.oplog(1), tombstone]), channelID: 3))
+        bench.turn()
+        bench.happen(Self.notice(after: 3, [Self.oplog(4)]))
+        bench.turn()
+        #expect(Self.steps(try bench.written()) == [[0, 3, 1], [3, 4, 4]])
+    }
+
+    @Test("A8: in one turn the recall overtakes what the turn's earlier notices gave")
+    func recalledInTheTurn() throws {
+        let bench = try HandlerBench([Bench.configuration("B")])
+        try bench.open([("B", 3, 0, 0)])
+        let handler = bench.session.handler.value
+        for event in [Self.notice(after: 0, Self.pushes(1...2)), Self.notice(after: 2, [Self.oplog(3, recalls: 1)])] {
+            guard case .noticed(let notice) = event else { continue }
+            _ = handler.take(notice, in: bench.core.surroundings())
+        }
+        handler.endTurn()
+        #expect(try bench.pushed().isEmpty, "it is read again")
+        bench.happen(.fetched(Self.page([Self.oplog(2), Self.oplog(3, recalls: 1)]), channelID: 3))
+        bench.turn()
+        #expect(Self.steps(try bench.written()) == [[0, 3, 2]])
+    }
+
+    @Test("A8: a page that was read before the recall does not reach the cursor of a later bind of the same user")
+    func recalledBeforeRebind() throws {
+        var bench = Bench()
+        #expect(bench.open([("B", 3, 1, 0)]).fetches.map(\.after) == [0])
+        _ = bench.receive {
+            $0.bind.bindNumber = 2
+            $0.bind.userID = "u"
+        }
+        _ = bench.machine.handle(Self.notice(after: 1, [Self.oplog(2, recalls: 1)]), in: bench.world)
+        let rebound = bench.machine.registered(Bench.reply([("B", 3, 2, 0)]), bindNumber: 2, in: bench.world)
+        #expect(rebound.fetches.map(\.after) == [0])
+        let late = SessionEvent.fetched(Self.page([Self.oplog(1)]), channelID: 3, bindNumber: 1)
+        #expect(bench.machine.handle(late, in: bench.world).pushed.isEmpty)
+        #expect(bench.machine.handle(.fetched(nil, channelID: 3, bindNumber: 1), in: bench.world).isEmpty)
+        let own = SessionEvent.fetched(Self.page([Self.oplog(2, recalls: 1)]), channelID: 3, bindNumber: 2)
+        #expect(bench.machine.handle(own, in: bench.world).pushed.isEmpty)
+        #expect(bench.machine.handle(Self.notice(after: 2, [Self.oplog(3)]), in: bench.world).pushed == [3])
+    }
+
+    @Test("A8: a recall that comes before the registration's answer holds for a notice that comes behind it")
+    func recalledBeforeRegistration() throws {
+        var bench = Bench()
+        bench.connect()
+        _ = bench.machine.handle(Self.notice(after: 1, [Self.oplog(2, recalls: 1)]), in: bench.world)
+        _ = bench.machine.registered(Bench.reply([("B", 3, 0, 0)]), bindNumber: 1, in: bench.world)
+        #expect(bench.machine.handle(Self.notice(after: 0, [Self.oplog(1)]), in: bench.world).pushed.isEmpty)
+    }
+
+    @Test("A8: a re-read that waits is not written once it was recalled; others of its channel are")
+    func recalledReread() throws {
+        var bench = Bench()
+        bench.open()
+        _ = bench.machine.announce(in: bench.world)
+        var reply = Bench.reply([("B", 3, 3, 3)])
+        reply.rereads = [Int64(1), 2].map { id in
+            .with {
+                $0.rereadID = id + 7
+                $0.channelID = 3
+                $0.oplog = Self.oplog(id).bus
+            }
+        }
+        let sent = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        #expect(sent.pushed == [1, 2])
+        let tombstone = bench.machine.handle(Self.notice(after: 3, [Self.oplog(4, recalls: 1)]), in: bench.world)
+        let left = bench.machine.reconsider((sent + tombstone).gathered, in: bench.world)
+        #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2, 4])
+    }
+
+    @Test("A8: a repeat that waits is written without what was recalled; what was acknowledged is not repeated")
+    func recalledRepeat() throws {
+        var bench = Bench()
+        bench.open([("B", 3, 0, 0)]) { $0.simple = true }
+        let first = bench.machine.handle(Self.notice(after: 0, Self.pushes(1...2)), in: bench.world)
+        bench.machine.write(first, at: bench.now)
+        let again = bench.machine.resendRecorded(channelID: 3, oplogID: OplogID(1), repeats: 1, in: bench.world)
+        #expect(again.pushed == [1, 2])
+        _ = bench.machine.handle(Self.notice(after: 2, [Self.oplog(3, recalls: 1)]), in: bench.world)
+        let left = bench.machine.reconsider(again.gathered, in: bench.world)
+        #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2])
+        _ = bench.receive {
+            $0.storedAck.channels = [
+                .with {
+                    $0.kind = .user
+                    $0.bizType = "B"
+                    $0.upto = 2
+                    $0.bindNumber = 1
+                }
+            ]
+        }
+        #expect(bench.machine.reconsider(again.gathered, in: bench.world).waiting.isEmpty)
+    }
+
+    // MARK: A connection that takes nothing
+
+    @Test("V6, H7: what a slow device has not taken stays in the session: it is not written after the revocation")
+    func slowDevice() throws {
+        let bench = try HandlerBench([Bench.configuration("B", checks: true), Bench.configuration("C")])
+        try bench.open([("B", 3, 0, 0), ("C", 4, 0, 0)])
+        bench.happen(Self.verdict(.valid))
+        bench.turn()
+        _ = try bench.written()
+        bench.setWritable(false)
+        bench.happen(Self.notice(after: 0, Self.pushes(1...2)))
+        bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.turn()
+        #expect(try bench.pushed().isEmpty)
+        bench.happen(.revoked(UserID("u"), digest: []))
+        bench.setWritable(true)
+        bench.turn()
+        #expect(try bench.pushed().isEmpty && bench.isConnected)
+    }
+
+    @Test("D5: CaughtUp follows the data that a slow device has not taken")
+    func caughtUp() throws {
+        let bench = try HandlerBench([Bench.configuration("B")])
+        bench.receive {
+            $0.connect.protocolVersion = 1
+            $0.connect.instanceID = "i"
+            $0.connect.deviceID = "d"
+            $0.connect.storeID = "s"
+            $0.connect.bind.bindNumber = 1
+            $0.connect.bind.userID = "u"
+        }
+        bench.turn()
+        bench.happen(.registered(Bench.reply([("B", 3, 2, 0)]), bindNumber: 1))
+        bench.setWritable(false)
+        bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.turn()
+        #expect(!(try bench.written().contains { if case .caughtUp? = $0.body { true } else { false } }))
+        bench.setWritable(true)
+        bench.turn()
+        let frames = try bench.written()
+        #expect(Self.steps(frames) == [[0, 2, 1, 2]])
+        if case .caughtUp? = frames.last?.body {} else { Issue.record("no CaughtUp behind the data") }
+    }
+
+    @Test("V6, H7: what the socket has not taken is thrown away with the connection", arguments: ["recall", "revoke"])
+    func fullSocket(cause: String) throws {
+        let bench = try HandlerBench([Bench.configuration("B", checks: true)])
+        try bench.open([("B", 3, 0, 0)])
+        bench.happen(Self.verdict(.valid))
+        bench.turn()
+        bench.fillSocket()
+        bench.happen(Self.notice(after: 0, Self.pushes(1...2)))
+        bench.happen(Self.notice(after: 2, [Self.oplog(3)]))
+        #expect(bench.isConnected)
+        switch cause {
+        case "recall": bench.happen(Self.notice(after: 3, [Self.oplog(4, recalls: 1)]))
+        default: bench.happen(.revoked(UserID("u"), digest: []))
+        }
+        bench.turn()
+        #expect(!bench.isConnected)
+    }
+
+    // MARK: MQTT
+
+    /// A client of a checked Sync ID B with these pushes under way to it, of which it has what it takes at once.
+    private static func client(
+        _ ids: ClosedRange<Int64>, receiveMaximum: UInt16, checks: Bool = true, subscribes: Bool = true
+    ) throws -> HandlerBench {
+        let bench = try HandlerBench([Bench.configuration("B", checks: checks)], isMQTT: true)
+        try bench.openClient([("B", 3, ids.upperBound, 0)], receiveMaximum: receiveMaximum)
+        if checks { bench.happen(verdict(.valid)) }
+        if subscribes { try bench.subscribe() }
+        bench.happen(.fetched(page(pushes(ids)), channelID: 3))
+        bench.turn()
+        return bench
+    }
+
+    @Test("A3: with a window of 1 and 50 checked pushes none of the other 49 goes out after the revocation")
+    func revokedBehindWindow() throws {
+        let bench = try Self.client(1...50, receiveMaximum: 1)
+        #expect(try bench.published().map(\.payload) == ["p1"])
+        bench.happen(.revoked(UserID("u"), digest: []))
+        for packetID in UInt16(1)...50 { try bench.client(sends: .puback(packetID: packetID)) }
+        #expect(try bench.published().isEmpty)
+    }
+
+    @Test("A3: a SUBSCRIBE that comes after the tenant has said invalid brings nothing of what was handed out before")
+    func lateSubscribe() throws {
+        let bench = try Self.client(1...5, receiveMaximum: 100, subscribes: false)
+        #expect(try bench.published().isEmpty)
+        bench.happen(Self.verdict(.invalid))
+        try bench.subscribe()
+        #expect(try bench.published().isEmpty)
+    }
+
+    @Test("A3, H7: what waits for a packet id is not sent once it was recalled, nor is its tombstone")
+    func recalledBehindWindow() throws {
+        let bench = try Self.client(1...3, receiveMaximum: 1, checks: false)
+        #expect(try bench.published().map(\.payload) == ["p1"])
+        bench.happen(Self.notice(after: 3, [Self.oplog(4, recalls: 2)]))
+        bench.turn()
+        try bench.client(sends: .puback(packetID: 1))
+        #expect(try bench.published().isEmpty, "it is read again")
+        bench.happen(
+            .fetched(Self.page(after: 1, [Self.oplog(3), Self.oplog(4, recalls: 2)]), channelID: 3))
+        bench.turn()
+        #expect(try bench.published().map(\.payload) == ["p3"])
+        try bench.client(sends: .puback(packetID: 2))
+        #expect(try bench.published().isEmpty)
+    }
+
+    @Test(
+        "D13: with any window everything comes once and in order, never more than the client takes",
+        arguments: [1, 3, 100] as [UInt16])
+    func windows(receiveMaximum: UInt16) throws {
+        let bench = try Self.client(1...50, receiveMaximum: receiveMaximum)
+        var (payloads, open): ([String], [UInt16]) = ([], [])
+        repeat {
+            let sent = try bench.published()
+            payloads += sent.map(\.payload)
+            open += sent.map(\.packetID)
+            #expect(open.count <= receiveMaximum)
+            if !open.isEmpty { try bench.client(sends: .puback(packetID: open.removeFirst())) }
+        } while !open.isEmpty || payloads.count < 50 && !payloads.isEmpty
+        #expect(payloads == (1...50).map { "p\($0)" })
+        bench.happen(Self.notice(after: 50, [Self.oplog(51)]))
+        bench.turn()
+        #expect(try bench.published().map(\.payload) == ["p51"])
+    }
+
+    @Test("D13: data without a subscription goes back, and begins where the client had got to once it subscribes")
+    func suspended() throws {
+        let bench = try HandlerBench([Bench.configuration("B")], isMQTT: true)
+        try bench.openClient([("B", 3, 2, 0)], receiveMaximum: 10)
+        try bench.client(sends: .subscribe(packetID: 1, [.init(filter: "other", qualityOfService: 1)]))
+        bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.turn()
+        bench.turn()
+        bench.happen(.registered(Bench.reply([("B", 3, 2, 0)]), bindNumber: 1))
+        bench.turn()
+        #expect(try bench.published().isEmpty)
+        try bench.subscribe()
+        bench.happen(.registered(Bench.reply([("B", 3, 2, 0)]), bindNumber: 1))
+        bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+        bench.turn()
+        #expect(try bench.published().map(\.payload) == ["p1", "p2"])
+    }
+
+    @Test("D14: the ladder of a simple device begins when a batch was written, however long it waited")
+    func ladder() throws {
+        var bench = Bench()
+        bench.open([("B", 3, 0, 0)]) { $0.simple = true }
+        let sent = bench.machine.handle(Self.notice(after: 0, Self.pushes(1...1)), in: bench.world)
+        bench.now += .seconds(3_600)
+        #expect(bench.machine.resendDue(in: bench.world).isEmpty)
+        bench.machine.write(sent, at: bench.now)
+        #expect(bench.machine.resendDue(in: bench.world).isEmpty)
+        bench.now += SessionLimits().firstResend
+        #expect(!bench.machine.resendDue(in: bench.world).isEmpty)
+    }
+
+    @Test("V5: while a connection takes nothing the session neither reads nor asks the tenant")
+    func noRoom() throws {
+        var bench = Bench([Bench.configuration("B", checks: true, verdictLifetime: .zero)])
+        bench.open([("B", 3, 0, 0)])
+        _ = bench.answer(.valid)
+        var full = bench.world
+        full.room = 0
+        let quiet = bench.machine.handle(Self.notice(after: 0, [Self.oplog(1)]), in: full)
+        #expect(quiet.fetches.isEmpty && quiet.questions == 0 && quiet.pushed.isEmpty)
+        let next = bench.machine.handle(.roomGrew, in: bench.world)
+        #expect(next.fetches.map(\.after) == [0])
+    }
+}
