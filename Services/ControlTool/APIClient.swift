@@ -21,13 +21,32 @@ struct APIClient: ParsableArguments {
         get throws { try api == nil && ToolSettings.nameBroker() }
     }
 
-    /// One call; fails with the answer's text when it is not a success.
+    /// Attempts of one call, in all.
+    private static let attempts = 3
+    /// The longest pause before a repeat; who is told to wait longer is told so by the answer.
+    private static let longestPause = 5
+
+    /// Makes a call, and repeats it while its answer says that a repeat can help (`retryable`).
     ///
     /// - Parameters:
     ///   - path: below `/webapi/`.
     ///   - body: sent by POST as JSON; nil: GET.
-    /// - Returns: the answer's JSON text.
+    /// - Returns: the JSON text of the last answer, also of a failure.
     func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
+        for _ in 1..<Self.attempts {
+            let (answer, pause) = try await attempt(path, query, body)
+            let isRetryable = (try? JSONDecoder().decode(Answer.self, from: answer))?.retryable == true
+            guard isRetryable, pause <= Self.longestPause else { return answer }
+            FileHandle.standardError.write(Data("repeating after: \(String(decoding: answer, as: UTF8.self))\n".utf8))
+            try await Task.sleep(for: .seconds(pause))
+        }
+        return try await attempt(path, query, body).answer
+    }
+
+    /// One attempt, signed anew where calls are signed; the answer, and the seconds after which a repeat makes sense.
+    private func attempt(
+        _ path: String, _ query: [(String, String?)], _ body: [String: String]?
+    ) async throws -> (answer: Data, pause: Int) {
         guard var components = URLComponents(string: "\(address)/webapi/\(path)") else {
             throw ValidationError("--api is not a URL")
         }
@@ -52,12 +71,14 @@ struct APIClient: ParsableArguments {
         } catch {
             throw ValidationError("the API at \(address) cannot be reached (\(error)); is it running?")
         }
-        return Data(try await response.body.collect(upTo: 1 << 20).readableBytesView)
+        let pause = response.headers.first(name: "Retry-After").flatMap { Int($0) } ?? 1
+        return (Data(try await response.body.collect(upTo: 1 << 20).readableBytesView), pause)
     }
 
     /// The members of an answer that every call has.
     struct Answer: Decodable {
         let success: Bool
+        let retryable: Bool
     }
 
     /// Prints an answer as it came; a failure ends the tool with 1.

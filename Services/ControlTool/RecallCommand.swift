@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusMessages
 import SwiftProtobuf
+import SyncModel
 
 /// `mssctl recall`: takes a push back from all who have not stored it.
 struct RecallCommand: AsyncParsableCommand {
@@ -32,10 +33,10 @@ struct RecallCommand: AsyncParsableCommand {
         try await ControlClient.with { client in
             let reply = try await client.operate { $0.recall = oplog }.recall
             guard reply.oplogID > 0 else {
-                return try OperatorAnswer(success: false, msg: "ARGS_IS_NULL", detail: "There is no such oplog.").show()
+                return try OperatorAnswer(.argsIsNull, detail: "There is no such oplog.").show()
             }
             guard !reply.uncertain else { return try OperatorAnswer.uncertain.show() }
-            try OperatorAnswer(success: true, msg: "SUCCESS", oplogId: reply.oplogID).show()
+            try OperatorAnswer(.success, oplogId: reply.oplogID).show()
         }
     }
 }

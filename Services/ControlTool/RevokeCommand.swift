@@ -40,7 +40,7 @@ struct RevokeCommand: AsyncParsableCommand {
         try await ControlClient.with { client in
             _ = try await client.instance(sessions.instanceID)
             let reply = try await client.operate { $0.revokeSessions = sessions }.revoke
-            let answer = OperatorAnswer(success: true, msg: "SUCCESS")
+            let answer = OperatorAnswer(.success)
             try (reply.uncertain ? OperatorAnswer.uncertain : answer).show()
         }
     }

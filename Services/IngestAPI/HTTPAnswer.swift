@@ -1,10 +1,9 @@
 import BackendCalls
 import NIOHTTP1
+import SyncModel
 
 /// An answer of the API as HTTP carries it.
 struct HTTPAnswer: Hashable, Sendable {
-    /// 200 for every business result (spec H1).
-    let status: HTTPResponseStatus
     var content: APIAnswer
     /// How the caller stands with its limit; nil: it has none.
     var rate: RateNote?
@@ -13,28 +12,27 @@ struct HTTPAnswer: Hashable, Sendable {
     /// Whether the connection ends with this answer, because the rest of the request is not read.
     var closesConnection = false
 
+    /// 200 for every business result (spec H1); a refusal has its code's.
+    var status: HTTPResponseStatus { HTTPResponseStatus(statusCode: content.code.status) }
+
     /// Carries what became of a call.
     init(_ content: APIAnswer) {
         self.content = content
         rate = content.reachedLimit
-        status = content.isAttempted ? .ok : rate == nil ? .serviceUnavailable : .tooManyRequests
-    }
-
-    private init(_ status: HTTPResponseStatus, _ detail: String) {
-        self.status = status
-        content = .notAttempted(detail)
     }
 
     /// No business result: nothing was attempted, and the rest of the request is left unread.
-    static func refusal(_ status: HTTPResponseStatus, _ detail: String, allow: String? = nil) -> HTTPAnswer {
-        var answer = HTTPAnswer(status, detail)
+    static func refusal(_ code: ResultCode, _ detail: String, allow: String? = nil) -> HTTPAnswer {
+        var answer = denied(code, detail)
         answer.allow = allow
         answer.closesConnection = true
         return answer
     }
 
-    /// Nothing was attempted because of who calls; the request was read, so the connection goes on.
-    static func denied(_ status: HTTPResponseStatus, _ detail: String) -> HTTPAnswer { HTTPAnswer(status, detail) }
+    /// Nothing was attempted because of the caller; the request was read, so the connection goes on.
+    static func denied(_ code: ResultCode, _ detail: String) -> HTTPAnswer {
+        HTTPAnswer(.result(code, detail: detail))
+    }
 
     /// Nothing was attempted because this process or what it needs cannot work now.
     static func unavailable(_ detail: String) -> HTTPAnswer { HTTPAnswer(.unavailable(detail)) }
@@ -45,7 +43,7 @@ struct HTTPAnswer: Hashable, Sendable {
         if let seconds = content.retryAfterSeconds { headers.append(("Retry-After", String(seconds))) }
         if let allow { headers.append(("Allow", allow)) }
         // A 401 must name how to do better (RFC 9110 §11.6.1).
-        if status == .unauthorized { headers.append(("WWW-Authenticate", "MSS-Signature-V1")) }
+        if content.code == .unauthorized { headers.append(("WWW-Authenticate", "MSS-Signature-V1")) }
         if let rate {
             headers.append(("RateLimit-Limit", String(rate.limit)))
             headers.append(("RateLimit-Remaining", String(rate.remaining)))

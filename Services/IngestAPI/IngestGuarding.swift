@@ -1,13 +1,15 @@
 import BackendCalls
 import NIOHTTP1
 import ServiceKit
+import SyncModel
 
 /// Answers in the API's form what the guard of a connection refuses.
 struct IngestGuarding: GuardedServer {
     let metrics: IngestMetrics
 
     func refusal(_ status: HTTPResponseStatus, _ detail: String) -> GuardRefusal {
-        let answer: HTTPAnswer = status == .serviceUnavailable ? .unavailable(detail) : .refusal(status, detail)
+        let code = ResultCode(refusalStatus: Int(status.code)) ?? .badRequest
+        let answer: HTTPAnswer = code == .unavailable ? .unavailable(detail) : .refusal(code, detail)
         metrics.answered(answer)
         let requestID = RequestName.make()
         return GuardRefusal(

@@ -121,8 +121,8 @@ struct IngestResponder: Sendable {
     ) -> HTTPResponse {
         metrics.answered(answer)
         metrics.took(.now - start)
-        if answer.content.code == .systemError, answer.status == .ok {
-            logger.warning("A push ended with an unknown outcome", metadata: ["request_id": "\(name)"])
+        if answer.content.code == .systemError {
+            logger.warning("A call ended with an unknown outcome", metadata: ["request_id": "\(name)"])
         }
         var headers = answer.headers(requestID: name)
         // A caller that goes on over this connection while it drains would meet a closed one.

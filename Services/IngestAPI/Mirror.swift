@@ -76,7 +76,9 @@ final class Mirror: Service {
     /// Takes a call that was answered; returns at once.
     func take(_ request: IngestRequest, _ answer: HTTPAnswer) {
         // What was not attempted here is repeated by its caller.
-        guard case .push = request.call, answer.status == .ok, (try? request.query.isDryRun) == false else { return }
+        guard case .push = request.call, answer.content.isAttempted, (try? request.query.isDryRun) == false else {
+            return
+        }
         let isTaken = waiting.withLock { waiting in
             guard waiting.calls < Self.callsMax, waiting.bytes + request.body.count <= Self.bytesMax else {
                 return false

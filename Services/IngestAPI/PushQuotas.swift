@@ -102,6 +102,7 @@ actor PushQuotas {
     /// Pays for so many pushes, all or none.
     nonisolated func spend(_ count: Int, of caller: APICaller?) async -> Outcome {
         guard let caller, let pushesPerDay = caller.limits.pushesPerDay else { return .granted(nil) }
+        guard count <= pushesPerDay else { return .refused(Self.neverLeft(count, pushesPerDay)) }
         return await spend(count, of: caller, pushesPerDay)
     }
 
@@ -208,6 +209,14 @@ actor PushQuotas {
         return RateNote(
             limit: pot.pushesPerDay, remaining: min(pot.pushesPerDay, pot.left + pot.remaining),
             resetSeconds: Int((rest / .seconds(1)).rounded(.up)))
+    }
+
+    /// No day has so many: a repeat cannot help.
+    private static func neverLeft(_ count: Int, _ pushesPerDay: Int) -> APIAnswer {
+        .result(
+            .tooLarge,
+            detail: "This call has \(count) pushes, and the caller has \(pushesPerDay) in a day; send fewer items, or"
+                + " ask the operator for more.")
     }
 
     private func usedUp(_ pot: Pot) -> APIAnswer {

@@ -122,7 +122,7 @@ struct RequestAdmission: Sendable {
         guard let caller, let verdict = rates.take(caller) else { return nil }
         guard let wait = verdict.waitSeconds else { return verdict.note }
         var answer = HTTPAnswer.denied(
-            .tooManyRequests,
+            .rateLimited,
             "More than \(verdict.note.limit) calls in a second; repeat this one after the time in Retry-After.")
         answer.content.retryAfterSeconds = wait
         answer.rate = verdict.note
@@ -147,8 +147,8 @@ struct RequestAdmission: Sendable {
         throw HeadRefusal(answer: answer)
     }
 
-    private static func denied(_ status: HTTPResponseStatus, _ detail: String) -> HeadRefusal {
-        HeadRefusal(answer: .denied(status, detail))
+    private static func denied(_ code: ResultCode, _ detail: String) -> HeadRefusal {
+        HeadRefusal(answer: .denied(code, detail))
     }
 
     private static let replay = HTTPAnswer.denied(

@@ -1,4 +1,5 @@
 import NIOHTTP1
+import SyncModel
 
 /// What the HTTP head alone decides (spec H1); pure.
 enum RequestRules {
@@ -23,8 +24,8 @@ enum RequestRules {
         return call
     }
 
-    private static func refused(_ status: HTTPResponseStatus, _ detail: String) -> HeadRefusal {
-        HeadRefusal(answer: .refusal(status, detail))
+    private static func refused(_ code: ResultCode, _ detail: String) -> HeadRefusal {
+        HeadRefusal(answer: .refusal(code, detail))
     }
 
     private static func checkContent(_ head: HTTPRequestHead, of call: APICall) throws(HeadRefusal) {
@@ -46,7 +47,7 @@ enum RequestRules {
 
     /// Also the answer when a chunked body turns out too long.
     static func bodyTooLong(of call: APICall) -> HTTPAnswer {
-        .refusal(.payloadTooLarge, "The body has more than \(call.bodyBytes) bytes; send less.")
+        .refusal(.tooLarge, "The body has more than \(call.bodyBytes) bytes; send less.")
     }
 
     /// `application/json`, alone or with charset utf-8, in any case.

@@ -195,6 +195,8 @@ struct AppendWork: LaneWork {
         reply.append.outcome = appended.isDuplicate ? .duplicate : delivery == .uncertain ? .uncertain : .stored
         reply.append.oplogID = appended.oplogID.value
         reply.append.online = delivery == .taken
+        reply.append.validUntilMs = appended.validUntil.milliseconds
+        reply.append.createdAtMs = appended.createdAt.milliseconds
         #if KNOWN_BAD
             if KnownBad.duplicateAnsweredAsNew.isOn { reply.append.oplogID = appended.headAfter.value }
         #endif

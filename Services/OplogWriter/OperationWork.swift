@@ -136,13 +136,18 @@ struct OperationWork: LaneWork {
             }
         }
         oplog.id = OplogID(.max)
-        if oplog.validUntil.milliseconds == 0 { oplog.validUntil = .now + Limits.retention }
         var base = DeliveryTrace(oplog: oplog)
         try read(&base, target.instanceID, bizType, target.kind, on: connection)
+        oplog.createdAt = .now
+        let latest = oplog.createdAt + (base.instance?.retention ?? Limits.retention)
+        oplog.validUntil = oplog.validUntil.milliseconds == 0 ? latest : min(oplog.validUntil, latest)
+        base.oplog = oplog
         base.oplog.isPersistent = base.configuration?.isPersistent ?? true
         guard target.kind.isGlobal else {
             let receivers = TraceStore.receivers(of: channel, channelID: 0, oplogID: oplog.id, device: nil)
-            return try answer(base, receivers, on: connection)
+            var reply = try answer(base, receivers, on: connection)
+            reply.oplog = Self.validity(of: oplog)
+            return reply
         }
         let crowds = try connection.run(
             TraceStore.crowds(of: channel, share: oplog.targeting.share), within: Self.limit)
@@ -154,8 +159,16 @@ struct OperationWork: LaneWork {
             counts[one.state(now: .now).state, default: 0] += crowd.devices
         }
         return .with {
+            $0.oplog = Self.validity(of: oplog)
             $0.state = Int32(base.state(now: .now).state.rawValue)
             $0.counts = counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
+        }
+    }
+
+    private static func validity(of oplog: SyncModel.Oplog) -> Mss_Bus_V1_Oplog {
+        .with {
+            $0.validUntilMs = oplog.validUntil.milliseconds
+            $0.createdAtMs = oplog.createdAt.milliseconds
         }
     }
 

@@ -24,6 +24,13 @@ package enum Base64 {
         }
     }
 
+    /// The text without the line breaks (CR, LF) that encoders of MIME and PEM put into it.
+    package static func withoutLineBreaks(_ text: String) -> String {
+        let breaks: [UInt8] = [UInt8(ascii: "\r"), UInt8(ascii: "\n")]
+        guard text.utf8.contains(where: breaks.contains) else { return text }
+        return String(decoding: text.utf8.filter { !breaks.contains($0) }, as: UTF8.self)
+    }
+
     private static func value(of character: UInt8) -> UInt32? {
         switch character {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))

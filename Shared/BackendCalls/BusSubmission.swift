@@ -49,7 +49,7 @@ package struct BusSubmission: PushSubmitting {
             for (index, result) in zip(open, await send(open.map { commands[$0] })) {
                 switch result {
                 case .success(let reply):
-                    outcomes[index] = Self.outcome(of: reply)
+                    outcomes[index] = Self.outcome(of: reply, to: pushes[index])
                     mayBeStored[index] = true
                 case .failure(let error):
                     #if KNOWN_BAD
@@ -92,10 +92,14 @@ package struct BusSubmission: PushSubmitting {
     }
 
     /// What a reply says; nil when it says nothing that this build understands.
-    static func outcome(of reply: Mss_Bus_V1_Reply) -> PushOutcome? {
+    static func outcome(of reply: Mss_Bus_V1_Reply, to push: PushRequest) -> PushOutcome? {
         guard case .append(let append)? = reply.body else { return nil }
         switch append.outcome {
-        case .stored: return .stored(OplogID(append.oplogID), online: append.online)
+        case .stored:
+            let validity = StoredValidity(
+                asked: push.validUntil, validUntil: WallTime(milliseconds: append.validUntilMs),
+                storedAt: WallTime(milliseconds: append.createdAtMs))
+            return .stored(OplogID(append.oplogID), online: append.online, validity: validity)
         case .duplicate: return .duplicate(OplogID(append.oplogID))
         case .refused: return .refused(append.detail)
         case .noConfiguration: return .noConfiguration

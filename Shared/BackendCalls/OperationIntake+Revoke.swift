@@ -10,6 +10,7 @@ extension OperationIntake {
     /// From the answer on checked data goes out on such a session only after the tenant, asked anew, has called it
     /// valid on a new connect or bind.
     package func revoke(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+        guard directory.isLoaded else { return Self.starting }
         let sessions: Mss_Bus_V1_RevokeSessions
         do throws(PushRefusal) {
             sessions = try revocation(instanceID: instanceID, body: body)
@@ -27,7 +28,6 @@ extension OperationIntake {
 
     private func revocation(instanceID: String?, body: [UInt8]) throws(PushRefusal) -> Mss_Bus_V1_RevokeSessions {
         let text = try Self.textMembers(of: body)
-        guard directory.isLoaded else { throw PushRefusal(.systemError, "The service is starting; repeat the call.") }
         let instance = try Self.checked(instanceID, "instanceId")
         let user = try Self.checked(try text("userId"), "userId")
         let session = try text("sessionId")

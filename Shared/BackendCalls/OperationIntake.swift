@@ -43,6 +43,7 @@ package struct OperationIntake: Sendable {
     ///
     /// - Parameter parameter: gives the call's parameters by name; nil for one that is absent or not readable.
     package func trace(_ parameter: (_ name: String) -> String?) async -> APIAnswer {
+        guard directory.isLoaded else { return Self.starting }
         let name: Mss_Bus_V1_OplogName
         let device = parameter("deviceId") ?? ""
         do throws(PushRefusal) {
@@ -88,9 +89,13 @@ package struct OperationIntake: Sendable {
             guard let traced = TraceAnswer(trace, isDryRun: true, isGlobal: push.scope == .global) else {
                 return Self.storeAway
             }
+            let validity = StoredValidity(
+                asked: push.validUntil, validUntil: WallTime(milliseconds: trace.oplog.validUntilMs),
+                storedAt: WallTime(milliseconds: trace.oplog.createdAtMs))
             let isOnline = traced.receivers.contains { $0.state == .onItsWay }
             var answer = APIAnswer.result(
-                isOnline || push.scope == .global ? .success : .notOnline, detail: traced.detail)
+                isOnline || push.scope == .global ? .success : .notOnline,
+                detail: [traced.detail, validity.detail].compactMap(\.self).joined(separator: " "))
             answer.trace = traced
             return answer
         } catch {
@@ -102,6 +107,7 @@ package struct OperationIntake: Sendable {
 
     /// From the answer on nobody who has not stored it gets it.
     package func recall(instanceID: String?, body: [UInt8]) async -> APIAnswer {
+        guard directory.isLoaded else { return Self.starting }
         let name: Mss_Bus_V1_OplogName
         do throws(PushRefusal) {
             name = try recallName(instanceID: instanceID, body: body)
@@ -138,7 +144,6 @@ package struct OperationIntake: Sendable {
     private func name(
         instanceID: String?, bizType: String?, linkToken: String?, thirdMessageID: String?, oplogID: String?
     ) throws(PushRefusal) -> Mss_Bus_V1_OplogName {
-        guard directory.isLoaded else { throw PushRefusal(.systemError, "The service is starting; repeat the call.") }
         let instance = try Self.checked(instanceID, "instanceId")
         let bizType = try Self.checked(bizType, "bizType")
         let kind = directory.configuration(InstanceID(instance), BizType(bizType))?.kind
@@ -194,9 +199,14 @@ package struct OperationIntake: Sendable {
         return text
     }
 
+    /// Nothing can be said of any instance yet.
+    static var starting: APIAnswer {
+        .unavailable("The service is starting and does not know its configurations yet; repeat the call.")
+    }
+    /// Computed, so that each answer draws its own pause.
+    static var storeAway: APIAnswer { .unavailable("The store did not answer; repeat the call.") }
     private static let noSuchOplog = APIAnswer.result(
         .argsIsNull, detail: "There is no such oplog; check instanceId, bizType, linkToken and the id.")
-    static let storeAway = APIAnswer.unavailable("The store did not answer; repeat the call.")
     private static let recallUnknown = APIAnswer.result(
         .systemError, detail: "It is not known whether everybody has taken note of the recall; repeat the call.")
 }

@@ -1,4 +1,4 @@
-package import SyncModel
+import SyncModel
 import Synchronization
 
 /// Takes pushes from their text to their answer: reading, the rules that need control data, submission.
@@ -12,23 +12,19 @@ package final class PushIntake: Sendable {
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
     private let whenInFlight: @Sendable (Int) -> Void
-    private let now: @Sendable () -> WallTime
 
     /// - Parameters:
     ///   - inFlightMaximum: submissions at one time; more are refused at once.
     ///   - whenInFlight: told how many there are whenever that changes.
-    ///   - now: the civil time that validity is compared with.
     package init(
         directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
-        inFlightMaximum: Int, whenInFlight: @escaping @Sendable (Int) -> Void = { _ in },
-        now: @escaping @Sendable () -> WallTime
+        inFlightMaximum: Int, whenInFlight: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.directory = directory
         self.submission = submission
         self.operations = operations
         self.inFlightMaximum = inFlightMaximum
         self.whenInFlight = whenInFlight
-        self.now = now
     }
 
     /// Items of one batch (spec H6).
@@ -43,7 +39,7 @@ package final class PushIntake: Sendable {
         scope: PushScope, instanceID: String?, body: [UInt8], isDryRun: Bool = false,
         paying: Paying = { _, make in await make() }
     ) async -> APIAnswer {
-        guard directory.isLoaded else { return Self.starting }
+        guard directory.isLoaded else { return OperationIntake.starting }
         do throws(PushRefusal) {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
             let configuration = try acceptingConfiguration(of: push)
@@ -59,7 +55,7 @@ package final class PushIntake: Sendable {
     package func answerBatch(
         instanceID: String?, body: [UInt8], isDryRun: Bool = false, paying: Paying = { _, make in await make() }
     ) async -> APIAnswer {
-        guard directory.isLoaded else { return Self.starting }
+        guard directory.isLoaded else { return OperationIntake.starting }
         let items: [JSONValue]
         do throws(PushRefusal) {
             guard let instanceID, !instanceID.isEmpty else { throw PushRequest.noInstance }
@@ -128,9 +124,6 @@ package final class PushIntake: Sendable {
         }
     }
 
-    private static let starting = APIAnswer.unavailable(
-        "The service is starting and does not know its configurations yet; repeat the call.")
-
     private static func items(of body: [UInt8]) throws(PushRefusal) -> [JSONValue] {
         do throws(JSONFault) {
             // Items are two levels further down than the body of a single push.
@@ -190,7 +183,9 @@ package final class PushIntake: Sendable {
         to push: PushRequest, _ configuration: SyncConfiguration, _ outcome: PushOutcome
     ) -> APIAnswer {
         switch outcome {
-        case .stored(let id, let online): return stored(push, configuration, id, online: online)
+        case .stored(let id, let online, let validity):
+            let isTaken = push.scope == .global || (online && validity != .over)
+            return .result(isTaken ? .success : .notOnline, oplogID: id, detail: validity.detail)
         case .duplicate(let id):
             return .result(
                 .duplicatedBizID, oplogID: id,
@@ -204,16 +199,5 @@ package final class PushIntake: Sendable {
                 .systemError,
                 detail: "It is not known whether the push was stored; repeat the call with the same thirdMsgId.")
         }
-    }
-
-    private func stored(
-        _ push: PushRequest, _ configuration: SyncConfiguration, _ id: OplogID, online: Bool
-    ) -> APIAnswer {
-        if push.scope == .global { return .result(.success, oplogID: id) }
-        if let validUntil = push.validUntil, validUntil <= now() {
-            return .result(
-                .notOnline, oplogID: id, detail: "validTimeEnd lies in the past, so no device will receive the push.")
-        }
-        return .result(online ? .success : .notOnline, oplogID: id)
     }
 }

@@ -3,7 +3,7 @@ package import SyncModel
 /// What became of a push that was handed to the store.
 package enum PushOutcome: Hashable, Sendable {
     /// Committed under this id; `online` when it was handed towards an eligible device.
-    case stored(OplogID, online: Bool)
+    case stored(OplogID, online: Bool, validity: StoredValidity = .asAsked)
     /// The same thirdMsgId was stored before, under this id.
     case duplicate(OplogID)
     /// The store will not have it, for the reason given to the caller.

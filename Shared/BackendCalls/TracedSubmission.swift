@@ -16,7 +16,7 @@ package struct TracedSubmission: PushSubmitting {
         let outcomes = await submission.submit(pushes, configuration: configuration)
         for (push, outcome) in zip(pushes, outcomes) {
             // A repeat would be the same step once more.
-            guard case .stored(let oplogID, let online) = outcome,
+            guard case .stored(let oplogID, let online, _) = outcome,
                 let trace = tracer.trace(of: push.instanceID, push.bizType, to: push.linkToken, push.thirdMessageID)
             else { continue }
             tracer.note(

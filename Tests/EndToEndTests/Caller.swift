@@ -9,6 +9,8 @@ struct Caller: Sendable {
     struct Answer: Decodable, Sendable {
         let success: Bool
         let msg: String
+        /// Required: an answer without it is none.
+        let retryable: Bool
         let oplogId: Int64?
         let detail: String?
     }
@@ -21,11 +23,13 @@ struct Caller: Sendable {
     /// - Parameters:
     ///   - target: a user or device; nil calls the global push.
     ///   - more: members beside the usual ones, as text.
+    ///   - query: behind `instanceId`.
     func call(
-        _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], api: Int = 0
+        _ bizType: String, to target: String?, id: String, payload: String, more: [String: String] = [:], api: Int = 0,
+        query: String = ""
     ) async -> Answer? {
         let scope = target == nil ? "global" : "single"
-        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/\(scope)?instanceId=\(instance)"
+        let url = "http://127.0.0.1:\(apis[api % apis.count])/webapi/sync/\(scope)?instanceId=\(instance)\(query)"
         var request = HTTPClientRequest(url: url)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")

@@ -41,7 +41,7 @@ extension RunningSystem {
                 gateway.signal(SIGSTOP)
                 let answer = await caller.call("PRESENCE-PING", to: "h4-u", id: "1", payload: "1")
                 gateway.signal(SIGCONT)
-                #expect(answer?.success == false && answer?.msg == "SYSTEM_ERROR")
+                #expect(answer?.success == false && answer?.msg == "SYSTEM_ERROR" && answer?.retryable == true)
                 #expect(
                     await caller.call("PRESENCE-PING", to: "h4-u", id: "1", payload: "1")?.msg == "DUPLICATED_BIZ_ID")
                 try await mark(device)
@@ -237,7 +237,16 @@ extension RunningSystem {
             let device = TestDevice(stack, user: "d11-u", device: "d11-d")
             let answer = await caller.call(
                 "UCHAT", to: "d11-u", id: "past", payload: "past", more: ["validTimeEnd": "1000000000000"])
-            #expect(answer?.msg == "NOT_ONLINE" && answer?.detail?.contains("validTimeEnd") == true)
+            #expect(answer?.msg == "NOT_ONLINE" && answer?.detail?.contains("past") == true)
+            let latest = Int64((Date.now.timeIntervalSince1970 + 30 * 86_400) * 1_000)
+            for query in ["&dryRun=true", ""] {
+                let capped = await caller.call(
+                    "UCHAT", to: "d11-other", id: "late", payload: "late", more: ["validTimeEnd": "9999999999999"],
+                    query: query)
+                let end = try #require(capped?.detail?.firstMatch(of: /the push is valid until (\d{13})/))
+                let milliseconds = try #require(Int64(end.1))
+                #expect(abs(milliseconds - latest) < 60_000, "\(query)")
+            }
             let end = Date.now.addingTimeInterval(2)
             try await push(
                 "UCHAT", to: "d11-u", ["short"], more: ["validTimeEnd": "\(Int64(end.timeIntervalSince1970 * 1_000))"],

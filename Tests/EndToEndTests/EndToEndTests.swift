@@ -52,7 +52,21 @@ extension RunningSystem {
         func refusals(bizType: String, code: String) async throws {
             let answer = try #require(await Caller(apis: stack.apis).call(bizType, to: "u", id: "r1", payload: "x"))
             #expect(!answer.success)
-            #expect(answer.msg == code)
+            #expect(answer.msg == code && !answer.retryable)
+        }
+
+        @Test("H2: Base64 with line breaks, as MIME encoders write it, arrives as its bytes")
+        func lineBreaks() async throws {
+            let device = TestDevice(stack, user: "mime-u", device: "mime-d")
+            let more = ["binaryPayload": "aGVs\r\nbG8=\r\n"]
+            let answer = await Caller(apis: stack.apis).call("UCHAT", to: "mime-u", id: "1", payload: "", more: more)
+            #expect(answer?.msg == "NOT_ONLINE")
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await device.stay() }
+                try await eventually("it arrives", within: .seconds(10)) { !device.received.isEmpty }
+                group.cancelAll()
+            }
+            #expect(device.received.map(\.payload) == [Array("hello".utf8)])
         }
 
         @Test("D18: racing repeats of one call store exactly one oplog")

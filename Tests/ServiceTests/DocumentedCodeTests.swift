@@ -13,6 +13,29 @@ struct DocumentedCodeTests {
         for code in ResultCode.allCases { #expect(text.contains("`\(code.rawValue)`"), "\(code.rawValue)") }
     }
 
+    @Test(
+        "H1: every table of answers has the HTTP status and the retryable of its codes",
+        arguments: [
+            "deploy/guides/BackendDeveloper.md", "deploy/guides/BackendDeveloper.zh.md", "README.md",
+            "deploy/Introduction.zh.md", "deploy/Troubleshooting.md", "deploy/Troubleshooting.zh.md",
+        ])
+    func answerTables(path: String) throws {
+        var found: Set<ResultCode> = []
+        for line in try Self.text(of: path).split(separator: "\n") where line.hasPrefix("| `") {
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            let codes = cells[0].matches(of: /`([A-Z_]+)`/).compactMap { ResultCode(rawValue: String($0.1)) }
+            guard !codes.isEmpty, codes.count == cells[0].count(where: { $0 == "`" }) / 2 else { continue }
+            let statuses = cells[1].matches(of: /\d{3}/).compactMap { Int($0.output) }
+            let expected = codes.map(\.status)
+            #expect(statuses == (Set(expected).count == 1 ? [expected[0]] : expected), "\(line)")
+            #expect(codes.allSatisfy { cells[2] == "\($0.isRetryable)" }, "\(line)")
+            #expect(found.isDisjoint(with: codes), "two rows of one code")
+            found.formUnion(codes)
+        }
+        let isWhole = path.contains("BackendDeveloper")
+        #expect(isWhole ? found == Set(ResultCode.allCases) : found.isSuperset(of: [.systemError, .unavailable]))
+    }
+
     @Test("the protocol's table of close codes has every code that a gateway gives")
     func closeCodes() throws {
         let rows = try Self.text(of: "Shared/DeviceProtocol/DeviceProtocol.md").split(separator: "\n")

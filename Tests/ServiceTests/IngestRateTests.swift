@@ -295,13 +295,14 @@ struct IngestRateTests {
                 isDryRun: isDryRun, paying: { await quotas.paid($0, by: caller, $1) })
         }
         #expect(await batch([item, item, item, item], isDryRun: true).isAttempted)
-        #expect(await batch([item, item, item, item]).reachedLimit != nil)
+        let tooMany = await batch([item, item, item, item])
+        #expect(tooMany.code == .tooLarge && !tooMany.isRetryable, "no day has so many")
         // One of the two is refused, and costs nothing.
         #expect(await batch([item, "{}"]).isAttempted)
         #expect(await batch([item, item]).isAttempted)
         let last = await intake.answer(
             scope: .single, instanceID: "w_app", body: Array(item.utf8),
             paying: { await quotas.paid($0, by: caller, $1) })
-        #expect(last.reachedLimit != nil && last.code == .systemError)
+        #expect(last.reachedLimit != nil && last.code == .rateLimited && last.isRetryable)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import SyncModel
 
 /// One answer as it came over a socket.
 struct IngestRawAnswer: Sendable {
@@ -37,9 +38,11 @@ struct IngestRawAnswer: Sendable {
         guard let members = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any] else {
             return "no JSON object: \(body)"
         }
-        guard Set(members.keys) == ["success", "msg", "attempted", "detail", "requestId"],
+        let code = ResultCode(refusalStatus: status)
+        guard Set(members.keys) == ["success", "msg", "retryable", "attempted", "detail", "requestId"],
             members["success"] as? Bool == false, members["attempted"] as? Bool == false,
-            members["msg"] as? String == "SYSTEM_ERROR"
+            let code, members["msg"] as? String == code.rawValue, members["retryable"] as? Bool == code.isRetryable,
+            [.rateLimited, .unavailable].contains(code) == (fields["retry-after"] != nil)
         else { return "not the API's form: \(body)" }
         guard let id = members["requestId"] as? String, id.count == 16, id == fields["x-request-id"] else {
             return "no request id"

@@ -69,14 +69,16 @@ extension IngestTableFault {
         [
             binary("null, payload missing", .othersGiven, "null"),
             binary("empty, payload missing", .othersGiven, "\"\""),
+            binary("line breaks alone, payload missing", .othersGiven, quoted("\\r\\n\\n")),
             binary("4097 units", .payloadLength, quoted(letters(4_097))),
+            binary("4100 units and line breaks", .payloadLength, quoted(letters(4_100) + "\\r\\n")),
             binary("4100 units of Base64", .payloadLength, quoted(letters(4_100))),
             binary("4097 units of emoji", .payloadLength, quoted(emoji(4_097))),
             binary("4096 units of emoji", .form, quoted(emoji(4_096))),
             binary("4095 units, no Base64", .form, quoted(letters(4_095))),
         ]
         + ["1", "true", "[]", "{}", "[\"AAAA\"]"].map { binary("type of \($0)", .form, $0) }
-        + ["AP8", "A P8=", "AP-_", "AP8=\\n", "AP9=", "AAA\\u0000", "😀"].map {
+        + ["AP8", "A P8=", "AP-_", "AP8=\\t", "AP8=\\u0085", "A\\nP8", "AP9=", "AAA\\u0000", "😀"].map {
             binary("no Base64 in \($0)", .form, quoted($0))
         }
 

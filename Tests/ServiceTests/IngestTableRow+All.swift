@@ -68,6 +68,14 @@ extension IngestTableRow {
             binary("payload null", without: { $0.set("payload", json: "null") }, "AAAA", 3),
             binary("payload empty", without: { $0.set("payload", text: "") }, "AA==", 1),
         ]
+        // As MIME, PEM and `base64` write it; the breaks do not count.
+        + [("CRLF", 76, "\\r\\n"), ("LF", 64, "\\n"), ("CR", 1, "\\r")].map { name, width, lineBreak in
+            let line = IngestTableFault.letters(width) + lineBreak
+            let rest = IngestTableFault.letters(4_096 % width) + lineBreak
+            return binary(
+                "4096 units with \(name)", without: { $0.remove("payload") },
+                String(repeating: line, count: 4_096 / width) + rest, 3_072)
+        }
         + ["1", "true", "[]", "{}", "null", #""""#, #""no Base64""#, #""\u0000""#, #""AAAA""#].map { json in
             Self("payload wins over binaryPayload \(json)", apply: { $0.set("binaryPayload", json: json) }) {
                 !$0.isBinary && $0.payload == Array("p".utf8)

@@ -308,13 +308,13 @@ final class World: @unchecked Sendable {
         let name = push.name
         ingest.submit(push.request, push.configuration) { [unowned self] outcome in
             switch outcome {
-            case .stored(let id, online: false) where !push.configuration.isPersistent:
+            case .stored(let id, online: false, _) where !push.configuration.isPersistent:
                 history.notOnline(name, id)
                 openPushes -= 1
             case .duplicate where !push.configuration.isPersistent:
                 history.lostTrack(of: name)
                 openPushes -= 1
-            case .stored(let id, _), .duplicate(let id):
+            case .stored(let id, _, _), .duplicate(let id):
                 history.answered(name, id, in: database.store)
                 openPushes -= 1
             case .notAttempted:

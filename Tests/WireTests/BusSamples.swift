@@ -274,6 +274,8 @@ enum BusSamples {
                 $0.oplogID = 7
                 $0.online = true
                 $0.detail = "x"
+                $0.validUntilMs = 8
+                $0.createdAtMs = 9
             }
         },
         .with {

@@ -10,7 +10,8 @@ def answer_agrees_with_itself(ctx, response, case):
     if "requestId" in body:
         assert [body["requestId"]] == response.headers["x-request-id"], "two request ids"
     if response.status_code != 200:
-        assert body["msg"] == "SYSTEM_ERROR" and body["attempted"] is False, "a refusal of another form"
+        assert body["msg"] != "SYSTEM_ERROR" and body["attempted"] is False, "a refusal of another form"
+        assert body["retryable"] == (response.status_code in (408, 429, 503)), "a refusal that misleads"
         assert "server" not in response.headers, "the server names itself"
     for tell in ("/work", ".swift", "SELECT ", "INSERT ", "NIO", "ummingbird", "ostgres"):
         assert tell not in body.get("detail", ""), "the detail tells " + tell

@@ -1,7 +1,8 @@
 """A backend that wants certainty, and what is checked of its notes against the database and against devices.
 
 pushes.py run NOTES     pushes to users in turn until SIGTERM; what had no certain answer is repeated under its
-                        thirdMsgId until it has one; each push that was answered as stored is noted
+                        thirdMsgId until it has one; each push that was answered as stored is noted. An answer that
+                        says that no repeat can help ends the run
 pushes.py check NOTES   reads the database's rows (target, thirdMsgId and oplogId, a tab between) from standard input;
                         exits with 1 when a promise was broken. With --devices a folder has what each user's device
                         printed, USER.jsonl of `mssctl listen --json`; with --failover pushes that were answered before
@@ -115,6 +116,8 @@ class Backend:
             self.answers[type(error).__name__] += 1
             return None
         self.answers[f"{status} {answer['msg']}"] += 1
+        if not answer["success"] and not answer["retryable"]:
+            sys.exit(f"refused for good: {answer}")
         return answer["oplogId"] if answer["success"] else None
 
 

@@ -49,5 +49,5 @@ echo "$replaced processes replaced"
 python3 - "$folder/report.json" <<'PYTHON' || complain "a call had no proper answer"
 import json, sys
 streams = json.load(open(sys.argv[1]))["steps"][1]["streams"]
-sys.exit(not set(streams[0]["answers"]) <= {"SUCCESS", "NOT_ONLINE", "503 SYSTEM_ERROR"})
+sys.exit(not set(streams[0]["answers"]) <= {"SUCCESS", "NOT_ONLINE", "503 UNAVAILABLE"})
 PYTHON

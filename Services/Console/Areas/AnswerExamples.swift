@@ -41,8 +41,8 @@ enum AnswerExamples {
     // MARK: Pushes
 
     static let push = PushArea.Answer(
-        success: true, msg: "SUCCESS", detail: "Stored and handed towards its devices.", thirdMsgId: "order-1",
-        oplogId: 7, dryRun: false, reached: 1,
+        success: true, msg: "SUCCESS", retryable: false, detail: "Stored and handed towards its devices.",
+        thirdMsgId: "order-1", oplogId: 7, dryRun: false, reached: 1,
         states: [PushArea.State(state: "ON_ITS_WAY", devices: 1, detail: "Nothing stands in the way.")],
         firstStage: 1, trace: "/instances/space_app/trace?bizType=ORDER-PAID&linkToken=u1&thirdMsgId=order-1",
         rollout: "/instances/space_app/rollout?bizType=NEWS&thirdMsgId=news-1")

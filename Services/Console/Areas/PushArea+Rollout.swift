@@ -53,7 +53,7 @@ extension PushArea {
         let code: ResultCode = reply.rollout.unchanged ? .duplicatedBizID : .success
         return .json(
             Answer(
-                success: code.isSuccess, msg: code.rawValue,
+                success: code.isSuccess, msg: code.rawValue, retryable: code.isRetryable,
                 detail: exchange.words.text(reply.rollout.unchanged ? "result.\(code.rawValue)" : "rolloutStarted"),
                 thirdMsgId: call.thirdMsgId, oplogId: rollout.stages.first?.oplogID?.value, dryRun: false, reached: 0,
                 states: [], trace: nil, rollout: RolloutItem.page(rollout.name)),

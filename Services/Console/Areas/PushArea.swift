@@ -30,6 +30,8 @@ struct PushArea: Sendable {
     struct Answer: Encodable, Sendable {
         let success: Bool
         let msg: String
+        /// As the API for backends says it.
+        let retryable: Bool
         let detail: String
         let thirdMsgId: String
         let oplogId: Int64?
@@ -158,7 +160,7 @@ struct PushArea: Sendable {
             exchange.instanceID, "trace",
             query: [("bizType", call.bizType), ("linkToken", call.linkToken), ("thirdMsgId", call.thirdMsgId)])
         return Answer(
-            success: answer.code.isSuccess, msg: answer.code.rawValue,
+            success: answer.code.isSuccess, msg: answer.code.rawValue, retryable: answer.isRetryable,
             detail: exchange.words.text(
                 (isDryRun ? "dryRun." : "result.") + answer.code.rawValue,
                 answer.detail.map { Sentences.text($0, in: exchange.language) } ?? ""),

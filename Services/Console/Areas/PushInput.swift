@@ -1,3 +1,4 @@
+import BackendCalls
 import Foundation
 import SyncModel
 
@@ -70,7 +71,7 @@ struct PushInput: Decodable, Sendable {
         return Call(
             bizType: bizType, linkToken: configuration.kind.isGlobal ? nil : (linkToken ?? "").trimmed,
             thirdMsgId: id.isEmpty ? "console-" + UUID().uuidString.lowercased() : id, payload: payload,
-            binaryPayload: binaryPayload, osType: both ? nil : toIOS ? "iOS" : "Android",
+            binaryPayload: binaryPayload.map(Base64.withoutLineBreaks), osType: both ? nil : toIOS ? "iOS" : "Android",
             appMinVersion: given(appMinVersion), appMaxVersion: given(appMaxVersion),
             validTimeEnd: validDays.map { now.milliseconds + Int64($0) * 86_400_000 })
     }

@@ -7,11 +7,12 @@ import SyncModel
 import Synchronization
 
 /// The tenants' backends: they push at a rate that nothing slows down, one by one and in batches, and repeat every call
-/// whose outcome they do not know with the same thirdMsgId (spec H5).
+/// whose answer says that a repeat can help, or that had none, with the same thirdMsgId (spec H5).
 final class TortureBackend: Sendable {
     private struct Answer: Decodable, Sendable {
         let success: Bool
         let msg: String
+        let retryable: Bool
         let oplogId: Int64?
     }
 
@@ -120,6 +121,10 @@ final class TortureBackend: Sendable {
                 world.count("answers: \(answer?.msg ?? "none")")
                 if let answer, answer.success, let id = answer.oplogId {
                     world.history.observe(.answered(push: push.name, id: id))
+                } else if let answer, !answer.retryable {
+                    world.history.ask { [elapsed = world.history.elapsed] checker in
+                        checker.add(.attempted, elapsed, "\(push.name) is refused for good: \(answer.msg)")
+                    }
                 } else {
                     world.history.observe(.uncertain(push: push.name))
                     again.append(push)

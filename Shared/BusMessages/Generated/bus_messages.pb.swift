@@ -448,6 +448,11 @@ package nonisolated struct Mss_Bus_V1_AppendReply: Sendable {
   /// What was refused and why, for the caller.
   package var detail: String = String()
 
+  /// Of what was stored: the end of its validity that is in force, and when it was stored, both by the database's clock.
+  package var validUntilMs: Int64 = 0
+
+  package var createdAtMs: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2280,7 +2285,8 @@ package nonisolated struct Mss_Bus_V1_TraceReply: @unchecked Sendable {
     set {_uniqueStorage()._channelID = newValue}
   }
 
-  /// Its payload only when it was asked for and is still there.
+  /// Its payload only when it was asked for and is still there. Of a dry run: when the push would be stored, and the end
+  /// of its validity that would be in force.
   package var oplog: Mss_Bus_V1_Oplog {
     get {_storage._oplog ?? Mss_Bus_V1_Oplog()}
     set {_uniqueStorage()._oplog = newValue}
@@ -4673,7 +4679,7 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_AppendReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AppendReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}outcome\0\u{3}oplog_id\0\u{1}online\0\u{1}detail\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}outcome\0\u{3}oplog_id\0\u{1}online\0\u{1}detail\0\u{3}valid_until_ms\0\u{3}created_at_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4685,6 +4691,8 @@ nonisolated extension Mss_Bus_V1_AppendReply: SwiftProtobuf.Message, SwiftProtob
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
       case 3: try { try decoder.decodeSingularBoolField(value: &self.online) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.detail) }()
+      case 5: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
+      case 6: try { try decoder.decodeSingularInt64Field(value: &self.createdAtMs) }()
       default: break
       }
     }
@@ -4703,6 +4711,12 @@ nonisolated extension Mss_Bus_V1_AppendReply: SwiftProtobuf.Message, SwiftProtob
     if !self.detail.isEmpty {
       try visitor.visitSingularStringField(value: self.detail, fieldNumber: 4)
     }
+    if self.validUntilMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.validUntilMs, fieldNumber: 5)
+    }
+    if self.createdAtMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.createdAtMs, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -4711,6 +4725,8 @@ nonisolated extension Mss_Bus_V1_AppendReply: SwiftProtobuf.Message, SwiftProtob
     if lhs.oplogID != rhs.oplogID {return false}
     if lhs.online != rhs.online {return false}
     if lhs.detail != rhs.detail {return false}
+    if lhs.validUntilMs != rhs.validUntilMs {return false}
+    if lhs.createdAtMs != rhs.createdAtMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
