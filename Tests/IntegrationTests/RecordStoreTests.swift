@@ -139,7 +139,8 @@ struct RecordStoreTests {
                         createdAt: WallTime(milliseconds: 0), isPersistent: true))
                 _ = try await database.append([append])
                 let content = RecordStore.Push(
-                    bizType: BizType("B"), target: "u", thirdMessageID: ThirdMessageID(id), payload: Array("hello".utf8),
+                    bizType: BizType("B"), target: "u", thirdMessageID: ThirdMessageID(id),
+                    payload: Array("hello".utf8),
                     isBinary: false)
                 return try await database.runAsOperator(
                     RecordStore.add(content, in: app, by: "console:alice", members: #"{"target":"u"}"#))
