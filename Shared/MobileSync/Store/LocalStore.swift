@@ -10,8 +10,6 @@ import SyncModel
 /// `synchronous=FULL`: a stored oplog is acknowledged and never sent again, so it must survive a power cut, and the
 /// cost is one flush per push frame, not per oplog. Not thread-safe; it belongs to the engine.
 final class LocalStore {
-    /// Released after the database.
-    private let lock: StoreLock
     let database: DatabaseQueue
     /// Bytes that it may take.
     let limit: Int
@@ -32,6 +30,8 @@ final class LocalStore {
     let replacedDamaged: Bool
     /// What the users did, and what became of it.
     let outbox: OperationOutbox
+    /// Keeps the file to this store as long as it is open.
+    private let lock: StoreLock
 
     /// Opens or creates the store.
     ///
