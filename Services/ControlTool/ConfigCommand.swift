@@ -147,14 +147,24 @@ struct ConfigCommand: AsyncParsableCommand {
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Changes rules of a configuration; what is not named stays.",
-            discussion: "Sync ID, scope and target cannot be changed.")
+            discussion: """
+                Sync ID and target cannot be changed. What is stored stays in the scope that it was pushed with, and still \
+                goes out.
+                """)
         @OptionGroup var name: Name
+        @Option(help: "appointed: to one user or device; global: to all, which is persistent and for every device.")
+        var scope: ControlFile.ConfigurationEntry.Scope?
         @OptionGroup var rules: Rules
 
         func run() async throws {
-            let (name, rules) = (name, rules)
+            let (name, scope, rules) = (name, scope, rules)
             try await ControlClient.with { client in
                 var configuration = try await client.configuration(name.instance, name.bizType)
+                if let scope {
+                    let kind = configuration.kind
+                    configuration =
+                        configuration.scoped(to: scope == .global ? kind.ofEverybody : kind.ofOne) ?? configuration
+                }
                 rules.apply(to: &configuration)
                 let message = configuration.bus
                 try await client.change("set \(name.bizType)") { $0.modifyConfiguration = message }

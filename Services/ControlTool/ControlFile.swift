@@ -13,6 +13,10 @@ struct ControlFile: Codable {
         let validatorUrl: String?
         let validatorMode: ValidatorMode?
         let validatorWrapsBody: Bool?
+        /// With mgs: how the mobile gateway knows the app. Without them those of an instance that exists stay, and a
+        /// new one has the parts of its id.
+        let gatewayAppId: String?
+        let gatewayWorkspaceId: String?
         let verdictLifetimeSeconds: Int?
         let retentionDays: Int?
         let requireSignature: Bool?
@@ -90,7 +94,10 @@ extension Instance {
             isEnabled: entry.enabled ?? existing?.isEnabled ?? true,
             validatorURL: entry.validatorUrl ?? "", verdictLifetime: .seconds(entry.verdictLifetimeSeconds ?? 600),
             retention: entry.retentionDays.map { .seconds($0 * 86_400) } ?? Limits.retention,
-            validatorForm: entry.validatorForm,
+            validatorForm: ControlFile.InstanceEntry.validatorForm(
+                of: InstanceID(entry.instanceId), mode: entry.validatorMode ?? .http, appID: entry.gatewayAppId,
+                workspaceID: entry.gatewayWorkspaceId, wrapsBody: entry.validatorWrapsBody,
+                over: existing?.validatorForm),
             requiresSignature: entry.requireSignature ?? existing?.requiresSignature ?? false,
             bindsDevices: entry.bindDevices ?? existing?.bindsDevices ?? false,
             sessionUnits: entry.sessionLength ?? existing?.sessionUnits ?? Limits.sessionUnits,
@@ -105,11 +112,13 @@ extension Instance {
 extension ControlFile.InstanceEntry {
     /// All of an instance, but its keys.
     init(_ instance: Instance) {
-        var (mode, wrapsBody): (ValidatorMode, Bool?) = (.http, nil)
-        if case .mobileGateway(let gateway) = instance.validatorForm { (mode, wrapsBody) = (.mgs, gateway.wrapsBody) }
+        var gateway: ValidatorForm.MobileGateway?
+        if case .mobileGateway(let its) = instance.validatorForm { gateway = its }
         self.init(
-            instanceId: instance.id.text, name: instance.name, validatorUrl: instance.validatorURL, validatorMode: mode,
-            validatorWrapsBody: wrapsBody, verdictLifetimeSeconds: Int(instance.verdictLifetime.components.seconds),
+            instanceId: instance.id.text, name: instance.name, validatorUrl: instance.validatorURL,
+            validatorMode: gateway == nil ? .http : .mgs, validatorWrapsBody: gateway?.wrapsBody,
+            gatewayAppId: gateway?.appID, gatewayWorkspaceId: gateway?.workspaceID,
+            verdictLifetimeSeconds: Int(instance.verdictLifetime.components.seconds),
             retentionDays: Int(instance.retention.components.seconds / 86_400),
             requireSignature: instance.requiresSignature,
             // 0: no limit.
@@ -160,17 +169,24 @@ extension SyncConfiguration {
 }
 
 extension ControlFile.InstanceEntry {
-    var validatorForm: ValidatorForm {
-        Self.validatorForm(of: instanceId, mode: validatorMode, wrapsBody: validatorWrapsBody)
-    }
-
-    /// A mobile gateway knows the app by the two parts of the instance's id, `<workspaceId>_<appId>`.
-    static func validatorForm(of instanceID: String, mode: ValidatorMode?, wrapsBody: Bool?) -> ValidatorForm {
-        guard mode == .mgs else { return .http }
-        let parts = instanceID.split(separator: "_", maxSplits: 1).map(String.init)
-        return .mobileGateway(
-            .init(
-                appID: parts.last ?? "", workspaceID: parts.count == 2 ? parts[0] : "", wrapsBody: wrapsBody ?? false))
+    /// How the tenant is asked: what is not named stays as it is. The ids of a new mobile gateway are the parts of the
+    /// instance's id when these are certain; otherwise they are empty, which is no form that can be stored.
+    static func validatorForm(
+        of instanceID: InstanceID, mode: ValidatorMode?, appID: String?, workspaceID: String?, wrapsBody: Bool?,
+        over existing: ValidatorForm?
+    ) -> ValidatorForm {
+        var gateway: ValidatorForm.MobileGateway
+        if case .mobileGateway(let its)? = existing {
+            gateway = its
+        } else {
+            guard mode == .mgs else { return .http }
+            gateway = .init(appID: instanceID.parts?.appID ?? "", workspaceID: instanceID.parts?.workspaceID ?? "")
+        }
+        guard mode != .http else { return .http }
+        gateway.appID = appID ?? gateway.appID
+        gateway.workspaceID = workspaceID ?? gateway.workspaceID
+        gateway.wrapsBody = wrapsBody ?? gateway.wrapsBody
+        return .mobileGateway(gateway)
     }
 }
 

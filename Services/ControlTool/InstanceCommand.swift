@@ -35,6 +35,18 @@ struct InstanceCommand: AsyncParsableCommand {
         }
     }
 
+    /// How an mPaaS mobile gateway knows the app.
+    struct GatewayIDs: ParsableArguments {
+        @Option(
+            name: .customLong("gateway-app-id"),
+            help: "With mgs: the AppId at the mobile gateway; of a new one the part of the id behind its only _.")
+        var gatewayAppID: String?
+        @Option(
+            name: .customLong("gateway-workspace-id"),
+            help: "With mgs: the WorkspaceId at the mobile gateway; of a new one the part of the id before its only _.")
+        var gatewayWorkspaceID: String?
+    }
+
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Creates an instance.")
         @Argument(help: "Its id, <workspaceId>_<appId>.")
@@ -47,6 +59,7 @@ struct InstanceCommand: AsyncParsableCommand {
         var validatorMode = ControlFile.InstanceEntry.ValidatorMode.http
         @Flag(help: "With mgs: the question stands under _requestBody.")
         var validatorWrapsBody = false
+        @OptionGroup var gateway: GatewayIDs
         @Option(help: "How long a valid verdict stands.")
         var verdictLifetimeSeconds = 600
         @Option(help: "How long data is kept at the most, 1 to 30 days.")
@@ -64,7 +77,8 @@ struct InstanceCommand: AsyncParsableCommand {
         func run() async throws {
             let entry = ControlFile.InstanceEntry(
                 instanceId: id, name: name, validatorUrl: validatorURL, validatorMode: validatorMode,
-                validatorWrapsBody: validatorWrapsBody, verdictLifetimeSeconds: verdictLifetimeSeconds,
+                validatorWrapsBody: validatorWrapsBody, gatewayAppId: gateway.gatewayAppID,
+                gatewayWorkspaceId: gateway.gatewayWorkspaceID, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
                 requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay,
                 bindDevices: bindDevices, sessionLength: sessionLength, relayUrl: relayURL, enabled: true)
@@ -88,6 +102,7 @@ struct InstanceCommand: AsyncParsableCommand {
         var validatorMode: ControlFile.InstanceEntry.ValidatorMode?
         @Flag(inversion: .prefixedNo, help: "With mgs: the question stands under _requestBody.")
         var validatorWrapsBody: Bool?
+        @OptionGroup var gateway: GatewayIDs
         @Option(help: "How long a valid verdict stands.")
         var verdictLifetimeSeconds: Int?
         @Option(help: "How long data is kept at the most, 1 to 30 days.")
@@ -109,10 +124,10 @@ struct InstanceCommand: AsyncParsableCommand {
             try await InstanceCommand.change(id, "set \(id)") { instance in
                 instance.name = options.name ?? instance.name
                 instance.validatorURL = options.validatorURL ?? instance.validatorURL
-                let entry = ControlFile.InstanceEntry(instance)
                 instance.validatorForm = ControlFile.InstanceEntry.validatorForm(
-                    of: id, mode: options.validatorMode ?? entry.validatorMode,
-                    wrapsBody: options.validatorWrapsBody ?? entry.validatorWrapsBody)
+                    of: instance.id, mode: options.validatorMode, appID: options.gateway.gatewayAppID,
+                    workspaceID: options.gateway.gatewayWorkspaceID, wrapsBody: options.validatorWrapsBody,
+                    over: instance.validatorForm)
                 instance.verdictLifetime =
                     options.verdictLifetimeSeconds.map { .seconds($0) } ?? instance.verdictLifetime
                 instance.retention = options.retentionDays.map { .seconds($0 * 86_400) } ?? instance.retention
@@ -167,7 +182,7 @@ struct InstanceCommand: AsyncParsableCommand {
                 if let key, !instance.keys(for: .device).contains(where: { $0.id == key }) {
                     throw ValidationError("\(key) is no device key of \(id)")
                 }
-                let file = MetaConfigFile(instance.id, server: server, port: port, key: key, secret: secret)
+                let file = MetaConfigFile(instance, server: server, port: port, key: key, secret: secret)
                 print(file.text, terminator: "")
             }
         }

@@ -138,6 +138,7 @@ struct ListenCommand: AsyncParsableCommand {
             case .caughtUp: "caught up"
             case .storeFull: "the local store is full"
             case .sessionInvalid(let userID, let reason): "the session of \(userID) is invalid: \(reason)"
+            case .storeRolledBack: "the local store is an older copy of itself; what it lost since comes again"
             case .parameterRefused(let reason): "a parameter was refused: \(reason)"
             case .registeredAnew(let deviceID): "the device id is another's; connecting as \(deviceID)"
             case .closed(let code, let reason): "closed by the gateway (\(code)): \(reason)"

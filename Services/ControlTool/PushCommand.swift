@@ -1,6 +1,5 @@
 import ArgumentParser
 import BusMessages
-import Crypto
 import Foundation
 import SwiftProtobuf
 
@@ -71,7 +70,7 @@ struct PushContent: ParsableArguments {
             $0.oplog.bizType = bizType
             $0.oplog.linkToken = target ?? ""
             $0.oplog.thirdMessageID = id
-            $0.payloadDigest = Data(SHA256.hash(data: Data(payload.utf8)))
+            $0.payload = Data(payload.utf8)
             $0.operatingSystem = Mss_Bus_V1_OperatingSystem(restriction.operatingSystem)
             $0.minimumVersion = restriction.minVersion ?? ""
             $0.maximumVersion = restriction.maxVersion ?? ""

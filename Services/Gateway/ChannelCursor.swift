@@ -12,6 +12,8 @@ struct ChannelCursor {
     private(set) var announced: OplogID
     /// The device has this on disk.
     private(set) var stored: OplogID
+    /// The device itself has said so, now or before: `stored` also counts what was passed over.
+    private(set) var acknowledged: OplogID
     /// The newest oplog id known to exist.
     private(set) var head: OplogID
     /// A page is on its way.
@@ -48,14 +50,25 @@ struct ChannelCursor {
 
     /// - Parameters:
     ///   - recorded: the sync point on the server.
+    ///   - acknowledged: what this store has acknowledged or claimed before; zero: nothing is known of it. A store that
+    ///     claims less now is an older copy of itself: its own position counts (spec D7), and what it has lost comes
+    ///     again.
     ///   - reported: the device's own, nil when it has none for this channel.
-    init(channelID: Int64, head: OplogID, recorded: OplogID, reported: OplogID?) {
+    init(
+        channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?
+    ) {
         self.channelID = channelID
         self.head = head
         // A device can be above the head after a failover that lost commits; it is clamped, never refused.
-        sent = min(max(recorded, reported ?? .zero), head)
         announced = min(reported ?? .zero, head)
-        stored = recorded
+        #if KNOWN_BAD
+            let isOlderCopy = acknowledged > announced && !KnownBad.olderStorePassedOver.isOn
+        #else
+            let isOlderCopy = acknowledged > announced
+        #endif
+        sent = isOlderCopy ? announced : min(max(recorded, announced), head)
+        stored = isOlderCopy ? announced : recorded
+        self.acknowledged = max(acknowledged, announced)
         #if KNOWN_BAD
             if KnownBad.openingFromHead.isOn { sent = head }
         #endif
@@ -80,6 +93,9 @@ struct ChannelCursor {
     mutating func passOver(upto: OplogID) {
         if upto > announced { passedOver = max(passedOver, upto) }
     }
+
+    /// Up to here the device has acknowledged before what a batch above this position brings; zero: none of it.
+    func againUpto(above after: OplogID) -> OplogID { acknowledged > after ? acknowledged : .zero }
 
     /// Notes which oplogs were recalled, before their tombstones come in order.
     mutating func learnRecalls(of ids: [OplogID]) {
@@ -236,6 +252,7 @@ struct ChannelCursor {
         #else
             let upto = min(upto, sent)
         #endif
+        acknowledged = max(acknowledged, upto)
         var freed = 0
         while let first = unacknowledged.first, first.upto <= upto {
             freed += first.bytes

@@ -239,14 +239,13 @@ final class DeviceHandler: ChannelInboundHandler {
             gateway.submit(submission, for: handle(on: context))
         case .keepParameters(let parameters, let userID, let number):
             gateway.keep(parameters, of: userID, number: number, for: handle(on: context), instanceID: instanceID)
-        case .record(let channelID, let deviceID, let storeID, let upto):
-            gateway.reporter.record(channelID: channelID, deviceID: deviceID, storeID: storeID, upto: upto)
+        case .record(let channelID, let receiver, let acknowledged, let upto):
+            gateway.reporter.record(channelID: channelID, receiver, acknowledged: acknowledged, upto: upto)
         case .confirm(let report):
             gateway.confirm(report, for: handle(on: context))
-        case .recordResend(let channelID, let deviceID, let storeID, let oplogID, let repeats):
+        case .recordResend(let channelID, let receiver, let oplogID, let repeats):
             gateway.recordResend(
-                channelID: channelID, deviceID: deviceID, storeID: storeID, oplogID: oplogID, repeats: repeats,
-                for: handle(on: context))
+                channelID: channelID, receiver, oplogID: oplogID, repeats: repeats, for: handle(on: context))
         case .skipped, .discarded, .gaveUp:
             if let identity = machine.identity {
                 gateway.reporter.passedOver(action, deviceID: identity.deviceID, userID: identity.userID)

@@ -350,8 +350,9 @@ final class GatewayCore: Sendable {
                 $0.summary.channels = read.channels.map { channel in
                     .with {
                         $0.channelID = channel.channelID
-                        $0.deviceID = channel.deviceID?.text ?? ""
-                        $0.storeID = channel.storeID?.text ?? ""
+                        $0.deviceID = channel.receiver.storeID == nil ? "" : channel.receiver.deviceID.text
+                        $0.storeID = channel.receiver.storeID?.text ?? ""
+                        $0.userID = channel.receiver.userID?.text ?? ""
                         $0.stored = channel.stored.value
                         $0.ownerDeviceID = channel.onlyOwner?.text ?? ""
                         $0.filter = channel.filter.text
@@ -370,15 +371,15 @@ final class GatewayCore: Sendable {
 
     /// Counts a repeat durably before it goes out; what is not counted is asked for again (reliability R7).
     func recordResend(
-        channelID: Int64, deviceID: DeviceID, storeID: StoreID, oplogID: OplogID, repeats: Int,
-        for session: SessionHandle
+        channelID: Int64, _ receiver: SyncReceiver, oplogID: OplogID, repeats: Int, for session: SessionHandle
     ) {
         bus.request(.ack, as: Mss_Bus_V1_AckCommands.self) { number in
             .with {
                 $0.correlation = number
                 $0.channelID = channelID
-                $0.deviceID = deviceID.text
-                $0.storeID = storeID.text
+                $0.deviceID = receiver.deviceID.text
+                $0.storeID = receiver.storeID?.text ?? ""
+                $0.userID = receiver.userID?.text ?? ""
                 $0.resentID = oplogID.value
                 $0.repeats = UInt32(repeats)
             }

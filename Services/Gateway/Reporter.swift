@@ -13,10 +13,20 @@ import Synchronization
 /// Gathers sync points and facts of all sessions and hands them on in groups, a few times a second (reliability R6).
 /// What could not be handed on is kept, merged with what came since, and tried again.
 final class Reporter: Service, Sendable {
-    private struct Receiver: Hashable {
+    private struct Place: Hashable {
         let channelID: Int64
-        let deviceID: DeviceID
-        let storeID: StoreID?
+        let receiver: SyncReceiver
+    }
+
+    /// How far a receiver is.
+    private struct Progress {
+        var upto = OplogID.zero
+        /// The part of it that the device itself acknowledged or claimed.
+        var acknowledged = OplogID.zero
+
+        func united(with other: Progress) -> Progress {
+            Progress(upto: max(upto, other.upto), acknowledged: max(acknowledged, other.acknowledged))
+        }
     }
 
     /// A device's report that waits until it is durable.
@@ -26,7 +36,7 @@ final class Reporter: Service, Sendable {
     }
 
     private struct State {
-        var syncPoints: [Receiver: OplogID] = [:]
+        var syncPoints: [Place: Progress] = [:]
         /// Re-reads that are on their devices' disks.
         var rereads: Set<Int64> = []
         var facts: [Mss_Bus_V1_Fact] = []
@@ -64,14 +74,15 @@ final class Reporter: Service, Sendable {
     }
 
     /// Notes how far a receiver has stored a channel.
-    func record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID) {
+    func record(channelID: Int64, _ receiver: SyncReceiver, acknowledged: OplogID, upto: OplogID) {
         storedCount.increment()
-        traces.acknowledged(channelID: channelID, deviceID: deviceID, upto: upto)
-        let receiver = Receiver(channelID: channelID, deviceID: deviceID, storeID: storeID)
+        traces.acknowledged(channelID: channelID, deviceID: receiver.deviceID, upto: upto)
+        let place = Place(channelID: channelID, receiver: receiver)
+        let progress = Progress(upto: upto, acknowledged: acknowledged)
         // Another device may take over where the receiver is not a store: what is stored must be known at once.
-        let isUrgent = storeID == nil && bus.isConnected
-        if isUrgent { return send(receiver, upto) }
-        state.withLock { $0.syncPoints[receiver] = max($0.syncPoints[receiver] ?? .zero, upto) }
+        let isUrgent = receiver.storeID == nil && bus.isConnected
+        if isUrgent { return send(place, progress) }
+        state.withLock { $0.syncPoints[place] = progress.united(with: $0.syncPoints[place] ?? Progress()) }
     }
 
     /// Notes that a device has a re-read on its disk.
@@ -186,7 +197,7 @@ final class Reporter: Service, Sendable {
             return gathered
         }
         bus.together {
-            for (receiver, upto) in gathered.syncPoints { send(receiver, upto) }
+            for (place, progress) in gathered.syncPoints { send(place, progress) }
             for id in gathered.rereads { send(reread: id) }
             for start in stride(from: 0, to: gathered.facts.count, by: Self.factsPerBody) {
                 send(Array(gathered.facts[start..<min(start + Self.factsPerBody, gathered.facts.count)]))
@@ -213,19 +224,21 @@ final class Reporter: Service, Sendable {
         }
     }
 
-    private func send(_ receiver: Receiver, _ upto: OplogID) {
+    private func send(_ place: Place, _ progress: Progress) {
         bus.request(.ack, as: Mss_Bus_V1_AckCommands.self) { correlation in
             .with {
                 $0.correlation = correlation
-                $0.channelID = receiver.channelID
+                $0.channelID = place.channelID
                 // Both empty where the channel has one sync point for its user or device.
-                $0.deviceID = receiver.storeID == nil ? "" : receiver.deviceID.text
-                $0.storeID = receiver.storeID?.text ?? ""
-                $0.upto = upto.value
+                $0.deviceID = place.receiver.storeID == nil ? "" : place.receiver.deviceID.text
+                $0.storeID = place.receiver.storeID?.text ?? ""
+                $0.userID = place.receiver.userID?.text ?? ""
+                $0.upto = progress.upto.value
+                $0.acknowledged = progress.acknowledged.value
             }
         } completion: { [self] result in
             guard case .failure = result else { return }
-            state.withLock { $0.syncPoints[receiver] = max($0.syncPoints[receiver] ?? .zero, upto) }
+            state.withLock { $0.syncPoints[place] = progress.united(with: $0.syncPoints[place] ?? Progress()) }
         }
     }
 

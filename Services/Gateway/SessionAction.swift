@@ -31,7 +31,9 @@ enum SessionAction {
     /// Have values kept for the user; the answer comes back with the number.
     case keepParameters([DeviceParameter], of: UserID, number: UInt32)
     /// Record a sync point.
-    case record(channelID: Int64, deviceID: DeviceID, storeID: StoreID?, upto: OplogID)
+    ///
+    /// `acknowledged` is the part of it that the device itself acknowledged or claimed.
+    case record(channelID: Int64, receiver: SyncReceiver, acknowledged: OplogID, upto: OplogID)
     /// Make what the app did durable, then answer the report.
     case confirm(ConfirmedReport)
     /// Rules have passed these over for the device.
@@ -39,13 +41,22 @@ enum SessionAction {
     /// A threshold has passed over a range.
     case discarded(channelID: Int64, after: OplogID, upto: OplogID)
     /// Record how often a batch of a simple device goes out again; it does when that is answered.
-    case recordResend(channelID: Int64, deviceID: DeviceID, storeID: StoreID, oplogID: OplogID, repeats: Int)
+    case recordResend(channelID: Int64, receiver: SyncReceiver, oplogID: OplogID, repeats: Int)
     /// A simple device did not take these however often they came.
     case gaveUp([OplogID], attempts: Int, channelID: Int64)
     /// The device has a re-read on its disk.
     case finishReread(Int64)
     /// Tell the device why and close.
     case close(CloseCode, String)
+}
+
+/// Whose sync point of a channel a session moves (spec §1, Receiver).
+struct SyncReceiver: Hashable, Sendable {
+    var deviceID: DeviceID
+    /// Nil where the channel has one sync point for its user or device.
+    var storeID: StoreID?
+    /// Only of global data for users: each user of a shared device receives it.
+    var userID: UserID?
 }
 
 /// A page of a channel that a session wants to read.
@@ -89,9 +100,7 @@ struct SummaryRead: Hashable, Sendable {
     /// One of the channels.
     struct Channel: Hashable, Sendable {
         var channelID: Int64
-        /// Nil, like the store, where the channel has one sync point for its user or device.
-        var deviceID: DeviceID?
-        var storeID: StoreID?
+        var receiver: SyncReceiver
         /// The device has acknowledged this; the record may be a moment behind.
         var stored: OplogID
         /// Of a single-device channel: only while this device is the owner.

@@ -34,16 +34,39 @@ extension SessionStateMachine {
         _ upto: OplogID, of key: ChannelKey, _ cursor: ChannelCursor, for identity: SessionIdentity,
         in world: SessionSurroundings
     ) -> SessionAction {
-        let perStore = hasReceiverPerStore(key, of: identity, in: world)
-        return .record(
-            channelID: cursor.channelID, deviceID: identity.deviceID, storeID: perStore ? identity.storeID : nil,
-            upto: upto)
+        .record(
+            channelID: cursor.channelID, receiver: receiver(key, of: identity, in: world),
+            acknowledged: cursor.acknowledged, upto: upto)
+    }
+
+    /// What the device's own store has acknowledged or claimed of a channel; zero where the server's sync point counts:
+    /// a simple device has no store, and one sync point for a user or device is of no store.
+    func acknowledged(
+        _ state: Mss_Bus_V1_ChannelState, of address: ChannelAddress, in world: SessionSurroundings
+    ) -> OplogID {
+        let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
+        guard let identity, !identity.isSimple, hasReceiverPerStore(key, of: identity, in: world) else { return .zero }
+        return OplogID(state.acknowledged)
+    }
+
+    /// Whose sync point of the channel the session moves.
+    func receiver(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> SyncReceiver {
+        var receiver = SyncReceiver(deviceID: identity.deviceID)
+        guard hasReceiverPerStore(key, of: identity, in: world) else { return receiver }
+        receiver.storeID = identity.storeID
+        #if KNOWN_BAD
+            if KnownBad.globalSharedByUsers.isOn { return receiver }
+        #endif
+        if key.kind == .globalUser { receiver.userID = identity.userID }
+        return receiver
     }
 
     /// Whether each store has a sync point of its own in the channel, not the user or device as a whole.
     func hasReceiverPerStore(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Bool {
-        world.configuration(identity.instanceID, key.bizType)?.hasReceiverPerStore ?? (key.kind != .device)
+        world.rules(of: key, in: identity.instanceID)?.hasReceiverPerStore ?? (key.kind != .device)
     }
 }

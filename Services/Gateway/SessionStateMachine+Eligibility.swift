@@ -27,8 +27,13 @@ extension SessionStateMachine {
         #else
             guard world.holdsLease, leaseEpoch == world.leaseEpoch, connectionEpoch > 0 else { return .noLease }
         #endif
-        let found = world.configuration(identity.instanceID, key.bizType)
-        let configuration = found?.kind == key.kind ? found : nil
+        #if KNOWN_BAD
+            let present = world.configuration(identity.instanceID, key.bizType)
+            let isFormer = KnownBad.formerScopeWithheld.isOn && present?.kind != key.kind
+            let configuration = isFormer ? nil : world.rules(of: key, in: identity.instanceID)
+        #else
+            let configuration = world.rules(of: key, in: identity.instanceID)
+        #endif
         let instance = world.instance(identity.instanceID)
         #if KNOWN_BAD
             let own = KnownBad.configuredLifetimeIgnored.isOn ? nil : configuration?.verdictLifetime
@@ -65,7 +70,7 @@ extension SessionStateMachine {
     func isSingleDevice(
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Bool {
-        world.configuration(identity.instanceID, key.bizType)?.isSingleDevice ?? false
+        world.rules(of: key, in: identity.instanceID)?.isSingleDevice ?? false
     }
 
     /// The business types of a device's list; nil when it is too long. What no configuration can be called is left out.

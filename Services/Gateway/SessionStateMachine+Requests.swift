@@ -93,8 +93,15 @@ extension SessionStateMachine {
                     && after.lexicographicallyPrecedes(key.bizType.text.utf8)
                     && mayRead(key, of: identity, in: world)
             }
-            .sorted { $0.bizType.text.utf8.lexicographicallyPrecedes($1.bizType.text.utf8) }
-        let asked = keys.prefix(Int(request.count)).compactMap { key in cursors[key].map { (key, $0) } }
+            .sorted {
+                if $0.bizType == $1.bizType { return $0.kind.rawValue < $1.kind.rawValue }
+                return $0.bizType.text.utf8.lexicographicallyPrecedes($1.bizType.text.utf8)
+            }
+        // The next page begins behind the last business type of this one, so both channels of one whose push scope was
+        // changed are in the same page.
+        var count = Int(request.count)
+        if count < keys.count, keys[count].bizType == keys[count - 1].bizType { count += 1 }
+        let asked = keys.prefix(count).compactMap { key in cursors[key].map { (key, $0) } }
         guard !asked.isEmpty else { return page(.none) }
         let channels = asked.map { SessionRequests.Request.Channel(key: $0.0, channelID: $0.1.channelID) }
         let opened = requests.open(
@@ -109,10 +116,8 @@ extension SessionStateMachine {
     private func place(
         of cursor: ChannelCursor, _ key: ChannelKey, for identity: SessionIdentity, in world: SessionSurroundings
     ) -> SummaryRead.Channel {
-        let isPerStore = hasReceiverPerStore(key, of: identity, in: world)
-        return SummaryRead.Channel(
-            channelID: cursor.channelID, deviceID: isPerStore ? identity.deviceID : nil,
-            storeID: isPerStore ? identity.storeID : nil, stored: cursor.stored,
+        SummaryRead.Channel(
+            channelID: cursor.channelID, receiver: receiver(key, of: identity, in: world), stored: cursor.stored,
             onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
             filter: filters[cursor.channelID]?.current ?? .everything)
     }

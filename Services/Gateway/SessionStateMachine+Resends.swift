@@ -83,8 +83,8 @@ extension SessionStateMachine {
                 #endif
                 actions.append(
                     .recordResend(
-                        channelID: cursor.channelID, deviceID: identity.deviceID,
-                        storeID: identity.storeID, oplogID: oplogID, repeats: repeats))
+                        channelID: cursor.channelID, receiver: resendReceiver(key, of: identity), oplogID: oplogID,
+                        repeats: repeats))
             case .giveUp(let oplogIDs, let upto, let attempts):
                 let (recorded, freed) = cursor.acknowledge(upto: upto)
                 _ = cursor.resends?.acknowledged(upto: upto, now: world.now)
@@ -95,6 +95,13 @@ extension SessionStateMachine {
             }
         }
         return actions.isEmpty ? [] : actions + readOn(in: world)
+    }
+
+    /// Whose repeats are counted: also where user or device has one sync point, each device has its own.
+    private func resendReceiver(_ key: ChannelKey, of identity: SessionIdentity) -> SyncReceiver {
+        SyncReceiver(
+            deviceID: identity.deviceID, storeID: identity.storeID,
+            userID: key.kind == .globalUser ? identity.userID : nil)
     }
 
     /// The count of a repeat is on record: it goes out.

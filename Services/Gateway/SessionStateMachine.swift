@@ -266,7 +266,7 @@ struct SessionStateMachine {
             }
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
-        for state in reply.channels { learn(state) }
+        for state in reply.channels { learn(state, in: world) }
         filters.learn(reply.channels)
         for (address, early) in earlyHeads {
             learn(address, channelID: early.channelID, head: early.head)
@@ -354,7 +354,7 @@ struct SessionStateMachine {
         }
         // Global data waits for the next connect, or for the app to come to the foreground (spec D15).
         let isHeld =
-            key.kind.isGlobal && world.configuration(identity.instanceID, key.bizType)?.isImmediate != true
+            key.kind.isGlobal && world.rules(of: key, in: identity.instanceID)?.isImmediate != true
         if let known = cursors[key]?.channelID, known > notice.channelID { return [] }
         if cursors[key]?.channelID != notice.channelID, !isHeld {
             learn(notice.address, channelID: notice.channelID, head: .zero)
@@ -449,6 +449,7 @@ struct SessionStateMachine {
             var message = Mss_Device_V1_ChannelBatch(
                 key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
                 passedOverUpto: batch.passedOverUpto)
+            message.againUpto = cursor.againUpto(above: batch.after).value
             if let numbered = cursor.resends?.sent(message, of: batch.entries) { message = numbered }
             let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
             actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
@@ -489,8 +490,7 @@ struct SessionStateMachine {
             guard !cursor.isFetching, hasRoom, windowUsed < limits.windowBytes else { continue }
             var newest = 0
             if cursor.opensBacklog,
-                case .threshold(let count)? = world.configuration(
-                    identity.instanceID, key.bizType)?.repush
+                case .threshold(let count)? = world.rules(of: key, in: identity.instanceID)?.repush
             {
                 newest = count
             }
@@ -511,17 +511,18 @@ struct SessionStateMachine {
         return actions
     }
 
-    private mutating func learn(_ state: Mss_Bus_V1_ChannelState) {
+    private mutating func learn(_ state: Mss_Bus_V1_ChannelState, in world: SessionSurroundings) {
         guard let target = TargetAddress(bus: state.target) else { return }
         let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
         learn(
             address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint),
+            acknowledged: acknowledged(state, of: address, in: world),
             resent: (OplogID(state.resentID), Int(state.repeats)))
     }
 
     private mutating func learn(
         _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero,
-        resent: (OplogID, Int) = (.zero, 0)
+        acknowledged: OplogID = .zero, resent: (OplogID, Int) = (.zero, 0)
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
@@ -538,7 +539,7 @@ struct SessionStateMachine {
         }
         var cursor = ChannelCursor(
             channelID: channelID, head: max(head, known?.announced ?? .zero), recorded: recorded,
-            reported: known?.announced ?? reportedPoints[key])
+            acknowledged: acknowledged, reported: known?.announced ?? reportedPoints[key])
         if identity.isSimple {
             cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
         }

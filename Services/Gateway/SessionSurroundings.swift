@@ -33,6 +33,13 @@ struct SessionSurroundings: Sendable {
     }
 }
 
+extension SessionSurroundings {
+    /// The configuration of a channel, as its rules are for the channel's push scope; nil: there is none.
+    func rules(of key: SessionStateMachine.ChannelKey, in instanceID: InstanceID) -> SyncConfiguration? {
+        configuration(instanceID, key.bizType)?.scoped(to: key.kind)
+    }
+}
+
 /// Times and sizes of a device session; defaults are the gateway's settings' defaults.
 struct SessionLimits: Sendable {
     /// From accept to the first frame (reliability SEC2).

@@ -13,16 +13,20 @@ struct IngestServer: Service {
     let responder: IngestResponder
     /// Nil: plain HTTP.
     var certificates: ServerCertificates?
+    /// Of plain HTTP: where it is taken from; nil: from everywhere.
+    var plainNetworks: PlainHTTPNetworks?
     var limits = ConnectionLimits()
     /// Told the port once it listens.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
-        let (limits, certificates) = (limits, certificates)
+        let (limits, certificates, plainNetworks) = (limits, certificates, plainNetworks)
         let sources = SourceConnections(maximum: limits.sourceConnections)
         let guarding = IngestGuarding(metrics: responder.metrics)
         let channel = IngestChannel(responder: responder, limits: limits) {
-            GuardInstaller(limits: limits, server: guarding, sources: sources, tls: certificates?.context)
+            GuardInstaller(
+                limits: limits, server: guarding, sources: sources, tls: certificates?.context,
+                plainNetworks: plainNetworks)
         }
         let server = Server(
             childChannelSetup: channel,

@@ -23,6 +23,12 @@ enum IngestSettings {
         example: "backends-ca.pem", default: "")
     /// Whether something in front, such as a balancer, ends the callers' TLS: then plain HTTP may leave this machine.
     static let tlsInFront = SettingKey<String>.choice("MSS_INGEST_TLS_IN_FRONT", of: ["on", "off"], default: "off")
+    /// Networks, beside this machine, that plain HTTP is taken from; everybody on the way reads every payload there.
+    static let plainNetworks = SettingKey<[String]>.list(
+        "MSS_INGEST_PLAIN_HTTP_NETWORKS",
+        "networks that plain HTTP is taken from where no certificate is set, comma-separated",
+        example: "10.0.0.0/8,192.168.7.0/24"
+    ) { IPRange($0) != nil }
     /// Pushes that may wait for the store at one time; more are answered 503.
     static let inFlightMaximum = SettingKey<Int>.integer("MSS_INGEST_IN_FLIGHT_MAX", in: 1...1_000_000, default: 4_096)
     /// Bytes of bodies in memory at one time, over all connections; above them calls are answered 503. No less than the
@@ -46,7 +52,8 @@ enum IngestSettings {
     /// For the process's list.
     static let keys = [
         host.erased, port.erased, certificateFile.erased, privateKeyFile.erased, clientAuthorityFile.erased,
-        tlsInFront.erased, inFlightMaximum.erased, bodyBytes.erased, connections.erased, sourceConnections.erased,
+        tlsInFront.erased, plainNetworks.erased, inFlightMaximum.erased, bodyBytes.erased, connections.erased,
+        sourceConnections.erased,
         mirrorURL.erased, KeyRingSetting.sealing(for: .backend).erased,
     ]
 
@@ -78,19 +85,36 @@ enum IngestSettings {
         try files(settings).map { try ServerCertificates($0, applicationProtocols: ["http/1.1"], logger: logger) }
     }
 
+    /// Where plain HTTP is taken from; nil: from everywhere that reaches the port, as nobody named networks.
+    static func plainHTTPNetworks(_ settings: Settings, logger: Logger) -> PlainHTTPNetworks? {
+        let named = settings[plainNetworks]
+        guard !named.isEmpty else { return nil }
+        logger.warning(
+            "plain HTTP is taken from these networks: payloads and answers can be read on the way",
+            metadata: ["networks": "\(named.joined(separator: ","))"])
+        return PlainHTTPNetworks(named.compactMap { IPRange($0) })
+    }
+
     /// What is wrong beyond each setting's form.
     static func problems(_ settings: Settings) -> [String] {
         guard let files = files(settings) else {
             let mayBePlain =
                 StartRules.isLoopback(settings[host]) || settings[tlsInFront] == "on"
+                || !settings[plainNetworks].isEmpty
                 || settings[ProcessSettings.environment] == ProcessSettings.development
             return mayBePlain
                 ? []
                 : [
                     "MSS_INGEST_HOST: plain HTTP on \(settings[host]) would show every payload to the network; set "
                         + "MSS_INGEST_CERTIFICATE_FILE and MSS_INGEST_PRIVATE_KEY_FILE, "
-                        + "or MSS_INGEST_TLS_IN_FRONT=on where a balancer in front ends TLS"
+                        + "or MSS_INGEST_TLS_IN_FRONT=on where a balancer in front ends TLS, "
+                        + "or MSS_INGEST_PLAIN_HTTP_NETWORKS where callers of named networks cannot use HTTPS"
                 ]
+        }
+        guard settings[plainNetworks].isEmpty else {
+            return [
+                "MSS_INGEST_PLAIN_HTTP_NETWORKS: this port is HTTPS; leave it out, or run another ingest for plain HTTP"
+            ]
         }
         guard !files.certificateFile.isEmpty, !files.privateKeyFile.isEmpty else {
             return [

@@ -29,7 +29,9 @@ struct Main {
             let certificates = try IngestSettings.certificates(settings, logger: context.logger)
             let server = IngestServer(
                 host: settings[IngestSettings.host], port: settings[IngestSettings.port], responder: responder,
-                certificates: certificates, limits: IngestSettings.limits(settings))
+                certificates: certificates,
+                plainNetworks: IngestSettings.plainHTTPNetworks(settings, logger: context.logger),
+                limits: IngestSettings.limits(settings))
             let optional: [(any Service)?] = [certificates, mirror]
             return [control.bus, control.directory] + optional.compactMap { $0 } + [server]
         }

@@ -28,12 +28,12 @@ struct AckWork: LaneWork {
         let resends = commands.filter { $0.resentID > 0 }.map { command in
             SyncPointStore.Resend(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
-                oplogID: OplogID(command.resentID), repeats: Int(command.repeats))
+                userID: command.userID, oplogID: OplogID(command.resentID), repeats: Int(command.repeats))
         }
         let advances = commands.filter { $0.resentID == 0 }.map { command in
             SyncPointStore.Advance(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
-                upto: OplogID(command.upto))
+                userID: command.userID, upto: OplogID(command.upto), acknowledged: OplogID(command.acknowledged))
         }
         let outcome = Result { () throws(PostgresError) in try store.record(resends, advances) }
         bus.together {

@@ -38,13 +38,13 @@ struct ControlWork: LaneWork {
             let unless = "there is no such instance"
             return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.by) }
         case .putConfiguration(let message):
-            let unless = "there is no such instance, or scope or target differ, which cannot be changed"
+            let unless = "there is no such instance, or the target (user or device) differs, which cannot be changed"
             return try store(message, on: connection, unless: unless) { ControlStore.put($0, by: command.by) }
         case .createConfiguration(let message):
             let unless = "this Sync ID exists, or the instance does not"
             return try store(message, on: connection, unless: unless) { ControlStore.create($0, by: command.by) }
         case .modifyConfiguration(let message):
-            let unless = "there is no such configuration, or its scope or target differs"
+            let unless = "there is no such configuration, or its target (user or device) differs"
             return try store(message, on: connection, unless: unless) { ControlStore.modify($0, by: command.by) }
         case .switchConfiguration(let change):
             let query = ControlStore.setOnline(

@@ -36,11 +36,12 @@ extension FetchWork {
         let device = DeviceTraits(
             operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion,
             slot: DeviceSlot(number: Int(request.slot)))
-        let channels = request.channels.prefix(Limits.summaryPageChannels)
+        let channels = request.channels.prefix(Limits.summaryPageChannels + 1)
         let places = channels.map { channel in
             HistoryStore.Place(
                 channelID: channel.channelID, deviceID: DeviceID(nonempty: channel.deviceID),
-                storeID: channel.storeID.isEmpty ? nil : StoreID(channel.storeID), stored: OplogID(channel.stored),
+                storeID: channel.storeID.isEmpty ? nil : StoreID(channel.storeID),
+                userID: channel.userID.isEmpty ? nil : UserID(channel.userID), stored: OplogID(channel.stored),
                 onlyOwner: DeviceID(nonempty: channel.ownerDeviceID))
         }
         let standings = try connection.run(HistoryStore.standings(of: places), within: Self.limit)

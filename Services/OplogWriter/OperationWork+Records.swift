@@ -1,5 +1,4 @@
 import BusMessages
-import Credentials
 import Foundation
 import PostgreSQL
 import ServiceKit
@@ -9,12 +8,11 @@ import SyncStore
 
 // Pushes that people make (spec C9): backends' pushes are not recorded.
 extension OperationWork {
-    /// What a record says of a push, never the payload itself.
+    /// What a record says of a push beside its content.
     private struct Push: Encodable {
         /// Nil: a global push.
         let target: String?
         let thirdMsgId: String
-        let payloadSha256: String
         let osType: String?
         let appMinVersion: String?
         let appMaxVersion: String?
@@ -34,15 +32,17 @@ extension OperationWork {
             }
         let said = Push(
             target: push.oplog.linkToken.isEmpty ? nil : push.oplog.linkToken, thirdMsgId: push.oplog.thirdMessageID,
-            payloadSha256: HexText.of([UInt8](push.payloadDigest)), osType: system,
+            osType: system,
             appMinVersion: push.minimumVersion.isEmpty ? nil : push.minimumVersion,
             appMaxVersion: push.maximumVersion.isEmpty ? nil : push.maximumVersion,
             validTimeEnd: push.validUntilMs == 0 ? nil : push.validUntilMs)
-        let entry = OperationEntry(
-            actor: actor, action: .createSync, instanceID: InstanceID(push.oplog.instanceID),
-            subject: push.oplog.bizType,
-            after: (try? JSONEncoder().encode(said)).map { String(decoding: $0, as: UTF8.self) })
-        let number = try connection.run(RecordStore.add(entry), within: Self.limit)
+        let content = RecordStore.Push(
+            bizType: BizType(push.oplog.bizType), target: push.oplog.linkToken,
+            thirdMessageID: ThirdMessageID(push.oplog.thirdMessageID), payload: [UInt8](push.payload),
+            isBinary: push.binary)
+        let members = (try? JSONEncoder().encode(said)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        let query = RecordStore.add(content, in: InstanceID(push.oplog.instanceID), by: actor, members: members)
+        let number = try connection.run(query, within: Self.limit)
         return .with { $0.record.number = number }
     }
 }

@@ -92,7 +92,7 @@ extension OperationWork {
             )
         }
         guard let kind, !stopped.recalls.isEmpty else { return bus.reply(reply, to: replyTo) }
-        let target = TargetAddress(instanceID: name.instanceID, kind: kind, target: "")
+        let target = TargetAddress(instanceID: name.instanceID, kind: kind.ofEverybody, target: "")
         let address = ChannelAddress(target: target, bizType: name.bizType)
         tell(book) { correlation in
             .with { $0.oplogs = .init(stopped.recalls, of: address, correlation: correlation) }

@@ -93,20 +93,20 @@ struct OperationWork: LaneWork {
         guard let found = try connection.run(TraceStore.find(name), within: Self.limit) else { return .init() }
         var base = DeliveryTrace(oplog: found.oplog)
         base.recalledAt = found.recalledAt
-        try read(&base, name.instanceID, name.bizType, found.kind, on: connection)
+        try read(&base, name.instanceID, name.bizType, found.target.kind, on: connection)
         if !found.isOfConfiguration { base.configuration = nil }
-        let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
         let receivers = TraceStore.receivers(
-            of: ChannelAddress(target: target, bizType: name.bizType), channelID: found.channelID,
+            of: ChannelAddress(target: found.target, bizType: name.bizType), channelID: found.channelID,
             oplogID: found.oplog.id,
             device: request.deviceID.isEmpty ? nil : DeviceID(request.deviceID))
         var reply = try answer(base, receivers, on: connection)
-        if found.kind.isGlobal, request.deviceID.isEmpty {
+        if found.target.kind.isGlobal, request.deviceID.isEmpty {
             let tally = try connection.run(
                 TraceStore.tally(channelID: found.channelID, oplogID: found.oplog.id), within: Self.limit)
             reply.counts = tally.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
         }
         reply.channelID = found.channelID
+        reply.global = found.target.kind.isGlobal
         var oplog = found.oplog
         if request.withPayload {
             let query = TraceStore.payload(channelID: found.channelID, oplogID: oplog.id)
@@ -178,7 +178,7 @@ struct OperationWork: LaneWork {
     ) throws(PostgresError) {
         trace.instance = try connection.run(ControlStore.instance(instanceID), within: Self.limit)
         let configuration = try connection.run(ControlStore.configuration(instanceID, bizType), within: Self.limit)
-        trace.configuration = configuration?.kind == kind ? configuration : nil
+        trace.configuration = configuration?.scoped(to: kind)
     }
 
     private func answer(
@@ -207,8 +207,7 @@ struct OperationWork: LaneWork {
         let name = TraceStore.Name(bus: message)
         let found = try connection.run(TraceStore.find(name), within: Self.limit)
         guard let found, found.isOfConfiguration else { return reply(nil, isCertain: true, command, replyTo) }
-        let target = TargetAddress(instanceID: name.instanceID, kind: found.kind, target: name.target)
-        let address = ChannelAddress(target: target, bizType: name.bizType)
+        let address = ChannelAddress(target: found.target, bizType: name.bizType)
         let person = command.by.isPerson ? command.by : nil
         let query = OplogStore.recall(address, found.oplog.thirdMessageID, by: person)
         guard let recalled = try connection.run(query, within: Self.limit) else {

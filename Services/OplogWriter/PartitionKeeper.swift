@@ -71,6 +71,9 @@ actor PartitionKeeper: Service {
         tidy("roll-outs") { () throws(PostgresError) in
             try connection.run(RolloutStore.forgetEnded, within: .seconds(10))
         }
+        tidy("contents of records") { () throws(PostgresError) in
+            try connection.run(RecordStore.forgetContents, within: .seconds(10))
+        }
         tidy("partitions") { () throws(PostgresError) in try dropEnded() }
         tidy("quotas") { () throws(PostgresError) in
             try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(10))

@@ -184,6 +184,7 @@ extension DeviceSessionStore.ChannelState {
             $0.bizType = address.bizType.text
             $0.head = head.value
             $0.syncPoint = syncPoint.value
+            $0.acknowledged = acknowledged.value
             $0.resentID = resentID.value
             $0.repeats = UInt32(repeats)
             $0.filters = filters?.bus ?? []

@@ -63,7 +63,7 @@ package struct OperationIntake: Sendable {
                 $0.trace.deviceID = device
             }
             guard case .trace(let trace)? = reply.body, trace.channelID > 0,
-                let traced = TraceAnswer(trace, isDryRun: false, isGlobal: name.linkToken.isEmpty)
+                let traced = TraceAnswer(trace, isDryRun: false, isGlobal: trace.global)
             else { return Self.noSuchOplog }
             var answer = APIAnswer.result(.success, oplogID: OplogID(trace.oplog.id), detail: traced.detail)
             answer.trace = traced
@@ -140,15 +140,14 @@ package struct OperationIntake: Sendable {
 
     // MARK: Parts
 
-    /// The name of an oplog in a call; the linkToken of a global configuration is not looked at.
+    /// The name of an oplog in a call. Without a linkToken it is a global push; where the configuration is global, a
+    /// linkToken is looked at only when no global push has the name (`TraceStore.Name`).
     private func name(
         instanceID: String?, bizType: String?, linkToken: String?, thirdMessageID: String?, oplogID: String?
     ) throws(PushRefusal) -> Mss_Bus_V1_OplogName {
         let instance = try Self.checked(instanceID, "instanceId")
         let bizType = try Self.checked(bizType, "bizType")
-        let kind = directory.configuration(InstanceID(instance), BizType(bizType))?.kind
-        let isGlobal = kind?.isGlobal ?? (linkToken == nil)
-        let target = isGlobal ? "" : try Self.checked(linkToken, "linkToken")
+        let target = linkToken.map(\.isEmpty) ?? true ? "" : try Self.checked(linkToken, "linkToken")
         var id: Int64 = 0
         if let oplogID, !oplogID.isEmpty {
             guard let number = Int64(oplogID), number > 0 else {

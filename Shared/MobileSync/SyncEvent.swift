@@ -10,6 +10,9 @@ public enum SyncEvent: Sendable, Hashable {
     case caughtUp(userID: String?)
     /// The local store is full of what the app has not confirmed: nothing more is taken until it confirms (spec K8).
     case storeFull
+    /// The local store is an older copy of itself, such as a restored backup. The data that it had taken since then
+    /// comes again as far as it is valid, with `SyncOplog.isReplay`, although the app may have confirmed it.
+    case storeRolledBack
     /// The tenant calls the session invalid: sign in again and bind. Data that needs no session goes on.
     case sessionInvalid(userID: String, reason: String)
     /// The service does not take this device for the one that it knows under its id, which another has, or whose secret

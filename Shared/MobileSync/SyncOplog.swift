@@ -18,7 +18,8 @@ public struct SyncOplog: Sendable, Hashable {
     public let userID: String?
     /// The id of an earlier oplog of the same channel that the backend has recalled: undo it. Nil for data.
     public let recalls: Int64?
-    /// Somebody had the service send it once more, although this app may have had it, even confirmed it, before.
+    /// This app may have had it, even confirmed it, before: somebody had the service send it once more, or the local
+    /// store is an older copy of itself (`SyncEvent.storeRolledBack`).
     public let isReplay: Bool
     /// The channel's row in the local store, by which it is confirmed.
     let channelRow: Int64

@@ -4,26 +4,32 @@ package import SyncModel
 /// The `meta.config` that an app of an instance is built with: the members that apps read (spec C12, K7).
 package struct MetaConfigFile: Encodable {
     let instanceId: String
-    let workspaceId: String
-    let appId: String
+    let workspaceId: String?
+    let appId: String?
     let syncserver: String
     let syncport: String
     let appKey: String?
     let appSecret: String?
 
-    /// The service takes the instance's id as a whole; its parts are for the guide's readers.
+    /// The service takes the instance's id as a whole. Its parts are for the guide's readers, and left out when they
+    /// are not certain: they are those of the mobile gateway where these make the id, otherwise `InstanceID.parts`.
     ///
     /// - Parameters:
     ///   - server: the gateway's name or address, as devices reach it.
     ///   - key: the device key that the app signs with.
     ///   - secret: the key's, in Base64.
     package init(
-        _ instanceID: InstanceID, server: String, port: Int, key: String? = nil, secret: String? = nil
+        _ instance: Instance, server: String, port: Int, key: String? = nil, secret: String? = nil
     ) {
-        let parts = instanceID.text.split(separator: "_", maxSplits: 1).map(String.init)
-        instanceId = instanceID.text
-        workspaceId = parts.count == 2 ? parts[0] : ""
-        appId = parts.last ?? instanceID.text
+        instanceId = instance.id.text
+        if case .mobileGateway(let gateway) = instance.validatorForm,
+            "\(gateway.workspaceID)_\(gateway.appID)".isSame(as: instanceId)
+        {
+            (workspaceId, appId) = (gateway.workspaceID, gateway.appID)
+        } else {
+            let parts = instance.id.parts
+            (workspaceId, appId) = (parts?.workspaceID, parts?.appID)
+        }
         syncserver = server
         syncport = String(port)
         appKey = key

@@ -13,4 +13,13 @@ package enum ChannelKind: Int16, Sendable, CaseIterable {
     package var isGlobal: Bool { self == .globalUser || self == .globalDevice }
     /// Whether a device receives it only while a user is bound.
     package var needsUser: Bool { self == .user || self == .globalUser }
+
+    /// The same target with the push scope "global".
+    package var ofEverybody: ChannelKind { needsUser ? .globalUser : .globalDevice }
+
+    /// The same target with the push scope "appointed".
+    package var ofOne: ChannelKind { needsUser ? .user : .device }
+
+    /// Whether both are for users, or both for devices: a configuration may change from one to the other (spec C4).
+    package func hasSameTarget(as other: ChannelKind) -> Bool { needsUser == other.needsUser }
 }

@@ -39,6 +39,16 @@ package struct InstanceID: TextIdentifier {
     package init(_ text: String) { self.text = text }
 }
 
+extension InstanceID {
+    /// Workspace and app as the id says them, for files that name both; nil when the id leaves doubt, with no `_` or
+    /// with more than one. An instance is never looked up by them.
+    package var parts: (workspaceID: String, appID: String)? {
+        let parts = text.split(separator: "_", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { return nil }
+        return (parts[0], parts[1])
+    }
+}
+
 /// The Sync ID of one push scenario within an instance (spec §1).
 package struct BizType: TextIdentifier {
     package let text: String

@@ -50,6 +50,9 @@
         case openingFromHead
         case fetchFailureForgotten
         case bindNotRepeated
+        case formerScopeWithheld
+        case olderStorePassedOver
+        case globalSharedByUsers
         // Client.
         case clientBindNotCompared
         case clientGapIgnored
@@ -125,6 +128,9 @@
             case .openingFromHead: "a session begins at its sync point"
             case .fetchFailureForgotten: "a page that did not come is asked for again"
             case .bindNotRepeated: "a registration that failed is repeated"
+            case .formerScopeWithheld: "oplogs of a former push scope still go out"
+            case .olderStorePassedOver: "an older copy of a store gets again what it has lost"
+            case .globalSharedByUsers: "each user of a shared device receives global data"
             case .clientBindNotCompared: "frames of a former user are dropped"
             case .clientGapIgnored: "a batch that leaves a gap is not stored"
             case .clientTakesKnown: "what is known is not stored anew"

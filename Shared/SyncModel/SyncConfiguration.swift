@@ -92,6 +92,18 @@ package struct SyncConfiguration: Hashable, Sendable {
         }
     }
 
+    /// The rules for a channel of this kind. Oplogs stay in the channel of the push scope that they were stored under;
+    /// when the scope changes they go by the other rules of the changed configuration (spec C4, D17). Nil: the channel
+    /// is for another target, so it belongs to a configuration that was deleted.
+    package func scoped(to kind: ChannelKind) -> SyncConfiguration? {
+        guard kind.hasSameTarget(as: self.kind) else { return nil }
+        var scoped = self
+        scoped.kind = kind
+        if kind == .globalUser { scoped.isMultiDevice = true }
+        if kind.isGlobal { scoped.isPersistent = true } else { scoped.isImmediate = false }
+        return scoped
+    }
+
     /// Whether a sync point belongs to (device, store), and not to the user or device as a whole (spec §1, Receiver).
     package var hasReceiverPerStore: Bool { kind.isGlobal || (kind == .user && isMultiDevice) }
 

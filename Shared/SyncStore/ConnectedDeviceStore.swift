@@ -89,10 +89,10 @@ package enum ConnectedDeviceStore {
                 AS t (kind, target)
             JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target
             JOIN sync_configuration f
-                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind % 2 = c.kind % 2
             LEFT JOIN LATERAL (
                 SELECT max(q.oplog_id) AS oplog_id FROM sync_point q
-                WHERE q.channel_id = c.channel_id
+                WHERE q.channel_id = c.channel_id AND (c.kind <> 2 OR q.user_id = $3)
                     AND (q.device_id = $2 OR c.kind = 1 OR (c.kind = 0 AND NOT f.is_multi_device))
             ) p ON true
             LEFT JOIN LATERAL (

@@ -125,7 +125,7 @@ package enum ControlStore {
             ])
     }
 
-    /// Creates or changes a configuration, whatever its revision; refused for another scope or target (spec C4).
+    /// Creates or changes a configuration, whatever its revision; refused for another target (spec C4).
     package static func put(_ configuration: SyncConfiguration, by actor: OperationActor) -> Change {
         change(configuration, .put, by: actor)
     }
@@ -136,7 +136,7 @@ package enum ControlStore {
     }
 
     /// Changes a configuration that still has the revision given, otherwise it is stale; refused when there is none, and
-    /// for another scope or target.
+    /// for another target.
     package static func modify(_ configuration: SyncConfiguration, by actor: OperationActor) -> Change {
         change(configuration, .modify, by: actor)
     }

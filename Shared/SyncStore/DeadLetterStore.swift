@@ -26,7 +26,7 @@ package enum DeadLetterStore {
             FROM statistics_delivery l
             JOIN channel c ON c.channel_id = l.channel_id
             JOIN sync_configuration f
-                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind % 2 = c.kind % 2
             LEFT JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
                 AND o.created_at >= f.data_since
             WHERE l.dead_at IS NOT NULL AND l.confirmed_at IS NULL AND c.instance_id = $1

@@ -146,6 +146,9 @@ package enum DeviceSessionStore {
         package var address: ChannelAddress
         package var head: OplogID
         package var syncPoint: OplogID
+        /// The largest id that this store itself has acknowledged or claimed; zero where the channel has one sync point
+        /// for its user or device.
+        package var acknowledged = OplogID.zero
         /// How often the batch that begins with this oplog went out again.
         package var resentID = OplogID.zero
         package var repeats = 0
@@ -168,7 +171,7 @@ package enum DeviceSessionStore {
                         WHERE f.instance_id = $1 AND f.biz_type = c.biz_type))
                     THEN s.oplog_id
                     ELSE (SELECT max(p.oplog_id) FROM sync_point p WHERE p.channel_id = c.channel_id) END,
-                s.resent_id, s.repeats
+                s.resent_id, s.repeats, s.acknowledged_id
             FROM (
                 SELECT * FROM channel WHERE instance_id = $1 AND kind = 0 AND target = $2 AND $2 <> ''
                 UNION ALL SELECT * FROM channel WHERE instance_id = $1 AND kind = 1 AND target = $3
@@ -177,7 +180,8 @@ package enum DeviceSessionStore {
             ) c
             LEFT JOIN LATERAL (
                 SELECT * FROM sync_point p
-                WHERE p.channel_id = c.channel_id AND p.device_id = $3 AND p.store_id = $4 OFFSET 0
+                WHERE p.channel_id = c.channel_id AND p.device_id = $3 AND p.store_id = $4
+                    AND p.user_id = CASE c.kind WHEN 2 THEN $2 ELSE '' END OFFSET 0
             ) s ON true
             """
         let parameters: [PostgresValue] = [
@@ -192,6 +196,7 @@ package enum DeviceSessionStore {
                 return ChannelState(
                     channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(3))),
                     head: OplogID(row.int64(4)), syncPoint: row.isNull(5) ? .zero : OplogID(row.int64(5)),
+                    acknowledged: row.isNull(8) ? .zero : OplogID(row.int64(8)),
                     resentID: row.isNull(6) ? .zero : OplogID(row.int64(6)),
                     repeats: row.isNull(7) ? 0 : Int(row.int16(7)))
             }

@@ -74,15 +74,21 @@ package enum HistoryStore {
         /// Nil, like the store, where the channel has one sync point for its user or device.
         package var deviceID: DeviceID?
         package var storeID: StoreID?
+        /// Only of global data for users.
+        package var userID: UserID?
         /// What the receiver has acknowledged; the record may be a moment behind.
         package var stored: OplogID
         /// Of a single-device channel: only while this device is the owner.
         package var onlyOwner: DeviceID?
 
-        package init(channelID: Int64, deviceID: DeviceID?, storeID: StoreID?, stored: OplogID, onlyOwner: DeviceID?) {
+        package init(
+            channelID: Int64, deviceID: DeviceID?, storeID: StoreID?, userID: UserID? = nil, stored: OplogID,
+            onlyOwner: DeviceID?
+        ) {
             self.channelID = channelID
             self.deviceID = deviceID
             self.storeID = storeID
+            self.userID = userID
             self.stored = stored
             self.onlyOwner = onlyOwner
         }
@@ -105,15 +111,16 @@ package enum HistoryStore {
         let sql = """
             SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
                 g.operating_system, g.minimum_version, g.maximum_version, g.share_start, g.share_size, g.waiting
-            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])
-                WITH ORDINALITY AS i (channel_id, device_id, store_id, stored, owner, ordinal)
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $7::text[])
+                WITH ORDINALITY AS i (channel_id, device_id, store_id, stored, owner, user_id, ordinal)
             JOIN channel c ON c.channel_id = i.channel_id
             JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
             LEFT JOIN owner w ON i.owner <> '' AND w.instance_id = c.instance_id AND w.user_id = c.target
             CROSS JOIN LATERAL (
                 SELECT greatest(i.stored, CASE WHEN i.device_id <> '' THEN (
                     SELECT s.oplog_id FROM sync_point s
-                    WHERE s.channel_id = i.channel_id AND s.device_id = i.device_id AND s.store_id = i.store_id)
+                    WHERE s.channel_id = i.channel_id AND s.device_id = i.device_id AND s.store_id = i.store_id
+                        AND s.user_id = i.user_id)
                 ELSE (SELECT max(s.oplog_id) FROM sync_point s WHERE s.channel_id = i.channel_id) END) AS upto
             ) p
             LEFT JOIN LATERAL (
@@ -133,6 +140,7 @@ package enum HistoryStore {
             .int64Array(places.map(\.channelID)), .textArray(places.map { $0.deviceID?.text ?? "" }),
             .textArray(places.map { $0.storeID?.text ?? "" }), .int64Array(places.map(\.stored.value)),
             .textArray(places.map { $0.onlyOwner?.text ?? "" }), .int32(Int32(Limits.oplogsLookedAt)),
+            .textArray(places.map { $0.userID?.text ?? "" }),
         ]
         let count = places.count
         return Query(PostgresStatement(sql, parameters)) { rows in

@@ -19,6 +19,59 @@ package enum RecordStore {
         return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
     }
 
+    /// How long the content of a push that a person made is kept beside its record.
+    package static let contentDays: Int32 = 180
+    /// Contents erased in one statement at the most.
+    private static let contentsForgotten: Int32 = 10_000
+
+    /// A push that a person is about to make.
+    package struct Push: Sendable {
+        package var bizType: BizType
+        /// Empty: a global push.
+        package var target: String
+        package var thirdMessageID: ThirdMessageID
+        package var payload: [UInt8]
+        package var isBinary: Bool
+
+        package init(
+            bizType: BizType, target: String, thirdMessageID: ThirdMessageID, payload: [UInt8], isBinary: Bool
+        ) {
+            self.bizType = bizType
+            self.target = target
+            self.thirdMessageID = thirdMessageID
+            self.payload = payload
+            self.isBinary = isBinary
+        }
+    }
+
+    /// Records a push with its content; the answer is the record's number.
+    ///
+    /// - Parameter members: what the record says of it as JSON, without the content; its SHA-256 is added.
+    package static func add(
+        _ push: Push, in instanceID: InstanceID, by actor: OperationActor, members: String
+    ) -> Query<Int64> {
+        let sql = "SELECT record_push($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb)"
+        let parameters: [PostgresValue] = [
+            actor.value, .int16(OperationAction.createSync.rawValue), .text(instanceID.text), .text(push.bizType.text),
+            .text(push.target), .text(push.thirdMessageID.text), .bytes(push.payload), .bool(push.isBinary),
+            .text(members),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { $0.first?.int64(0) ?? 0 }
+    }
+
+    /// The content of the push that a record tells of; nil when it was erased, or the record is of no push.
+    package static func content(of number: Int64) -> Query<(payload: [UInt8], isBinary: Bool)?> {
+        let sql = "SELECT c.payload, c.is_binary FROM record_content c WHERE c.number = $1"
+        return Query(PostgresStatement(sql, [.int64(number)])) { rows in
+            rows.first.map { ($0.bytes(0), $0.bool(1)) }
+        }
+    }
+
+    /// Erases contents whose time has ended.
+    package static let forgetContents = Query(
+        PostgresStatement("SELECT forget_record_contents($1, $2)", [.int32(contentDays), .int32(contentsForgotten)])
+    ) { _ in () }
+
     /// One record; nil: there is none.
     package static func record(_ number: Int64) -> Query<OperationRecord?> {
         let sql = "SELECT \(columns) FROM operation_record r WHERE r.number = $1"

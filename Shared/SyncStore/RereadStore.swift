@@ -27,7 +27,7 @@ package enum RereadStore {
             FROM waiting r
             JOIN channel c ON c.channel_id = r.channel_id
             JOIN sync_configuration f
-                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind % 2 = c.kind % 2
             CROSS JOIN LATERAL (
                 SELECT * FROM oplog p WHERE p.channel_id = r.channel_id AND p.oplog_id = r.oplog_id LIMIT 1
             ) o

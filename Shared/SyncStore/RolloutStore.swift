@@ -146,7 +146,7 @@ package enum RolloutStore {
         let sql = """
             SELECT s.oplog_id, f.handed_out, f.confirmed
             FROM sync_configuration b
-            JOIN channel c ON c.instance_id = b.instance_id AND c.kind = b.kind AND c.target = ''
+            JOIN channel c ON c.instance_id = b.instance_id AND c.kind = b.kind % 2 + 2 AND c.target = ''
                 AND c.biz_type = b.biz_type
             CROSS JOIN unnest($3::bigint[]) AS s (oplog_id)
             CROSS JOIN LATERAL (

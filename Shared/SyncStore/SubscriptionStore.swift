@@ -81,7 +81,7 @@ package enum SubscriptionStore {
         var isKnown: Bool
         var stored: OplogID
         var oldest: OplogID?
-        var needsUser: Bool
+        var kind: ChannelKind
     }
 
     /// Puts the filters of a session that was just registered in force, and makes re-reads of what a changed one lets
@@ -130,7 +130,7 @@ package enum SubscriptionStore {
             let filter = rules?.resolved(
                 device: session.parameters.values(of: place.bizType),
                 user: settled.userParameters.values(of: place.bizType))
-            let isContinuing = session.connectionEpoch > 0 && !(place.needsUser && session.takesOwnership)
+            let isContinuing = session.connectionEpoch > 0 && !(place.kind.needsUser && session.takesOwnership)
             let change = history.adopt(
                 filter ?? .everything, head: place.head, isKnown: place.isKnown || isContinuing, stored: place.stored,
                 oldest: place.oldest)
@@ -157,14 +157,15 @@ package enum SubscriptionStore {
             .int64(Int64(clamping: session.registrationNumber)), .textArray(session.filtered.map(\.text)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { row in
-                Place(
+            rows.compactMap { row in
+                guard let kind = ChannelKind(rawValue: row.int16(2)) else { return nil }
+                return Place(
                     channelID: row.int64(0), bizType: BizType(row.text(1)), head: OplogID(row.int64(3)),
                     subscription: SubscriptionText(
                         filter: row.text(4), attributes: row.text(5), parameters: row.text(6)),
                     isPerStore: row.bool(7), isOwned: row.bool(8), isKnown: row.bool(9),
                     stored: OplogID(row.int64(10)), oldest: row.isNull(11) ? nil : OplogID(row.int64(11)),
-                    needsUser: ChannelKind(rawValue: row.int16(2))?.needsUser ?? false)
+                    kind: kind)
             }
         }
     }
@@ -174,6 +175,7 @@ package enum SubscriptionStore {
         [
             .int64(place.channelID), .text(place.isPerStore ? session.deviceID.text : ""),
             .text(place.isPerStore ? session.storeID.text : ""),
+            .text(place.kind == .globalUser ? session.userID?.text ?? "" : ""),
         ]
     }
 
@@ -183,7 +185,7 @@ package enum SubscriptionStore {
     ) -> Query<[FilterHistory.Segment]> {
         let sql = """
             SELECT s.number, s.filter, s.upto FROM subscription_segment s
-            WHERE s.channel_id = $1 AND s.device_id = $2 AND s.store_id = $3 AND s.since >= (
+            WHERE s.channel_id = $1 AND s.device_id = $2 AND s.store_id = $3 AND s.user_id = $4 AND s.since >= (
                 SELECT f.data_since FROM channel c
                 JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
                 WHERE c.channel_id = $1)
@@ -204,12 +206,15 @@ package enum SubscriptionStore {
     ) throws(PostgresError) {
         let receiver = receiver(of: place, session)
         let removal = PostgresStatement(
-            "DELETE FROM subscription_segment WHERE channel_id = $1 AND device_id = $2 AND store_id = $3", receiver)
+            """
+            DELETE FROM subscription_segment
+            WHERE channel_id = $1 AND device_id = $2 AND store_id = $3 AND user_id = $4
+            """, receiver)
         let addition = PostgresStatement(
             """
-            INSERT INTO subscription_segment (channel_id, device_id, store_id, number, filter, upto)
-            SELECT $1, $2, $3, s.number, s.filter, nullif(s.upto, -1)
-            FROM unnest($4::integer[], $5::text[], $6::bigint[]) AS s (number, filter, upto)
+            INSERT INTO subscription_segment (channel_id, device_id, store_id, user_id, number, filter, upto)
+            SELECT $1, $2, $3, $4, s.number, s.filter, nullif(s.upto, -1)
+            FROM unnest($5::integer[], $6::text[], $7::bigint[]) AS s (number, filter, upto)
             """,
             receiver + [
                 .int32Array(history.segments.map { Int32($0.number) }),
@@ -228,13 +233,16 @@ package enum SubscriptionStore {
             place.isPerStore
             ? """
             UPDATE reread SET done_at = clock_timestamp()
-            WHERE channel_id = $1 AND device_id = $2 AND reason = $3 AND done_at IS NULL
+            WHERE channel_id = $1 AND device_id = $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
             """
             : """
             UPDATE reread SET device_id = $2
-            WHERE channel_id = $1 AND device_id <> $2 AND reason = $3 AND done_at IS NULL
+            WHERE channel_id = $1 AND device_id <> $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
             """
-        let parameters: [PostgresValue] = [.int64(place.channelID), .text(session.deviceID.text), .text(reason)]
+        let parameters: [PostgresValue] = [
+            .int64(place.channelID), .text(session.deviceID.text), .text(reason),
+            .text(place.kind == .globalUser ? session.userID?.text ?? "" : ""),
+        ]
         _ = try connection.run(PostgresStatement(sql, parameters), within: limit)
     }
 

@@ -9,13 +9,22 @@ package enum SyncPointStore {
         /// Empty, like the store, where the channel has one sync point for its user or device.
         package var deviceID: String
         package var storeID: String
+        /// Empty but for global data for users.
+        package var userID: String
         package var upto: OplogID
+        /// The part of it that the store itself acknowledged or claimed.
+        package var acknowledged: OplogID
 
-        package init(channelID: Int64, deviceID: String, storeID: String, upto: OplogID) {
+        package init(
+            channelID: Int64, deviceID: String, storeID: String, userID: String = "", upto: OplogID,
+            acknowledged: OplogID = .zero
+        ) {
             self.channelID = channelID
             self.deviceID = deviceID
             self.storeID = storeID
+            self.userID = userID
             self.upto = upto
+            self.acknowledged = acknowledged
         }
     }
 
@@ -24,14 +33,19 @@ package enum SyncPointStore {
         package var channelID: Int64
         package var deviceID: String
         package var storeID: String
+        /// Empty but for global data for users.
+        package var userID: String
         /// The batch begins with it.
         package var oplogID: OplogID
         package var repeats: Int
 
-        package init(channelID: Int64, deviceID: String, storeID: String, oplogID: OplogID, repeats: Int) {
+        package init(
+            channelID: Int64, deviceID: String, storeID: String, userID: String = "", oplogID: OplogID, repeats: Int
+        ) {
             self.channelID = channelID
             self.deviceID = deviceID
             self.storeID = storeID
+            self.userID = userID
             self.oplogID = oplogID
             self.repeats = repeats
         }
@@ -40,14 +54,14 @@ package enum SyncPointStore {
     /// Notes that a batch goes out again, before it does; the sync point stays (reliability R7).
     package static func noteResend(_ resend: Resend) -> Query<Void> {
         let sql = """
-            INSERT INTO sync_point AS p (channel_id, device_id, store_id, oplog_id, resent_id, repeats)
-            VALUES ($1, $2, $3, 0, $4, $5)
-            ON CONFLICT (channel_id, device_id, store_id) DO UPDATE
+            INSERT INTO sync_point AS p (channel_id, device_id, store_id, user_id, oplog_id, resent_id, repeats)
+            VALUES ($1, $2, $3, $6, 0, $4, $5)
+            ON CONFLICT (channel_id, device_id, store_id, user_id) DO UPDATE
             SET resent_id = excluded.resent_id, repeats = excluded.repeats
             """
         let parameters: [PostgresValue] = [
             .int64(resend.channelID), .text(resend.deviceID), .text(resend.storeID), .int64(resend.oplogID.value),
-            .int16(Int16(clamping: resend.repeats)),
+            .int16(Int16(clamping: resend.repeats)), .text(resend.userID),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
@@ -56,18 +70,23 @@ package enum SyncPointStore {
     /// the first is dropped, the second clamped.
     package static func advance(_ advances: [Advance]) -> Query<Void> {
         let sql = """
-            INSERT INTO sync_point AS p (channel_id, device_id, store_id, oplog_id)
-            SELECT i.channel_id, i.device_id, i.store_id, least(max(i.upto), c.head)
-            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS i (channel_id, device_id, store_id, upto)
+            INSERT INTO sync_point AS p (channel_id, device_id, store_id, user_id, oplog_id, acknowledged_id)
+            SELECT i.channel_id, i.device_id, i.store_id, i.user_id, least(max(i.upto), c.head),
+                least(max(i.acknowledged), c.head)
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+                AS i (channel_id, device_id, store_id, user_id, upto, acknowledged)
             JOIN channel c ON c.channel_id = i.channel_id
-            GROUP BY i.channel_id, i.device_id, i.store_id, c.head
-            ORDER BY i.channel_id, i.device_id, i.store_id
-            ON CONFLICT (channel_id, device_id, store_id) DO UPDATE SET oplog_id = excluded.oplog_id
-            WHERE p.oplog_id < excluded.oplog_id
+            GROUP BY i.channel_id, i.device_id, i.store_id, i.user_id, c.head
+            ORDER BY i.channel_id, i.device_id, i.store_id, i.user_id
+            ON CONFLICT (channel_id, device_id, store_id, user_id) DO UPDATE
+            SET oplog_id = greatest(p.oplog_id, excluded.oplog_id),
+                acknowledged_id = greatest(p.acknowledged_id, excluded.acknowledged_id)
+            WHERE p.oplog_id < excluded.oplog_id OR p.acknowledged_id < excluded.acknowledged_id
             """
         let parameters: [PostgresValue] = [
             .int64Array(advances.map(\.channelID)), .textArray(advances.map(\.deviceID)),
-            .textArray(advances.map(\.storeID)), .int64Array(advances.map(\.upto.value)),
+            .textArray(advances.map(\.storeID)), .textArray(advances.map(\.userID)),
+            .int64Array(advances.map(\.upto.value)), .int64Array(advances.map(\.acknowledged.value)),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }

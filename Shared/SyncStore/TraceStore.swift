@@ -12,7 +12,8 @@ package enum TraceStore {
 
         package var instanceID: InstanceID
         package var bizType: BizType
-        /// A user or device id; empty for a global push.
+        /// A user or device id; empty for a global push. Where the configuration is global it is looked at only when no
+        /// global push has the key: then the push was made under a former scope (spec C4).
         package var target: String
         package var key: Key
 
@@ -27,7 +28,7 @@ package enum TraceStore {
     /// An oplog that was found, without its payload.
     package struct Found: Sendable {
         package var channelID: Int64
-        package var kind: ChannelKind
+        package var target: TargetAddress
         package var oplog: Oplog
         package var recalledAt: WallTime?
         /// False: it belongs to a configuration that was deleted since.
@@ -47,30 +48,32 @@ package enum TraceStore {
             parameters.append(.int64(id.value))
         }
         let sql = """
-            SELECT c.channel_id, c.kind, o.oplog_id, o.third_message_id, \(OplogStore.targetingColumns),
+            SELECT c.channel_id, c.kind, c.target, o.oplog_id, o.third_message_id, \(OplogStore.targetingColumns),
                 floor(extract(epoch FROM o.valid_until) * 1000)::bigint,
                 floor(extract(epoch FROM o.created_at) * 1000)::bigint,
                 floor(extract(epoch FROM o.recalled_at) * 1000)::bigint,
                 o.payload IS NOT NULL OR o.recalled_at IS NOT NULL, o.created_at >= coalesce(f.data_since, 'infinity'),
                 o.is_binary
-            FROM channel c
+            FROM (VALUES (0::smallint, $2::text), (1::smallint, $2), (2::smallint, ''), (3::smallint, ''))
+                AS t (kind, target)
+            JOIN channel c ON c.instance_id = $1 AND c.kind = t.kind AND c.target = t.target AND c.biz_type = $3
             JOIN oplog o ON o.channel_id = c.channel_id AND \(condition)
             LEFT JOIN sync_configuration f
-                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind = c.kind
-            WHERE c.instance_id = $1 AND c.kind = ANY ('{0,1,2,3}') AND c.target = $2 AND c.biz_type = $3
-                AND o.recalls IS NULL
-            ORDER BY o.oplog_id DESC LIMIT 1
+                ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.kind % 2 = c.kind % 2
+            WHERE o.recalls IS NULL AND (c.kind < 2 OR $2 = '' OR f.kind > 1)
+            ORDER BY coalesce(f.kind = c.kind, false) DESC, o.oplog_id DESC LIMIT 1
             """
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first, let kind = ChannelKind(rawValue: row.int16(1)) else { return nil }
             return Found(
-                channelID: row.int64(0), kind: kind,
+                channelID: row.int64(0),
+                target: TargetAddress(instanceID: name.instanceID, kind: kind, target: row.text(2)),
                 oplog: Oplog(
-                    id: OplogID(row.int64(2)), thirdMessageID: ThirdMessageID(row.text(3)), payload: [],
-                    isBinary: row.bool(14), targeting: OplogStore.targeting(of: row, from: 4),
-                    validUntil: WallTime(milliseconds: row.int64(9)), createdAt: WallTime(milliseconds: row.int64(10)),
-                    isPersistent: row.bool(12)),
-                recalledAt: time(row, 11), isOfConfiguration: row.bool(13))
+                    id: OplogID(row.int64(3)), thirdMessageID: ThirdMessageID(row.text(4)), payload: [],
+                    isBinary: row.bool(15), targeting: OplogStore.targeting(of: row, from: 5),
+                    validUntil: WallTime(milliseconds: row.int64(10)), createdAt: WallTime(milliseconds: row.int64(11)),
+                    isPersistent: row.bool(13)),
+                recalledAt: time(row, 12), isOfConfiguration: row.bool(14))
         }
     }
 

@@ -28,10 +28,12 @@ extension RunningSystem {
                 Report.self, from: Data(try requireValue(line, "no report: \(outcome.output)").utf8))
         }
 
-        private func runGateway(port: Int, _ more: [String]) async throws -> Report {
+        private func runGateway(
+            port: Int, instance: String = Stack.instance, _ more: [String]
+        ) async throws -> Report {
             try await run(
                 [
-                    "gateway", "--port", "\(port)", "--ca", stack.certificateAuthority, "--instance", Stack.instance,
+                    "gateway", "--port", "\(port)", "--ca", stack.certificateAuthority, "--instance", instance,
                     "--api", "http://127.0.0.1:\(stack.apis[0])", "--biz-type", "UCHAT", "--device-biz-type",
                     "DEVICE-LOCK", "--json",
                 ] + more)
@@ -57,6 +59,41 @@ extension RunningSystem {
             let report = try await runGateway(port: stack.gateways[0], [])
             #expect(report.cases.count > 150)
             #expect(report.failedNames == [], "\(report.failures)")
+        }
+
+        @Test("what waits in global channels of every kind is no matter to the kit, however often it runs")
+        func amongGlobals() async throws {
+            let instance = "conformance_global"
+            func entry(_ bizType: String, _ rules: String) -> String {
+                #"{"instanceId": "\#(instance)", "bizType": "\#(bizType)", "description": "", "repush": "all", \#(rules)}"#
+            }
+            let globals = [("USER", "user"), ("DEVICE", "device")].flatMap { name, target in
+                [("LATER", "false"), ("NOW", "true")].map { time, isImmediate in
+                    ("G-\(name)-\(time)", #""scope": "global", "target": "\#(target)", "immediate": \#(isImmediate)"#)
+                }
+            }
+            let configurations =
+                [
+                    entry("UCHAT", #""scope": "appointed", "target": "user""#),
+                    entry("DEVICE-LOCK", #""scope": "appointed", "target": "device""#),
+                ] + globals.map { entry($0.0, $0.1) }
+            let file = stack.folder.appending(path: "\(instance).json")
+            try
+                #"{"instances": [{"instanceId": "\#(instance)"}], "configurations": [\#(configurations.joined(separator: ","))]}"#
+                .write(to: file, atomically: true, encoding: .utf8)
+            let applied = try await stack.tool(["apply", file.path])
+            #expect(applied.status == 0, "\(applied.output)")
+            let caller = Caller(apis: stack.apis, instance: instance)
+            for (bizType, _) in globals {
+                #expect(await caller.call(bizType, to: nil, id: "one", payload: "one")?.msg == "SUCCESS")
+            }
+            for round in 1...3 {
+                let report = try await runGateway(
+                    port: stack.gateways[round % 2], instance: instance,
+                    ["--filter", "summary/,history/,requests/,ack/,confirm/,delivery/"])
+                #expect(report.cases.count > 30)
+                #expect(report.failedNames == [], "round \(round): \(report.failures)")
+            }
         }
 
         @Test("SEC9: gateway and client library sign and keep secrets as DeviceProtocol.md says") func identity()

@@ -55,7 +55,7 @@ struct ControlChangeTests {
         }
     }
 
-    @Test("C4: the same for a configuration; another scope or target is refused, not stale")
+    @Test("C4: the same for a configuration; another target is refused, not stale")
     func configurationRevisions() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
@@ -65,7 +65,7 @@ struct ControlChangeTests {
             #expect(try await database.run(ControlStore.create(Self.configuration, by: "m")) == .made(version: 3))
             #expect(try await database.run(ControlStore.create(Self.configuration, by: "m")) == .refused)
             let held = Self.change(Self.configuration) { $0.revision = 1 }
-            let other = Self.change(held) { $0.kind = .globalUser }
+            let other = Self.change(held) { ($0.kind, $0.isMultiDevice) = (.device, false) }
             #expect(try await database.run(ControlStore.modify(other, by: "m")) == .refused)
             #expect(try await database.run(ControlStore.put(other, by: "m")) == .refused)
             let first = Self.change(held) { $0.description = "first" }
@@ -79,6 +79,56 @@ struct ControlChangeTests {
             #expect(
                 try await database.run(ControlStore.setOnline(false, id, bizType, by: "m")) == .unchanged(version: 5))
             #expect(try await database.run(ControlStore.setOnline(true, id, BizType("C"), by: "m")) == .refused)
+        }
+    }
+
+    @Test("C4: the push scope can be changed, and is recorded with the value before; what is stored stays where it is")
+    func scope() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            _ = try await database.run(ControlStore.create(Self.instance, by: "m"))
+            _ = try await database.run(ControlStore.create(Self.configuration, by: "m"))
+            let (id, bizType) = (Self.instance.id, Self.configuration.bizType)
+            func push(_ key: String, _ kind: SyncModel.ChannelKind) -> OplogStore.Append {
+                OplogStore.Append(
+                    address: ChannelAddress(
+                        target: TargetAddress(instanceID: id, kind: kind, target: kind.isGlobal ? "" : "u"),
+                        bizType: bizType),
+                    oplog: Oplog(
+                        id: .zero, thirdMessageID: ThirdMessageID(key), payload: [1], isBinary: false,
+                        targeting: Targeting(), validUntil: WallTime(milliseconds: 0),
+                        createdAt: WallTime(milliseconds: 0), isPersistent: true))
+            }
+            func find(_ key: String, to target: String) async throws -> TraceStore.Found? {
+                let name = TraceStore.Name(
+                    instanceID: id, bizType: bizType, target: target, key: .thirdMessageID(ThirdMessageID(key)))
+                return try await database.run(TraceStore.find(name))
+            }
+            func change(to kind: SyncModel.ChannelKind) async throws {
+                let held = try #require(try await database.run(ControlStore.configuration(id, bizType)))
+                let changed = try #require(held.scoped(to: kind))
+                let outcome = try await database.run(ControlStore.modify(changed, by: "m"))
+                #expect(outcome.version != nil)
+                #expect(try await database.run(ControlStore.configuration(id, bizType))?.kind == kind)
+            }
+            let first = try await database.append([push("own", .user)])[0]
+            try await change(to: .globalUser)
+            #expect(try await database.run(OplogStore.page(of: first.channelID, after: .zero, limit: 9)).count == 1)
+            let second = try await database.append([push("all", .globalUser), push("own", .globalUser)])
+            #expect(second.map(\.channelID).allSatisfy { $0 != first.channelID })
+            #expect(try await find("all", to: "")?.target.kind == .globalUser)
+            #expect(try await find("own", to: "u")?.target.kind == .globalUser, "the present scope goes first")
+            try await change(to: .user)
+            #expect(try await database.run(OplogStore.page(of: second[0].channelID, after: .zero, limit: 9)).count == 2)
+            let own = try await find("own", to: "u")
+            #expect(own?.target.kind == .user && own?.isOfConfiguration == true)
+            let all = try await find("all", to: "")
+            #expect(all?.target.kind == .globalUser && all?.isOfConfiguration == true)
+            #expect(try await find("all", to: "u") == nil, "who names a user does not mean everybody")
+            let records = try await Self.records(database)
+            #expect(records.suffix(2).allSatisfy { $0.action == .modifyConfiguration })
+            #expect(records.last?.before?.contains(#""scope": "global""#) == true)
+            #expect(records.last?.after?.contains(#""scope": "appointed""#) == true)
         }
     }
 

@@ -206,7 +206,10 @@ struct PersonRecordTests {
                 _ = try await database.append([push])
             }
             try await database.execute(
-                "INSERT INTO sync_point VALUES (1, 'd', 's', 1), (1, 'other', 's', 2), (2, '', '', 1)")
+                """
+                INSERT INTO sync_point (channel_id, device_id, store_id, oplog_id)
+                VALUES (1, 'd', 's', 1), (1, 'other', 's', 2), (2, '', '', 1)
+                """)
             let row = try #require(
                 try await database.runAsOperator(ConnectedDeviceStore.device(device, of: app)))
             #expect(abs(row.since.milliseconds - WallTime.now.milliseconds) < 60_000 && row.isOwner)

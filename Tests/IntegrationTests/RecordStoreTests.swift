@@ -121,6 +121,52 @@ struct RecordStoreTests {
         }
     }
 
+    // MARK: Contents of pushes
+
+    @Test("C9: the content of a push is kept beside its record for its own time; a recall erases it, the record stays")
+    func contents() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let (database, app) = (databases[0], InstanceID("app"))
+            try await database.configure()
+            let address = ChannelAddress(
+                target: TargetAddress(instanceID: app, kind: .user, target: "u"), bizType: BizType("B"))
+            func push(_ id: String) async throws -> Int64 {
+                let append = OplogStore.Append(
+                    address: address,
+                    oplog: Oplog(
+                        id: .zero, thirdMessageID: ThirdMessageID(id), payload: [1], isBinary: false,
+                        targeting: Targeting(), validUntil: WallTime(milliseconds: 0),
+                        createdAt: WallTime(milliseconds: 0), isPersistent: true))
+                _ = try await database.append([append])
+                let content = RecordStore.Push(
+                    bizType: BizType("B"), target: "u", thirdMessageID: ThirdMessageID(id),
+                    payload: Array("hello".utf8),
+                    isBinary: false)
+                return try await database.runAsOperator(
+                    RecordStore.add(content, in: app, by: "console:alice", members: #"{"target":"u"}"#))
+            }
+            func content(_ number: Int64) async throws -> String? {
+                try await database.runAsConsole(RecordStore.content(of: number)).map {
+                    String(decoding: $0.payload, as: UTF8.self)
+                }
+            }
+            let (recalled, old, kept) = (try await push("r"), try await push("o"), try await push("k"))
+            let record = try #require(try await database.run(RecordStore.record(recalled)))
+            #expect(record.action == .createSync && record.subject == "B")
+            #expect(record.after?.contains("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") == true)
+            #expect(try await content(recalled) == "hello")
+            _ = try await database.runAsOperator(OplogStore.recall(address, ThirdMessageID("r")))
+            #expect(try await content(recalled) == nil && content(kept) == "hello")
+            // The oplog's end is no matter.
+            try await database.execute("DELETE FROM oplog")
+            try await database.execute(
+                "UPDATE record_content SET recorded_at = now() - interval '181 days' WHERE number = \(old)")
+            try await database.run(RecordStore.forgetContents)
+            #expect(try await content(old) == nil && content(kept) == "hello")
+            #expect(try await Self.chain(database).fault == nil, "the records are as they were")
+        }
+    }
+
     // MARK: Lists
 
     /// Records `count` entries that began `days` ago, one each minute, as the owner could not either by the function.

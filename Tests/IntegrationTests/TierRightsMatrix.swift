@@ -35,6 +35,9 @@ enum TierRightsMatrix {
         // Operation records: nobody changes or removes one.
         "operation_record": ["SELECT", "", "SELECT"],
         "record_head": ["SELECT", "", "SELECT"],
+        "record_content": ["", "", "SELECT"],
+        "record_push": ["", "", "", "EXECUTE"],
+        "forget_record_contents": ["EXECUTE"],
         "record_operation": ["EXECUTE", "", "EXECUTE", "EXECUTE"],
         "list_records": ["EXECUTE", "", "EXECUTE"],
         "one_line": ["EXECUTE", "", "EXECUTE"],
@@ -71,7 +74,7 @@ enum TierRightsMatrix {
         "ensure_oplog_partitions": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
-        "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "", "SELECT"],
+        "sync_point": ["SELECT INSERT UPDATE(acknowledged_id,oplog_id,repeats,resent_id)", "", "", "SELECT"],
         "user_parameter": ["SELECT INSERT UPDATE(value) DELETE"],
         "subscription_segment": ["SELECT INSERT DELETE"],
         "open_subscriptions": ["EXECUTE"],

@@ -23,11 +23,13 @@ import Testing
     @Test("values outlive a restart, each for its user; one for the server is pending until that has answered")
     func store() throws {
         try withStore { open in
-            var store = try open()
-            try store.setParameter(parameter("a", 1), isServer: false, ofUser: "u")
-            try store.setParameter(parameter("a", 2), isServer: true, ofUser: "u")
-            try store.setParameter(parameter("a", 3), isServer: false, ofUser: nil)
-            store = try open()
+            do {
+                let store = try open()
+                try store.setParameter(parameter("a", 1), isServer: false, ofUser: "u")
+                try store.setParameter(parameter("a", 2), isServer: true, ofUser: "u")
+                try store.setParameter(parameter("a", 3), isServer: false, ofUser: nil)
+            }
+            let store = try open()
             #expect(
                 try store.parameters(ofUser: "u") == [
                     .init(parameter: parameter("a", 1), isServer: false, isPending: false),

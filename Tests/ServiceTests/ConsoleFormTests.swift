@@ -90,19 +90,14 @@ import Testing
         }
     }
 
-    @Test("C9: of a recorded push the content is shown whose hash the record has, and no other") func contents() throws
-    {
-        let after = #"{"target":"u","thirdMsgId":"m","payloadSha256":"\#(Self.helloDigest)"}"#
+    @Test("C9: a record of a push leads to the push") func recordedPush() throws {
         let record = OperationRecord(
             number: 1, recordedAtMicroseconds: 0, actor: "console:alice", source: "", actionCode: 10,
-            instanceID: InstanceID("a_b"), subject: "B", before: nil, after: after, previousHash: [], hash: [])
-        let push = try #require(RecordedPush(record))
-        #expect(push.isContent(Data("hello".utf8)))
-        #expect(!push.isContent(Data("hello!".utf8)))
+            instanceID: InstanceID("a_b"), subject: "B", before: nil, after: #"{"target":"u","thirdMsgId":"m"}"#,
+            previousHash: [], hash: [])
+        let name = try #require(RecordedPush(record)).name
+        #expect(name.bizType == "B" && name.linkToken == "u" && name.thirdMessageID == "m")
     }
-
-    /// SHA-256 of `hello`.
-    private static let helloDigest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
     // MARK: What is shared
 

@@ -55,14 +55,23 @@ import Testing
         #expect(!late.isImmediate && late.verdictLifetime == nil)
     }
 
-    @Test("C4: of one that is changed Sync ID, scope and target stay") func changes() throws {
+    @Test("C4: of one that is changed Sync ID and target stay; the scope changes, with what a global one is always")
+    func changes()
+        throws
+    {
         let old = try read(#"{"bizType":"A","description":"d","target":"device"}"#)
         let checked = try read(
             #"{"bizType":"A","description":"d","checkSession":true,"verdictLifetimeSeconds":5,"repush":"all","multiDevice":false}"#
         )
         let new = try read(
             #"{"bizType":"B","description":"new","scope":"global","target":"user","revision":3}"#, old: old)
-        #expect(new.bizType.text == "A" && new.kind == .device && new.description == "new" && new.revision == 0)
+        #expect(new.bizType.text == "A" && new.kind == .globalDevice && new.description == "new" && new.revision == 0)
+        let single = try read(#"{"bizType":"A","description":"d","multiDevice":false,"persistent":false}"#)
+        let global = try read(#"{"scope":"global"}"#, old: single)
+        #expect(global.kind == .globalUser && global.isMultiDevice && global.isPersistent)
+        let back = try read(#"{"scope":"appointed","multiDevice":false}"#, old: global)
+        #expect(back.kind == .user && !back.isMultiDevice && back.isPersistent)
+        #expect(try read(#"{"description":"e"}"#, old: global).kind == .globalUser, "what is not named stays")
         let part = try read(#"{"description":"only this","revision":1}"#, old: checked)
         #expect(part.checksSession && part.repush == .all && part.verdictLifetime == .seconds(5))
         #expect(!part.isMultiDevice && part.description == "only this")

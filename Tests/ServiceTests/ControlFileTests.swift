@@ -1,5 +1,6 @@
 import BusMessages
 import Foundation
+import ServiceKit
 import SyncModel
 import Testing
 
@@ -48,6 +49,37 @@ struct ControlFileTests {
         #expect(first.instances.count == 2 && !first.instances[0].isEnabled && first.configurations.count == 4)
         let again = try read(ExportCommand.json(first.instances, first.configurations))
         #expect(again.instances == first.instances && again.configurations == first.configurations)
+    }
+
+    @Test("V2: a mobile gateway's ids are never overwritten, and never guessed") func gatewayIDs() throws {
+        var existing = Instance(try entry(["validatorMode": "mgs", "validatorUrl": "https://t/"]))
+        existing.validatorForm = .mobileGateway(.init(appID: "APP", workspaceID: "space", wrapsBody: true))
+        let exported = ControlFile.InstanceEntry(existing)
+        #expect(exported.gatewayAppId == "APP" && exported.gatewayWorkspaceId == "space")
+        #expect(Instance(exported).validatorForm == existing.validatorForm, "exported and applied to another service")
+        let kept = Instance(try entry(["validatorMode": "mgs"]), over: existing)
+        #expect(kept.validatorForm == existing.validatorForm, "a file that does not name them")
+        func form(
+            _ id: String, _ mode: ControlFile.InstanceEntry.ValidatorMode?, appID: String? = nil,
+            over existing: ValidatorForm?
+        ) -> ValidatorForm {
+            ControlFile.InstanceEntry.validatorForm(
+                of: InstanceID(id), mode: mode, appID: appID, workspaceID: nil, wrapsBody: nil, over: existing)
+        }
+        #expect(form("w_app", nil, over: existing.validatorForm) == existing.validatorForm, "instance set --name")
+        #expect(form("w_app", nil, over: .http) == .http)
+        #expect(form("w_app", .http, over: existing.validatorForm) == .http)
+        #expect(
+            form("w_app", nil, appID: "NEW", over: existing.validatorForm)
+                == .mobileGateway(.init(appID: "NEW", workspaceID: "space", wrapsBody: true)))
+        #expect(form("w_app", .mgs, over: .http) == .mobileGateway(.init(appID: "app", workspaceID: "w")))
+        var doubtful = Instance(try entry(["instanceId": "w_x_app", "validatorMode": "mgs"]))
+        #expect(doubtful.fault != nil, "where the id is split is not known: both are to be named")
+        doubtful.validatorForm = .mobileGateway(.init(appID: "x_app", workspaceID: "w"))
+        #expect(doubtful.fault == nil)
+        #expect(MetaConfigFile(doubtful, server: "h", port: 1).text.contains(#""appId" : "x_app""#))
+        doubtful.validatorForm = .http
+        #expect(!MetaConfigFile(doubtful, server: "h", port: 1).text.contains("appId"))
     }
 
     @Test("what protects an instance stays on where the file does not name it, and a disabled one stays disabled")

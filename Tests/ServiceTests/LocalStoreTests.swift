@@ -79,15 +79,17 @@ import Testing
     @Test("K2, D11: what ran out while it waited is not handed out; by the service's clock, and lists still have it")
     func expired() throws {
         try withStore { open in
-            var (local, handOut) = try open()
-            let now = Int64(Date().timeIntervalSince1970 * 1_000)
-            var batch = batch([1, 2, 3], upto: 3)
-            batch.entries[0].validUntilMs = now - 1
-            batch.entries[1].validUntilMs = now + 60_000
-            _ = try store([batch], in: local, &handOut)
-            try local.setClockOffset(.zero)
-            #expect(try handOut.next(of: nil, userID: nil, from: local)?.oplogID == 2)
-            try local.setClockOffset(.seconds(3_600))
+            do {
+                var (local, handOut) = try open()
+                let now = Int64(Date().timeIntervalSince1970 * 1_000)
+                var batch = batch([1, 2, 3], upto: 3)
+                batch.entries[0].validUntilMs = now - 1
+                batch.entries[1].validUntilMs = now + 60_000
+                _ = try store([batch], in: local, &handOut)
+                try local.setClockOffset(.zero)
+                #expect(try handOut.next(of: nil, userID: nil, from: local)?.oplogID == 2)
+                try local.setClockOffset(.seconds(3_600))
+            }
             // A new process goes by what the last one learned.
             var (again, anew) = try open()
             #expect(try anew.next(of: nil, userID: nil, from: again)?.oplogID == 2, "the app has been given it before")

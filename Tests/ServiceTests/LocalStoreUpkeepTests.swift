@@ -97,10 +97,13 @@ import Testing
             do {
                 let local = try open(path, key: Self.key)
                 _ = try local.store([batch(1...2, payload: Data(Self.secret.utf8))], userID: nil, bindNumber: 0)
-                for key in [other, nil] {
-                    let error = #expect(throws: SyncError.self) { try open(path, key: key) }
-                    #expect(error?.code == .storeKey)
-                }
+            }
+            for key in [other, nil] {
+                let error = #expect(throws: SyncError.self) { try open(path, key: key) }
+                #expect(error?.code == .storeKey)
+            }
+            do {
+                let local = try open(path, key: Self.key)
                 try local.changeCipher(to: PayloadCipher(key: other))
                 #expect(try waiting(local).count == 2)
             }
@@ -113,6 +116,56 @@ import Testing
         try withPath { path in
             let error = #expect(throws: SyncError.self) { try open(path, key: [1, 2, 3]) }
             #expect(error?.code == .invalidArgument)
+        }
+    }
+
+    // MARK: One client
+
+    @Test("a store that is in use is refused with words, also to the same process; the end of its user frees it")
+    func inUse() throws {
+        try withPath { path in
+            do {
+                let local = try open(path)
+                let error = #expect(throws: SyncError.self) { try open(path) }
+                #expect(error?.code == .storeInUse && error?.message.contains(path) == true)
+                #expect(local.storeID != "")
+            }
+            #expect(throws: Never.self) { try open(path) }
+        }
+    }
+
+    @Test("another process that uses a store keeps it, and its death, however it comes, frees it") func otherProcess()
+        throws
+    {
+        try withPath { path in
+            let holder = Process()
+            holder.executableURL = URL(filePath: "/usr/bin/flock")
+            holder.arguments = ["--no-fork", path + ".lock", "/bin/sh", "-c", "echo held; exec sleep 60"]
+            let output = Pipe()
+            holder.standardOutput = output
+            try holder.run()
+            _ = output.fileHandleForReading.availableData
+            let error = #expect(throws: SyncError.self) { try open(path) }
+            #expect(error?.code == .storeInUse)
+            kill(holder.processIdentifier, SIGKILL)
+            holder.waitUntilExit()
+            #expect(throws: Never.self) { try open(path) }
+        }
+    }
+
+    // MARK: Older copies
+
+    @Test("D7: what a store that was put back has lost comes again as repeated, and the rest as new") func rolledBack()
+        throws
+    {
+        try withPath { path in
+            let local = try open(path)
+            var again = batch(1...3, payload: Data("x".utf8))
+            again.againUpto = 2
+            let outcome = try local.store([again], userID: nil, bindNumber: 0)
+            #expect(outcome.isRolledBack && outcome.acknowledgements.map(\.upto) == [3])
+            #expect(try waiting(local).map(\.isReplay) == [true, true, false])
+            #expect(!(try local.store([again], userID: nil, bindNumber: 0)).isRolledBack, "it is known by now")
         }
     }
 
@@ -149,8 +202,10 @@ import Testing
             let first = try open(path).storeID
             try Data(repeating: 0x5a, count: 8_192).write(to: URL(filePath: path))
             try? FileManager.default.removeItem(atPath: path + "-wal")
-            let local = try open(path)
-            #expect(local.replacedDamaged && local.storeID != first)
+            do {
+                let local = try open(path)
+                #expect(local.replacedDamaged && local.storeID != first)
+            }
             #expect(FileManager.default.contents(atPath: path + ".damaged")?.first == 0x5a)
             let again = try open(path)
             #expect(!again.replacedDamaged)

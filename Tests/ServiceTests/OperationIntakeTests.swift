@@ -40,11 +40,12 @@ struct OperationIntakeTests {
         }
     }
 
-    @Test("a trace names the oplog as the call did, with or without a linkToken as its configuration wants")
+    @Test("a trace names the oplog as the call did; the store knows when a linkToken is not to be looked at")
     func names() async {
         let asked = [
             "instanceId=w_app&bizType=orders&linkToken=u&thirdMsgId=t": ("u", "t", Int64(0)),
-            "instanceId=w_app&bizType=news&linkToken=ignored&oplogId=7": ("", "", 7),
+            "instanceId=w_app&bizType=news&linkToken=former&oplogId=7": ("former", "", 7),
+            "instanceId=w_app&bizType=orders&oplogId=7": ("", "", 7),
             "instanceId=w_app&bizType=deleted&linkToken=u%2B1&thirdMsgId=t": ("u+1", "t", 0),
         ]
         for (text, expected) in asked {

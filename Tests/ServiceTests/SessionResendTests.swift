@@ -185,7 +185,7 @@ struct SessionResendTests {
                 due = bench.machine.resendDue(in: bench.world)
             }
             waits.append(seconds)
-            guard case .recordResend(1, _, _, let oplogID, repeats)? = due.first else {
+            guard case .recordResend(1, _, let oplogID, repeats)? = due.first else {
                 Issue.record("no record of repeat \(repeats): \(due)")
                 return
             }
@@ -202,7 +202,7 @@ struct SessionResendTests {
         // The next batch begins its own ladder.
         bench.now += .seconds(10)
         let next = bench.machine.resendDue(in: bench.world)
-        #expect(next.contains { if case .recordResend(1, _, _, OplogID(3), 1) = $0 { true } else { false } })
+        #expect(next.contains { if case .recordResend(1, _, OplogID(3), 1) = $0 { true } else { false } })
     }
 
     @Test("D14: the count of a simple device goes on where it was on record; an acknowledgement confirms and ends it")

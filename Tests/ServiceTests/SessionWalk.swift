@@ -394,7 +394,7 @@ struct SessionWalk {
             case .readHistory(let read): lastRequest = read.id
             case .readSummary(let read): lastRequest = read.id
             case .submit(let submission): submitted = submission.number
-            case .recordResend(let channelID, _, _, let oplogID, let repeats):
+            case .recordResend(let channelID, _, let oplogID, let repeats):
                 lastResend = (channelID, oplogID, repeats)
             default: break
             }
@@ -419,7 +419,7 @@ struct SessionWalk {
         if opens > 1 || opens == 1 && before == .registering && !isAnswer(name) { fault("it registers twice at once") }
         if bench.machine.windowUsed < 0 { fault("more is acknowledged than was sent") }
         for action in actions {
-            if case .recordResend(_, _, _, _, let repeats) = action, repeats > Limits.resendRepeats {
+            if case .recordResend(_, _, _, let repeats) = action, repeats > Limits.resendRepeats {
                 fault("it repeats a batch for the \(repeats)th time")
             }
             guard case .push(let batch, let handedOut, let channelID) = action else { continue }

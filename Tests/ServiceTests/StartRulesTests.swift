@@ -53,6 +53,11 @@ struct StartRulesTests {
         #expect(try named(["MSS_POSTGRES_HOST": "/run/postgresql"]) == [])
         #expect(try named(["MSS_INGEST_HOST": "0.0.0.0"]) == ["MSS_INGEST_HOST"])
         #expect(try named(["MSS_INGEST_HOST": "0.0.0.0", "MSS_INGEST_TLS_IN_FRONT": "on"]) == [])
+        #expect(try named(["MSS_INGEST_HOST": "0.0.0.0", "MSS_INGEST_PLAIN_HTTP_NETWORKS": "10.0.0.0/8"]) == [])
+        let https = ["MSS_INGEST_CERTIFICATE_FILE": "c", "MSS_INGEST_PRIVATE_KEY_FILE": "k"]
+        #expect(
+            try named(https.merging(["MSS_INGEST_PLAIN_HTTP_NETWORKS": "10.0.0.0/8"]) { $1 })
+                == ["MSS_INGEST_PLAIN_HTTP_NETWORKS"], "a port is HTTPS or plain HTTP")
         #expect(try named(["MSS_INGEST_HOST": "0.0.0.0", "MSS_ENVIRONMENT": "development"]) == [])
     }
 

@@ -206,7 +206,7 @@ struct DeliveryStoreContractTests {
         }
         func told(_ states: [DeviceSessionStore.ChannelState]) -> [String] {
             states.map { state in
-                let numbers = [state.head, state.syncPoint, state.resentID].map { "\($0.value)" }
+                let numbers = [state.head, state.syncPoint, state.acknowledged, state.resentID].map { "\($0.value)" }
                 return "\(state.address) \(numbers) \(state.repeats)"
             }.sorted()
         }
@@ -220,15 +220,17 @@ struct DeliveryStoreContractTests {
         let (address, device) = (address(&random), device(&random))
         let isOwn = address.bizType.text == "CHAT" || address.target.kind.isGlobal
         let (upto, repeats) = (Int64.random(in: 0...30, using: &random), Int.random(in: 0...3, using: &random))
+        let acknowledged = Int64.random(in: 0...upto, using: &random)
+        let user = address.target.kind == .globalUser ? "u\(Int.random(in: 0..<3, using: &random))" : ""
         func advance(_ names: Names) -> SyncPointStore.Advance {
             SyncPointStore.Advance(
                 channelID: names.channelID(address), deviceID: isOwn ? device : "", storeID: isOwn ? "s" : "",
-                upto: OplogID(upto))
+                userID: user, upto: OplogID(upto), acknowledged: isOwn ? OplogID(acknowledged) : .zero)
         }
         func resend(_ names: Names) -> SyncPointStore.Resend {
             SyncPointStore.Resend(
-                channelID: names.channelID(address), deviceID: device, storeID: "s", oplogID: OplogID(upto),
-                repeats: repeats)
+                channelID: names.channelID(address), deviceID: device, storeID: "s", userID: user,
+                oplogID: OplogID(upto), repeats: repeats)
         }
         guard ours.channelID(address) > 0 else { return }
         let resends = repeats == 0

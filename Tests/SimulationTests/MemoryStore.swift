@@ -41,10 +41,13 @@ struct MemoryStore {
         let channelID: Int64
         let deviceID: String
         let storeID: String
+        /// Empty but for global data for users.
+        var userID = ""
     }
 
     private struct SyncPoint {
         var oplogID = OplogID.zero
+        var acknowledged = OplogID.zero
         var resentID = OplogID.zero
         var repeats = 0
     }
@@ -103,9 +106,13 @@ struct MemoryStore {
     func oplogs(of address: ChannelAddress) -> [Oplog] { places[address].map { channels[$0].oplogs } ?? [] }
 
     /// The sync point of a receiver, for who checks.
-    func syncPoint(of address: ChannelAddress, _ deviceID: String, _ storeID: String) -> OplogID? {
+    func syncPoint(
+        of address: ChannelAddress, _ deviceID: String, _ storeID: String, _ userID: String = ""
+    ) -> OplogID? {
         guard let place = places[address] else { return nil }
-        return syncPoints[Receiver(channelID: channels[place].id, deviceID: deviceID, storeID: storeID)]?.oplogID
+        let receiver = Receiver(
+            channelID: channels[place].id, deviceID: deviceID, storeID: storeID, userID: userID)
+        return syncPoints[receiver]?.oplogID
     }
 
     /// The device that owns a user, for who checks.
@@ -387,19 +394,20 @@ struct MemoryStore {
             case .globalDevice: true
             }
         }.map { channel in
-            let own =
-                syncPoints[
-                    Receiver(
-                        channelID: channel.id, deviceID: registration.deviceID.text, storeID: registration.storeID.text)
-                ]
-                ?? SyncPoint()
+            let isOfUser = channel.address.target.kind == .globalUser
+            let receiver = Receiver(
+                channelID: channel.id, deviceID: registration.deviceID.text, storeID: registration.storeID.text,
+                userID: isOfUser ? registration.userID?.text ?? "" : "")
+            let own = syncPoints[receiver] ?? SyncPoint()
             let key = ConfigurationKey(
                 instanceID: channel.address.target.instanceID, bizType: channel.address.bizType)
-            let isOwn = channel.address.target.kind.isGlobal || configurations[key]?.hasReceiverPerStore ?? false
+            let kind = channel.address.target.kind
+            let isOwn = kind.isGlobal || configurations[key]?.scoped(to: kind)?.hasReceiverPerStore ?? false
             let highest = syncPoints.filter { $0.key.channelID == channel.id }.map(\.value.oplogID).max() ?? .zero
             return DeviceSessionStore.ChannelState(
                 channelID: channel.id, address: channel.address, head: channel.head,
-                syncPoint: isOwn ? own.oplogID : highest, resentID: own.resentID, repeats: own.repeats)
+                syncPoint: isOwn ? own.oplogID : highest, acknowledged: own.acknowledged, resentID: own.resentID,
+                repeats: own.repeats)
         }
     }
 
@@ -450,14 +458,19 @@ struct MemoryStore {
     mutating func record(_ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]) {
         for resend in resends {
             let receiver = Receiver(
-                channelID: resend.channelID, deviceID: resend.deviceID, storeID: resend.storeID)
+                channelID: resend.channelID, deviceID: resend.deviceID, storeID: resend.storeID, userID: resend.userID)
             syncPoints[receiver, default: SyncPoint()].resentID = resend.oplogID
             syncPoints[receiver, default: SyncPoint()].repeats = resend.repeats
         }
         for advance in advances {
             guard let channel = channels.first(where: { $0.id == advance.channelID }) else { continue }
             let receiver = Receiver(
-                channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID)
+                channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID,
+                userID: advance.userID)
+            let acknowledged = min(advance.acknowledged, channel.head)
+            if acknowledged > syncPoints[receiver]?.acknowledged ?? .zero {
+                syncPoints[receiver, default: SyncPoint()].acknowledged = acknowledged
+            }
             let upto = min(advance.upto, channel.head)
             #if KNOWN_BAD
                 guard KnownBad.pointFalls.isOn || upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }

@@ -65,7 +65,7 @@ final class SimulatedDatabase {
 
     private func point(of advance: SyncPointStore.Advance, in store: MemoryStore) -> OplogID {
         store.address(of: advance.channelID)
-            .flatMap { store.syncPoint(of: $0, advance.deviceID, advance.storeID) } ?? .zero
+            .flatMap { store.syncPoint(of: $0, advance.deviceID, advance.storeID, advance.userID) } ?? .zero
     }
 
     fileprivate func call<Output>(

@@ -58,7 +58,8 @@ extension BusSamples {
             $0.correlation = 3
             $0.recordPush = .with {
                 $0.oplog.instanceID = "demo_app"
-                $0.payloadDigest = Data([5, 6])
+                $0.payload = Data([5, 6])
+                $0.binary = true
                 $0.operatingSystem = .ios
                 $0.minimumVersion = "1"
                 $0.maximumVersion = "2"

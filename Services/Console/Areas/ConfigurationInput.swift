@@ -24,7 +24,8 @@ struct ConfigurationInput: Decodable, Sendable {
     static let inputs = [
         RouteInput("bizType", required: true, "Sync ID: 1 to 30 letters, digits, '-', '_' or '.'; cannot be changed."),
         RouteInput("description", required: true, "What it is for."),
-        RouteInput("scope", "appointed (standard) or global; cannot be changed."),
+        RouteInput(
+            "scope", "appointed (standard) or global; what is stored stays in the scope that it was pushed with."),
         RouteInput("target", "user (standard) or device; cannot be changed."),
         RouteInput("multiDevice", .flag, "Every device of the user receives; only for users as the target."),
         RouteInput("persistent", .flag, "Stored for those who are offline; always so for global data."),
@@ -42,7 +43,7 @@ struct ConfigurationInput: Decodable, Sendable {
 
     /// The configuration that it describes.
     ///
-    /// - Parameter old: the one to be changed; its Sync ID, scope and target stay (spec C4).
+    /// - Parameter old: the one to be changed; its Sync ID and target stay (spec C4).
     /// - Throws: `wrong`, with the member.
     func configuration(of instanceID: InstanceID, old: SyncConfiguration?) throws(ConsoleFault) -> SyncConfiguration {
         let name = old?.bizType.text ?? (bizType ?? "").trimmed
@@ -53,7 +54,7 @@ struct ConfigurationInput: Decodable, Sendable {
         guard !text.isEmpty else { throw .wrong("description", "fault.missing") }
         guard text.utf16.count <= 200 else { throw .wrong("description", "fault.longerThan", "200") }
         let kind: ChannelKind
-        if let old { kind = old.kind } else { kind = try self.kind }
+        if let old { kind = try changedKind(of: old.kind) } else { kind = try self.kind }
         var configuration = SyncConfiguration(
             instanceID: instanceID, bizType: BizType(name), description: text, kind: kind,
             isMultiDevice: kind == .globalUser || (kind == .user && (multiDevice ?? old?.isMultiDevice ?? true)),
@@ -82,6 +83,16 @@ struct ConfigurationInput: Decodable, Sendable {
         // The rest of the rules are the model's; a fault that is left is the Sync ID's.
         if let fault = configuration.fault { throw .refused(fault, field: "bizType") }
         return configuration
+    }
+
+    /// The scope may change; a target is not looked at.
+    private func changedKind(of kind: ChannelKind) throws(ConsoleFault) -> ChannelKind {
+        switch scope {
+        case nil: kind
+        case "appointed": kind.ofOne
+        case "global": kind.ofEverybody
+        default: throw .wrong("scope", "fault.choice", "appointed, global")
+        }
     }
 
     private var kind: ChannelKind {

@@ -124,7 +124,7 @@ struct InstanceArea: Sendable {
                     throw .noSuch("key", key)
                 }
                 let file = MetaConfigFile(
-                    instance.id, server: devices.host, port: devices.port, key: exchange.query["key"])
+                    instance, server: devices.host, port: devices.port, key: exchange.query["key"])
                 return .download(Array(file.text.utf8), type: "application/json", name: "meta.config")
             },
         ]
@@ -266,7 +266,7 @@ struct InstanceArea: Sendable {
         let made = try await desk.change(by: visitor) { $0.createKey = request }
         let shown = secret.isEmpty ? made.secret.base64EncodedString() : nil
         let file = MetaConfigFile(
-            instanceID, server: devices.host, port: devices.port, key: made.keyID, secret: shown)
+            try desk.instance(instanceID), server: devices.host, port: devices.port, key: made.keyID, secret: shown)
         return CreatedKey(
             id: made.keyID, purpose: purpose.word, secret: shown,
             metaConfig: purpose == .device && shown != nil ? file.text : nil)

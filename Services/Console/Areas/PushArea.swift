@@ -1,6 +1,5 @@
 import BackendCalls
 import BusMessages
-import Crypto
 import Foundation
 import ServiceKit
 import SwiftProtobuf
@@ -136,7 +135,8 @@ struct PushArea: Sendable {
             $0.oplog.bizType = call.bizType
             $0.oplog.linkToken = call.linkToken ?? ""
             $0.oplog.thirdMessageID = call.thirdMsgId
-            $0.payloadDigest = Data(SHA256.hash(data: payload))
+            $0.payload = payload
+            $0.binary = call.payload == nil
             $0.operatingSystem =
                 call.osType.map { $0 == "iOS" ? .ios : .android } ?? Mss_Bus_V1_OperatingSystem.any
             $0.minimumVersion = call.appMinVersion ?? ""

@@ -46,7 +46,7 @@ struct RecordArea: Sendable {
         let record: RecordItem
         let groups: [RecordDetail.Group]
         let list: String
-        /// What was pushed, while it is still there.
+        /// What was pushed; nil when its time has ended, or it was recalled.
         let content: String?
         let trace: String?
     }
@@ -180,19 +180,9 @@ struct RecordArea: Sendable {
     private func page(_ exchange: Exchange, _ place: Place) async throws(ConsoleFault) -> Page {
         let record = try await record(exchange, place)
         let push = RecordedPush(record)
-        var content: String?
-        if let push {
-            let reply = try? await desk.operate(by: try exchange.signedIn()) { command in
-                command.trace.oplog = push.name
-                command.trace.withPayload = true
-            }
-            if let oplog = reply?.trace.oplog, reply?.trace.channelID != 0, !oplog.payload.isEmpty,
-                push.isContent(oplog.payload)
-            {
-                content =
-                    oplog.binary
-                    ? oplog.payload.base64EncodedString() : String(decoding: oplog.payload, as: UTF8.self)
-            }
+        let kept = try await database.run(RecordStore.content(of: record.number))
+        let content = kept.map { kept in
+            kept.isBinary ? Data(kept.payload).base64EncodedString() : String(decoding: kept.payload, as: UTF8.self)
         }
         return Page(
             record: RecordItem(record, page: "", exchange.words),

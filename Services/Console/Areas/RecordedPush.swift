@@ -1,6 +1,4 @@
 import BusMessages
-import Credentials
-import Crypto
 import Foundation
 import SwiftProtobuf
 import SyncModel
@@ -8,20 +6,12 @@ import SyncModel
 /// The push that a record of "create sync" tells of, or of the start of a roll-out: its first stage.
 struct RecordedPush {
     let name: Mss_Bus_V1_OplogName
-    private let payloadDigest: String
-
-    /// Whether this is what was pushed: the record has its hash. Under the same name there may be another one, such as of
-    /// a backend that came first, or one made after the other had ended.
-    func isContent(_ payload: Data) -> Bool {
-        HexText.of(Array(SHA256.hash(data: payload))) == payloadDigest
-    }
 
     /// Nil: the record tells of none.
     init?(_ record: OperationRecord) {
         struct Members: Decodable {
             let target: String?
             let thirdMsgId: String
-            let payloadSha256: String
         }
         guard record.action == .createSync || record.action == .startRollout, let after = record.after,
             let members = try? JSONDecoder().decode(Members.self, from: Data(after.utf8))
@@ -33,6 +23,5 @@ struct RecordedPush {
             let id = ThirdMessageID(members.thirdMsgId)
             $0.thirdMessageID = (record.action == .startRollout ? RolloutPlan(id: id).stageID(1) : id).text
         }
-        payloadDigest = members.payloadSha256
     }
 }

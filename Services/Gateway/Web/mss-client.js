@@ -40,7 +40,7 @@ const layouts = {
   BindResult: '1 bindNumber uint32, 2 accepted bool, 3 reason text',
   Push: '1 batches ChannelBatch[]',
   ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
-    + '7 reread uint64, 8 passedOverUpto int64',
+    + '7 reread uint64, 8 passedOverUpto int64, 10 againUpto int64',
   Entry: '1 oplogId int64, 2 payload bytes, 3 binary bool, 4 thirdMessageId text, 5 createdAtMs int64,'
     + '6 attempt uint32, 7 recalls int64, 8 validUntilMs int64',
   StoredAck: '1 channels StoredUpto[], 2 rereads uint64[]',
@@ -591,7 +591,7 @@ export class Inbox {
     const draft = new Draft(this);
     const confirmed = await this.#confirmedAmong(batches);
     const taken = await this.#store.getMany('rereads', batches.filter((batch) => batch.reread).map(rereadKey));
-    const result = { channels: new Map(), rereads: [], passedOver: [], gap: false };
+    const result = { channels: new Map(), rereads: [], passedOver: [], rolledBack: false, gap: false };
     for (const batch of batches) {
       if (batch.reread) {
         if (!taken.has(rereadKey(batch))) {
@@ -608,7 +608,11 @@ export class Inbox {
       if (result.gap) break;
       const { scope, kind, bizType, bindNumber } = batch;
       const upto = verdict === 'new' ? batch.upto : position;
-      for (const entry of batch.entries) if (entry.oplogId > position) this.#keep(draft, batch, entry, confirmed);
+      for (const entry of batch.entries.filter(({ oplogId }) => oplogId > position)) {
+        const replay = entry.oplogId <= batch.againUpto;
+        this.#keep(draft, batch, entry, confirmed, { replay });
+        result.rolledBack ||= replay;
+      }
       if (verdict === 'new') draft.put('positions', key, { scope, kind, bizType, upto });
       result.channels.set(key, { kind, bizType, bindNumber, upto });
       if (batch.passedOverUpto) result.passedOver.push({ bizType, upto: String(batch.passedOverUpto) });
@@ -1022,7 +1026,7 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
  * @property {string} thirdMessageId the backend's own id
  * @property {number} createdAt in ms since 1970
  * @property {number} attempt how often the app has been given it, this time included
- * @property {boolean} replay an operator had it sent again
+ * @property {boolean} replay an operator had it sent again, or the local store is an older copy of itself
  * @property {boolean} recovered given again because of `recover`
  * @property {string|null} recalls the backend took this oplog of the same channel back; there is no payload
  */
@@ -1031,6 +1035,7 @@ function oplogOf({ scope, kind, bizType, id, payload, binary, recalls, ...entry 
  * A device. Events (CustomEvent, data in `detail`): `status` {status} · `standby` {} another tab of this device holds
  * the connection · `bound` {userId} · `bindRefused` {userId, reason} · `sessionValid`, `sessionInvalid` {reason} ·
  * `registeredAnew` {deviceId}: the service knows the former id as another device's, this is the new one ·
+ * `storeRolledBack` {}: the local store is an older copy of itself; what it took since comes again, as `replay` ·
  * `caughtUp` {} · `passedOver` {bizType, upto}: older ones are only in the history · `recovered` {bizType} ·
  * `closed` {code, reason, retryInMs: null when only `start` connects again} · `storeError`, `handlerError` {error}.
  */
@@ -1048,6 +1053,7 @@ export class SyncClient extends EventTarget {
   #run = null;
   #tail = Promise.resolve();
   #attempt = 0;
+  #hasToldRollback = false;
   #failingSince = 0;
   #retry = null;
   #background = false;
@@ -1519,10 +1525,12 @@ export class SyncClient extends EventTarget {
   }
 
   async #take(inbox, link) {
-    const { channels, rereads, passedOver, gap } = await inbox.take(link.batches.splice(0));
+    const { channels, rereads, passedOver, rolledBack, gap } = await inbox.take(link.batches.splice(0));
     if (channels.size + rereads.length > 0) link.send('storedAck', { channels: [...channels.values()], rereads });
     if (gap) link.end('a batch begins above the position');
     for (const passed of passedOver) this.#emit('passedOver', passed);
+    if (rolledBack && !this.#hasToldRollback) this.#emit('storeRolledBack', {});
+    this.#hasToldRollback ||= rolledBack;
     this.#sendReport();
     this.#wake();
   }

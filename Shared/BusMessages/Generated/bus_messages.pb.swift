@@ -916,6 +916,10 @@ package nonisolated struct Mss_Bus_V1_ChannelState: Sendable {
   /// By which filters the flow above the sync point goes, in their order; none: the channel has none.
   package var filters: [Mss_Bus_V1_ChannelFilter] = []
 
+  /// The largest id that this store itself has acknowledged or claimed; 0 where the channel has one sync point for its
+  /// user or device.
+  package var acknowledged: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1174,6 +1178,9 @@ package nonisolated struct Mss_Bus_V1_SummaryChannel: Sendable {
   /// The newest one is looked for among what passes this; empty: everything.
   package var filter: String = String()
 
+  /// Empty but for global data for users, where the receiver is a user on a store.
+  package var userID: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1319,6 +1326,12 @@ package nonisolated struct Mss_Bus_V1_AckCommand: Sendable {
   package var resentID: Int64 = 0
 
   package var repeats: UInt32 = 0
+
+  /// Empty but for global data for users, where the receiver is a user on a store.
+  package var userID: String = String()
+
+  /// The part of upto that the store itself has acknowledged or claimed; the rest was passed over.
+  package var acknowledged: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2234,7 +2247,7 @@ package nonisolated struct Mss_Bus_V1_OplogName: Sendable {
 
   package var bizType: String = String()
 
-  /// A user or device id; empty for a global push.
+  /// A user or device id; empty for a global push. Of a global configuration it counts where no global push has the id.
   package var linkToken: String = String()
 
   package var thirdMessageID: String = String()
@@ -2322,6 +2335,12 @@ package nonisolated struct Mss_Bus_V1_TraceReply: @unchecked Sendable {
   package var state: Int32 {
     get {_storage._state}
     set {_uniqueStorage()._state = newValue}
+  }
+
+  /// The oplog is of a global push.
+  package var global: Bool {
+    get {_storage._global}
+    set {_uniqueStorage()._global = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -2550,8 +2569,10 @@ package nonisolated struct Mss_Bus_V1_RecordPush: Sendable {
   /// Clears the value of `oplog`. Subsequent reads from it will return its default value.
   package mutating func clearOplog() {self._oplog = nil}
 
-  /// SHA-256 of the payload.
-  package var payloadDigest: Data = Data()
+  /// Kept beside the record for a time of its own; the record itself has its SHA-256.
+  package var payload: Data = Data()
+
+  package var binary: Bool = false
 
   package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
 
@@ -5548,7 +5569,7 @@ nonisolated extension Mss_Bus_V1_FinishReread: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelState"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{3}resent_id\0\u{1}repeats\0\u{1}filters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}head\0\u{3}sync_point\0\u{3}resent_id\0\u{1}repeats\0\u{1}filters\0\u{1}acknowledged\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5564,6 +5585,7 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.resentID) }()
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
       case 8: try { try decoder.decodeRepeatedMessageField(value: &self.filters) }()
+      case 9: try { try decoder.decodeSingularInt64Field(value: &self.acknowledged) }()
       default: break
       }
     }
@@ -5598,6 +5620,9 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if !self.filters.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.filters, fieldNumber: 8)
     }
+    if self.acknowledged != 0 {
+      try visitor.visitSingularInt64Field(value: self.acknowledged, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5610,6 +5635,7 @@ nonisolated extension Mss_Bus_V1_ChannelState: SwiftProtobuf.Message, SwiftProto
     if lhs.resentID != rhs.resentID {return false}
     if lhs.repeats != rhs.repeats {return false}
     if lhs.filters != rhs.filters {return false}
+    if lhs.acknowledged != rhs.acknowledged {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6126,7 +6152,7 @@ nonisolated extension Mss_Bus_V1_ReadSummary: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SummaryChannel"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}stored\0\u{3}owner_device_id\0\u{1}filter\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}stored\0\u{3}owner_device_id\0\u{1}filter\0\u{3}user_id\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6140,6 +6166,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
       case 4: try { try decoder.decodeSingularInt64Field(value: &self.stored) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.filter) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       default: break
       }
     }
@@ -6164,6 +6191,9 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
     if !self.filter.isEmpty {
       try visitor.visitSingularStringField(value: self.filter, fieldNumber: 6)
     }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6174,6 +6204,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
     if lhs.stored != rhs.stored {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.filter != rhs.filter {return false}
+    if lhs.userID != rhs.userID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6449,7 +6480,7 @@ nonisolated extension Mss_Bus_V1_AckCommands: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AckCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0\u{3}user_id\0\u{1}acknowledged\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6464,6 +6495,8 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
       case 5: try { try decoder.decodeSingularInt64Field(value: &self.upto) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.resentID) }()
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.userID) }()
+      case 9: try { try decoder.decodeSingularInt64Field(value: &self.acknowledged) }()
       default: break
       }
     }
@@ -6491,6 +6524,12 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if self.repeats != 0 {
       try visitor.visitSingularUInt32Field(value: self.repeats, fieldNumber: 7)
     }
+    if !self.userID.isEmpty {
+      try visitor.visitSingularStringField(value: self.userID, fieldNumber: 8)
+    }
+    if self.acknowledged != 0 {
+      try visitor.visitSingularInt64Field(value: self.acknowledged, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6502,6 +6541,8 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if lhs.upto != rhs.upto {return false}
     if lhs.resentID != rhs.resentID {return false}
     if lhs.repeats != rhs.repeats {return false}
+    if lhs.userID != rhs.userID {return false}
+    if lhs.acknowledged != rhs.acknowledged {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -8328,7 +8369,7 @@ nonisolated extension Mss_Bus_V1_TraceRequest: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".TraceReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}oplog\0\u{3}recalled_at_ms\0\u{1}receivers\0\u{1}counts\0\u{1}duplicate\0\u{1}state\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}oplog\0\u{3}recalled_at_ms\0\u{1}receivers\0\u{1}counts\0\u{1}duplicate\0\u{1}state\0\u{1}global\0")
 
   fileprivate class _StorageClass {
     var _channelID: Int64 = 0
@@ -8338,6 +8379,7 @@ nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobu
     var _counts: [Mss_Bus_V1_StateCount] = []
     var _duplicate: Bool = false
     var _state: Int32 = 0
+    var _global: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -8355,6 +8397,7 @@ nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobu
       _counts = source._counts
       _duplicate = source._duplicate
       _state = source._state
+      _global = source._global
     }
   }
 
@@ -8380,6 +8423,7 @@ nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobu
         case 5: try { try decoder.decodeRepeatedMessageField(value: &_storage._counts) }()
         case 6: try { try decoder.decodeSingularBoolField(value: &_storage._duplicate) }()
         case 7: try { try decoder.decodeSingularInt32Field(value: &_storage._state) }()
+        case 8: try { try decoder.decodeSingularBoolField(value: &_storage._global) }()
         default: break
         }
       }
@@ -8413,6 +8457,9 @@ nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobu
       if _storage._state != 0 {
         try visitor.visitSingularInt32Field(value: _storage._state, fieldNumber: 7)
       }
+      if _storage._global != false {
+        try visitor.visitSingularBoolField(value: _storage._global, fieldNumber: 8)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -8429,6 +8476,7 @@ nonisolated extension Mss_Bus_V1_TraceReply: SwiftProtobuf.Message, SwiftProtobu
         if _storage._counts != rhs_storage._counts {return false}
         if _storage._duplicate != rhs_storage._duplicate {return false}
         if _storage._state != rhs_storage._state {return false}
+        if _storage._global != rhs_storage._global {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -8904,7 +8952,7 @@ nonisolated extension Mss_Bus_V1_DisconnectReply: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RecordPush"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{3}payload_digest\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}oplog\0\u{1}payload\0\u{3}operating_system\0\u{3}minimum_version\0\u{3}maximum_version\0\u{3}valid_until_ms\0\u{1}binary\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8913,11 +8961,12 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularMessageField(value: &self._oplog) }()
-      case 2: try { try decoder.decodeSingularBytesField(value: &self.payloadDigest) }()
+      case 2: try { try decoder.decodeSingularBytesField(value: &self.payload) }()
       case 3: try { try decoder.decodeSingularEnumField(value: &self.operatingSystem) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.minimumVersion) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.maximumVersion) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.validUntilMs) }()
+      case 7: try { try decoder.decodeSingularBoolField(value: &self.binary) }()
       default: break
       }
     }
@@ -8931,8 +8980,8 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
     try { if let v = self._oplog {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
     } }()
-    if !self.payloadDigest.isEmpty {
-      try visitor.visitSingularBytesField(value: self.payloadDigest, fieldNumber: 2)
+    if !self.payload.isEmpty {
+      try visitor.visitSingularBytesField(value: self.payload, fieldNumber: 2)
     }
     if self.operatingSystem != .any {
       try visitor.visitSingularEnumField(value: self.operatingSystem, fieldNumber: 3)
@@ -8946,12 +8995,16 @@ nonisolated extension Mss_Bus_V1_RecordPush: SwiftProtobuf.Message, SwiftProtobu
     if self.validUntilMs != 0 {
       try visitor.visitSingularInt64Field(value: self.validUntilMs, fieldNumber: 6)
     }
+    if self.binary != false {
+      try visitor.visitSingularBoolField(value: self.binary, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_RecordPush, rhs: Mss_Bus_V1_RecordPush) -> Bool {
     if lhs._oplog != rhs._oplog {return false}
-    if lhs.payloadDigest != rhs.payloadDigest {return false}
+    if lhs.payload != rhs.payload {return false}
+    if lhs.binary != rhs.binary {return false}
     if lhs.operatingSystem != rhs.operatingSystem {return false}
     if lhs.minimumVersion != rhs.minimumVersion {return false}
     if lhs.maximumVersion != rhs.maximumVersion {return false}

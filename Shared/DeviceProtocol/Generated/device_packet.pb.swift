@@ -715,6 +715,10 @@ package nonisolated struct Mss_Device_V1_ChannelBatch: Sendable {
   /// Of a re-read: a changed parameter lets it through. What the device's store knows stays as it is.
   package var newlyMatching: Bool = false
 
+  /// Not 0: this store has acknowledged the channel up to here before, and its position is lower now. It is an older
+  /// copy of itself, such as a restored backup, and gets again what it has lost.
+  package var againUpto: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -2210,7 +2214,7 @@ nonisolated extension Mss_Device_V1_Push: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ChannelBatch"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0\u{3}passed_over_upto\0\u{3}newly_matching\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{3}biz_type\0\u{3}bind_number\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}reread\0\u{3}passed_over_upto\0\u{3}newly_matching\0\u{3}again_upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2227,6 +2231,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
       case 7: try { try decoder.decodeSingularUInt64Field(value: &self.reread) }()
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.passedOverUpto) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.newlyMatching) }()
+      case 10: try { try decoder.decodeSingularInt64Field(value: &self.againUpto) }()
       default: break
       }
     }
@@ -2260,6 +2265,9 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if self.newlyMatching != false {
       try visitor.visitSingularBoolField(value: self.newlyMatching, fieldNumber: 9)
     }
+    if self.againUpto != 0 {
+      try visitor.visitSingularInt64Field(value: self.againUpto, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2273,6 +2281,7 @@ nonisolated extension Mss_Device_V1_ChannelBatch: SwiftProtobuf.Message, SwiftPr
     if lhs.reread != rhs.reread {return false}
     if lhs.passedOverUpto != rhs.passedOverUpto {return false}
     if lhs.newlyMatching != rhs.newlyMatching {return false}
+    if lhs.againUpto != rhs.againUpto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -42,6 +42,8 @@ actor ClientEngine {
     var refusedRecoveries: Set<LocalStore.Recovery> = []
     /// Bytes that the store had no room for; what came since was dropped and comes again on the next connection.
     private var lackingBytes: Int?
+    /// The app knows that the store is an older copy of itself.
+    private var hasToldRollback = false
     /// Who was bound to the last connection when it ended.
     private(set) var lastBoundUser: BoundUser?
     /// When the gateway greeted; nil when the present or last connection never got there.
@@ -301,6 +303,10 @@ actor ClientEngine {
             perform(
                 machine.stored(outcome.acknowledgements, rereads: outcome.rereads, foundGap: outcome.foundGap))
             if outcome.hasNews { perform(machine.hasNews()) }
+            if outcome.isRolledBack, !hasToldRollback {
+                hasToldRollback = true
+                board.events.send(.storeRolledBack)
+            }
             if outcome.hasResults { board.wakes.send(()) }
             guard !outcome.filledChannels.isEmpty else { return }
             handOut.filled(outcome.filledChannels)

@@ -30,6 +30,8 @@ final class LocalStore {
     let replacedDamaged: Bool
     /// What the users did, and what became of it.
     let outbox: OperationOutbox
+    /// Keeps the file to this store as long as it is open.
+    private let lock: StoreLock
 
     /// Opens or creates the store.
     ///
@@ -37,14 +39,15 @@ final class LocalStore {
     ///   - key: for payloads; nil: they are stored as they are.
     ///   - limit: bytes that it may take.
     ///   - makeStoreID: names a store that is new.
-    /// - Throws: `SyncError`: `store` when the file cannot be used, `foreignStore` when it is another's, `storeKey`
-    ///   when it was encrypted with another key.
+    /// - Throws: `SyncError`: `store` when the file cannot be used, `storeInUse` when another process or client uses
+    /// it, `foreignStore` when it is another's, `storeKey` when it was encrypted with another key.
     init(
         path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000,
         clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock,
         makeStoreID: () -> String = LocalStore.makeID
     ) throws(SyncError) {
         let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
+        lock = try StoreLock(of: path)
         do {
             (database, replacedDamaged) = try SQLiteFile.open(
                 path, label: "mobile-sync", migrator: LocalStoreSchema.migrator)
@@ -242,7 +245,9 @@ final class LocalStore {
                 #if KNOWN_BAD
                     if KnownBad.clientPointWithoutData.isOn, entry.oplogID < batch.upto { continue }
                 #endif
-                try insert(entry, into: channel, as: .push, in: db)
+                let isAgain = entry.oplogID <= batch.againUpto
+                outcome.isRolledBack = outcome.isRolledBack || isAgain
+                try insert(entry, into: channel, as: isAgain ? .again : .push, in: db)
                 outcome.filledChannels.insert(channel.row)
             }
             channel.range.pushed(
@@ -276,6 +281,8 @@ final class LocalStore {
     enum Origin {
         /// The channel's own batch.
         case push
+        /// The same, of what this store took before it was put back to an older copy of itself.
+        case again
         /// A changed parameter lets it through.
         case newlyMatching
         /// One oplog that an operator has sent again.
@@ -286,7 +293,7 @@ final class LocalStore {
         case history
 
         var state: OplogState { self == .history ? .history : .waiting }
-        var isReplay: Bool { self == .reread || self == .recovery }
+        var isReplay: Bool { self == .again || self == .reread || self == .recovery }
 
         private static let anew = """
             UPDATE SET state = \(OplogState.waiting.rawValue), hand_outs = 0, repeats = 0, needs_report = 0,
@@ -295,7 +302,7 @@ final class LocalStore {
 
         var orIfKnown: String {
             switch self {
-            case .push, .newlyMatching:
+            case .push, .again, .newlyMatching:
                 "UPDATE SET state = \(OplogState.waiting.rawValue) WHERE state = \(OplogState.history.rawValue)"
             case .reread:
                 #if KNOWN_BAD
@@ -316,7 +323,8 @@ final class LocalStore {
     ) throws {
         // A replay of what is not here any more was confirmed and forgotten, and a list has been seen: the app has had
         // it.
-        let wasShown = origin == .history || (origin.isReplay && entry.oplogID <= channel.position.value)
+        let wasShown =
+            origin == .history || origin == .again || (origin.isReplay && entry.oplogID <= channel.position.value)
         let payload =
             try cipher?.seal(entry.payload, channelRow: channel.row, oplogID: entry.oplogID) ?? entry.payload
         try db.cachedStatement(

@@ -16,6 +16,8 @@ struct StoreOutcome {
     var hasNews = false
     /// There is no room: nothing of it is stored.
     var isFull = false
+    /// A batch brought again what this store had acknowledged before: the store is an older copy of itself.
+    var isRolledBack = false
     /// A batch began above its channel's position and was left out.
     var foundGap = false
 

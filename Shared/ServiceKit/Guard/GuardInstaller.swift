@@ -14,16 +14,21 @@ package final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandl
     private let server: any GuardedServer
     private let sources: SourceConnections
     private let tls: NIOSSLContext?
+    private let plainNetworks: PlainHTTPNetworks?
     private var guardContext: ChannelHandlerContext?
 
-    /// - Parameter tls: nil for plain HTTP.
+    /// - Parameters:
+    ///   - tls: nil for plain HTTP.
+    ///   - plainNetworks: of plain HTTP: where it is taken from; nil: from everywhere.
     package init(
-        limits: ConnectionLimits, server: any GuardedServer, sources: SourceConnections, tls: NIOSSLContext? = nil
+        limits: ConnectionLimits, server: any GuardedServer, sources: SourceConnections, tls: NIOSSLContext? = nil,
+        plainNetworks: PlainHTTPNetworks? = nil
     ) {
         self.limits = limits
         self.server = server
         self.sources = sources
         self.tls = tls
+        self.plainNetworks = plainNetworks
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {
@@ -31,7 +36,7 @@ package final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandl
             let pipeline = context.pipeline.syncOperations
             let pipelineHandler = HTTPServerPipelineHandler()
             let requestGuard = RequestGuard(
-                limits: limits, server: server, isWithinLimit: sources.take(context.channel), behind: pipelineHandler)
+                limits: limits, server: server, entryRefusal: entryRefusal(context.channel), behind: pipelineHandler)
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(pipelineHandler, position: .after(decoder))
             try pipeline.addHandler(requestGuard, position: .after(pipelineHandler))
@@ -42,6 +47,17 @@ package final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandl
             // Without its guard a connection must not exist.
             context.close(promise: nil)
         }
+    }
+
+    /// Why a connection is not served; nil: it is, and counts for its source.
+    private func entryRefusal(_ channel: any Channel) -> RequestGuard.EntryRefusal? {
+        if tls == nil, let plainNetworks, !plainNetworks.allow(channel.remoteAddress) {
+            return .init(status: .forbidden, detail: PlainHTTPNetworks.refusal)
+        }
+        guard !sources.take(channel) else { return nil }
+        return .init(
+            status: .serviceUnavailable,
+            detail: "This address has \(limits.sourceConnections) connections open; use those, or close some.")
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) { guardContext = nil }

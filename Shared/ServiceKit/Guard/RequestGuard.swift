@@ -22,8 +22,14 @@ final class RequestGuard: ChannelDuplexHandler {
 
     private let limits: ConnectionLimits
     private let server: any GuardedServer
-    /// Whether its source may have another connection.
-    private let isWithinLimit: Bool
+    /// Why the connection is not served at all.
+    struct EntryRefusal {
+        let status: HTTPResponseStatus
+        let detail: String
+    }
+
+    /// Nil: it is served.
+    private let entryRefusal: EntryRefusal?
     private var reading = Reading.nothing
     /// Whether the line of the current head that holds the URI is complete.
     private var hasRequestLine = false
@@ -52,12 +58,12 @@ final class RequestGuard: ChannelDuplexHandler {
     private let pipelineHandler: HTTPServerPipelineHandler
 
     init(
-        limits: ConnectionLimits, server: any GuardedServer, isWithinLimit: Bool,
+        limits: ConnectionLimits, server: any GuardedServer, entryRefusal: EntryRefusal?,
         behind pipelineHandler: HTTPServerPipelineHandler
     ) {
         self.limits = limits
         self.server = server
-        self.isWithinLimit = isWithinLimit
+        self.entryRefusal = entryRefusal
         self.pipelineHandler = pipelineHandler
     }
 
@@ -210,10 +216,7 @@ final class RequestGuard: ChannelDuplexHandler {
         guard alarm == nil else { return }
         deadline = .now() + limits.idle
         setAlarm(context)
-        guard !isWithinLimit else { return }
-        refuse(
-            context, .serviceUnavailable,
-            "This address has \(limits.sourceConnections) connections open; use those, or close some.")
+        if let entryRefusal { refuse(context, entryRefusal.status, entryRefusal.detail) }
     }
 
     /// One alarm at a time, no later than the shortest limit, so that a request costs no rescheduling.

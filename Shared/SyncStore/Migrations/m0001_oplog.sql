@@ -96,6 +96,7 @@ CREATE TABLE sync_configuration (
     instance_id text COLLATE "C" NOT NULL REFERENCES instance,
     biz_type text COLLATE "C" NOT NULL,
     description text NOT NULL,
+    -- ChannelKind: kinds with the same target differ by 2.
     kind smallint NOT NULL CHECK (kind BETWEEN 0 AND 3),
     is_multi_device boolean NOT NULL,
     is_persistent boolean NOT NULL,
@@ -259,6 +260,46 @@ BEGIN
     RETURN made.number;
 END $$;
 
+-- Contents of pushes that people made, each beside its record: kept for a time of their own, longer than the oplog, and
+-- not for ever like the record, which has the SHA-256. A recall of the push erases the content here too.
+CREATE TABLE record_content (
+    number bigint PRIMARY KEY REFERENCES operation_record,
+    instance_id text COLLATE "C" NOT NULL,
+    biz_type text COLLATE "C" NOT NULL,
+    target text COLLATE "C" NOT NULL, -- empty: a global push
+    third_message_id text COLLATE "C" NOT NULL,
+    payload bytea NOT NULL,
+    is_binary boolean NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX record_content_by_push ON record_content (instance_id, third_message_id);
+CREATE INDEX record_content_by_time ON record_content (recorded_at);
+
+-- Records a push that a person is about to make, with its content.
+CREATE FUNCTION record_push(
+    in_actor text[], in_action smallint, in_instance text, in_biz_type text, in_target text, in_third_message_id text,
+    in_payload bytea, in_is_binary boolean, in_after jsonb
+) RETURNS bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    made bigint;
+BEGIN
+    made := record_operation(
+        in_actor, in_action, in_instance, in_biz_type, NULL,
+        in_after || jsonb_build_object('payloadSha256', encode(sha256(in_payload), 'hex')));
+    INSERT INTO record_content (number, instance_id, biz_type, target, third_message_id, payload, is_binary)
+    VALUES (made, in_instance, in_biz_type, in_target, in_third_message_id, in_payload, in_is_binary);
+    RETURN made;
+END $$;
+
+-- Erases contents whose time has ended, so many at the most; their records stay.
+CREATE FUNCTION forget_record_contents(in_days integer, in_limit integer) RETURNS void LANGUAGE sql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    DELETE FROM record_content d WHERE d.number = ANY (ARRAY(
+        SELECT c.number FROM record_content c WHERE c.recorded_at < clock_timestamp() - make_interval(days => in_days)
+        ORDER BY c.recorded_at LIMIT in_limit FOR UPDATE SKIP LOCKED))
+$$;
+
 -- Records that pass the filters (null: no filter), between two numbers, both left out. Times never fall from one number
 -- to the next, so a time is a bound of numbers too. `in_recent_max`: only so many of the newest in all; null: all.
 --
@@ -421,7 +462,8 @@ BEGIN
         in_actor, action, held.instance_id, held.instance_id, instance_members(held), instance_members(in_row));
 END $$;
 
--- The same for a configuration, whose scope and target cannot be changed (spec C4).
+-- The same for a configuration, whose target (user or device) cannot be changed. Its push scope can: oplogs that are
+-- stored stay in the channel of the scope that they were pushed with (spec C4).
 CREATE FUNCTION change_configuration(in_actor text[], in_way text, in_row sync_configuration)
 RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -445,7 +487,7 @@ BEGIN
     END IF;
     SELECT * INTO held FROM sync_configuration f
     WHERE f.instance_id = in_row.instance_id AND f.biz_type = in_row.biz_type FOR NO KEY UPDATE;
-    IF NOT FOUND OR in_way = 'create' OR held.kind <> in_row.kind THEN
+    IF NOT FOUND OR in_way = 'create' OR held.kind % 2 <> in_row.kind % 2 THEN
         RETURN QUERY SELECT NULL::bigint, false, false;
         RETURN;
     END IF;
@@ -467,11 +509,12 @@ BEGIN
     IF rest IS NOT DISTINCT FROM held THEN
         action := CASE WHEN in_row.is_online THEN 4 ELSE 5 END;
     END IF;
-    UPDATE sync_configuration f SET description = in_row.description, is_multi_device = in_row.is_multi_device,
-        is_persistent = in_row.is_persistent, threshold = in_row.threshold, checks_session = in_row.checks_session,
-        is_online = in_row.is_online, is_immediate = in_row.is_immediate,
-        verdict_lifetime_ms = in_row.verdict_lifetime_ms, filter = in_row.filter, attributes = in_row.attributes,
-        parameters = in_row.parameters, is_filtered = in_row.is_filtered, revision = held.revision + 1
+    UPDATE sync_configuration f SET description = in_row.description, kind = in_row.kind,
+        is_multi_device = in_row.is_multi_device, is_persistent = in_row.is_persistent,
+        threshold = in_row.threshold, checks_session = in_row.checks_session, is_online = in_row.is_online,
+        is_immediate = in_row.is_immediate, verdict_lifetime_ms = in_row.verdict_lifetime_ms, filter = in_row.filter,
+        attributes = in_row.attributes, parameters = in_row.parameters, is_filtered = in_row.is_filtered,
+        revision = held.revision + 1
     WHERE f.instance_id = held.instance_id AND f.biz_type = held.biz_type RETURNING f.* INTO STRICT in_row;
     RETURN QUERY SELECT * FROM finish_change(
         in_actor, action, held.instance_id, held.biz_type, configuration_members(held), configuration_members(in_row));
@@ -793,6 +836,9 @@ BEGIN
     WHERE o.channel_id = found_channel.channel_id AND o.third_message_hash = in_hash
         AND o.third_message_id = in_third_message_id AND o.created_at >= f.data_since;
     IF NOT FOUND THEN RETURN; END IF;
+    DELETE FROM record_content c
+    WHERE c.instance_id = in_instance AND c.third_message_id = in_third_message_id AND c.biz_type = in_biz_type
+        AND c.target = in_target;
     IF original.recalled_at IS NULL THEN
         UPDATE oplog o SET payload = NULL, recalled_at = clock_timestamp()
         WHERE o.channel_id = original.channel_id AND o.oplog_id = original.oplog_id
@@ -881,11 +927,16 @@ BEGIN
         changed_by = in_actor[1], changed_at = clock_timestamp()
     WHERE r.instance_id = in_held.instance_id AND r.biz_type = in_held.biz_type
         AND r.third_message_id = in_held.third_message_id;
-    PERFORM record_operation(
-        in_actor, in_action::smallint, in_held.instance_id, in_held.biz_type,
-        CASE WHEN in_action <> 60 THEN rollout_members(in_held) END,
-        rollout_members(in_row) || CASE WHEN in_action = 60
-            THEN jsonb_build_object('payloadSha256', encode(sha256(in_row.payload), 'hex')) ELSE '{}' END);
+    IF in_action = 60 THEN
+        -- Under the id of the first stage: stopping the roll-out recalls that, too.
+        PERFORM record_push(
+            in_actor, in_action::smallint, in_held.instance_id, in_held.biz_type, '', in_held.stage_ids[1],
+            in_held.payload, in_held.is_binary, rollout_members(in_row));
+    ELSE
+        PERFORM record_operation(
+            in_actor, in_action::smallint, in_held.instance_id, in_held.biz_type, rollout_members(in_held),
+            rollout_members(in_row));
+    END IF;
 END $$;
 
 -- Makes the next stage of a roll-out whose row is held. The words of the answers are those of RolloutOutcome.
@@ -1045,7 +1096,8 @@ BEGIN
 END $$;
 
 -- Makes one stage whose time has come, of whichever instance: every writer asks once a second, and none waits for
--- another. One whose validity has ended stops, one whose stage's id is another push's pauses. False: nothing to do.
+-- another. One whose validity has ended stops, one whose stage's id is another push's pauses. One whose configuration
+-- is offline, or not global any more, waits. False: nothing to do.
 CREATE FUNCTION widen_due_rollout() RETURNS boolean LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -1055,6 +1107,7 @@ DECLARE
 BEGIN
     SELECT r.* INTO held FROM rollout r
     JOIN sync_configuration f ON f.instance_id = r.instance_id AND f.biz_type = r.biz_type AND f.is_online
+        AND f.kind = r.kind
     JOIN instance n ON n.instance_id = r.instance_id AND n.is_enabled
     WHERE r.due_at <= clock_timestamp() ORDER BY r.due_at LIMIT 1
     FOR UPDATE OF r SKIP LOCKED;
@@ -1102,16 +1155,21 @@ END $$;
 -- ---- receivers -----------------------------------------------------------------------------------------------------
 
 -- How far a receiver has stored a channel; it never falls. Device and store are empty where the channel has one
--- sync point for its user or device (spec §1, Receiver).
+-- sync point for its user or device (spec §1, Receiver). The user is empty but for global data for users: on a device
+-- that several people share, each of them receives it.
 CREATE TABLE sync_point (
     channel_id bigint NOT NULL,
     device_id text COLLATE "C" NOT NULL,
     store_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL DEFAULT '',
     oplog_id bigint NOT NULL,
+    -- The largest id that the store itself has acknowledged or claimed; oplog_id also counts what was passed over. A
+    -- store that claims less is an older copy of itself.
+    acknowledged_id bigint NOT NULL DEFAULT 0,
     -- Of a simple device: how often the batch that begins with this oplog went out again (reliability R7).
     resent_id bigint NOT NULL DEFAULT 0,
     repeats smallint NOT NULL DEFAULT 0,
-    PRIMARY KEY (channel_id, device_id, store_id)
+    PRIMARY KEY (channel_id, device_id, store_id, user_id)
 ) WITH (fillfactor = 80);
 
 -- What one device is to be given again, below its sync point (spec D3); acknowledged by its number.
@@ -1346,12 +1404,15 @@ GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance,
 GRANT EXECUTE ON FUNCTION change_instance, change_configuration, switch_configuration, delete_configuration,
     create_key, revoke_key, reseal_key, release_device TO mss_writer;
 GRANT EXECUTE ON FUNCTION record_operation TO mss_writer, mss_operator, mss_console;
+GRANT EXECUTE ON FUNCTION record_push TO mss_operator;
+GRANT EXECUTE ON FUNCTION forget_record_contents TO mss_writer;
+GRANT SELECT ON record_content TO mss_console;
 GRANT EXECUTE ON FUNCTION list_records, one_line TO mss_writer, mss_console;
 GRANT SELECT ON operation_record, record_head TO mss_writer, mss_console;
 GRANT UPDATE (is_foreground, verdict_until), DELETE ON device_session TO mss_writer;
 GRANT DELETE ON gateway TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (is_complete) ON lease_book TO mss_writer;
-GRANT INSERT, UPDATE (oplog_id, resent_id, repeats) ON sync_point TO mss_writer;
+GRANT INSERT, UPDATE (oplog_id, acknowledged_id, resent_id, repeats) ON sync_point TO mss_writer;
 GRANT UPDATE (done_at) ON reread TO mss_writer;
 GRANT SELECT ON app_key TO mss_writer;
 GRANT SELECT, INSERT, UPDATE (claim), DELETE ON request_nonce TO mss_writer;
@@ -1384,6 +1445,7 @@ BEGIN
 END $$;
 SELECT belt(t) FROM unnest(
     '{instance,sync_configuration,app_key,push_quota,session_revocation,device_secret,channel,
-        device_session,owner,operation_record,rollout}'::regclass[]) t;
+        device_session,owner,operation_record,record_content,rollout}'::regclass[]) t;
 -- The console looks at the records of all instances; which of them a user sees is its own rule.
 CREATE POLICY every_record ON operation_record TO mss_console USING (true);
+CREATE POLICY every_content ON record_content TO mss_console USING (true);

@@ -11,23 +11,24 @@ CREATE TABLE user_parameter (
     PRIMARY KEY (instance_id, user_id, biz_type, name)
 );
 
--- The filters of a receiver of a channel, in their order. Device and store are empty where the channel has one sync
--- point for its user or device. No row: all was sent.
+-- The filters of a receiver of a channel, in their order. The receiver is named as in sync_point. No row: all was sent.
 CREATE TABLE subscription_segment (
     channel_id bigint NOT NULL,
     device_id text COLLATE "C" NOT NULL,
     store_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
     number integer NOT NULL,
     filter text NOT NULL, -- with its values (ResolvedFilter); empty: everything passes
     upto bigint, -- the newest oplog that it decided about; null: it is in force
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (channel_id, device_id, store_id, number)
+    PRIMARY KEY (channel_id, device_id, store_id, user_id, number)
 );
 
 -- Where the filtered channels of a session that was just registered stand. The session's row is held to the commit, so
 -- that of two registrations the later one finds what the earlier one has done; no row where another connection, or a
 -- later command of this one, has the device by now. A channel is made where there is none: its filter counts from its
--- first oplog on.
+-- first oplog on. Of a configuration whose push scope was changed the channel of the other scope is there as well, if
+-- it exists.
 CREATE FUNCTION open_subscriptions(
     in_instance text, in_device text, in_store text, in_user text, in_connection_epoch bigint,
     in_registration_number bigint, in_biz_types text[]
@@ -38,7 +39,7 @@ CREATE FUNCTION open_subscriptions(
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    rule sync_configuration;
+    rule record; -- a configuration, with the kind of one of its channels
     wanted text;
 BEGIN
     PERFORM FROM device_session s
@@ -48,13 +49,14 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     -- In the order in which appends lock channels.
     FOR rule IN
-        SELECT f.* FROM sync_configuration f
+        SELECT f.*, k.kind AS of_kind FROM sync_configuration f
+        CROSS JOIN LATERAL (VALUES (f.kind), (((f.kind + 2) % 4)::smallint)) AS k (kind)
         WHERE f.instance_id = in_instance AND f.biz_type = ANY (in_biz_types) AND f.is_filtered
             AND (in_user <> '' OR f.kind IN (1, 3))
-        ORDER BY f.kind, f.biz_type
+        ORDER BY k.kind, f.biz_type
     LOOP
-        wanted := CASE rule.kind WHEN 0 THEN in_user WHEN 1 THEN in_device ELSE '' END;
-        IF NOT EXISTS (
+        wanted := CASE rule.of_kind WHEN 0 THEN in_user WHEN 1 THEN in_device ELSE '' END;
+        IF rule.of_kind = rule.kind AND NOT EXISTS (
             SELECT FROM channel c WHERE c.instance_id = in_instance AND c.kind = rule.kind AND c.target = wanted
                 AND c.biz_type = rule.biz_type)
         THEN
@@ -64,20 +66,22 @@ BEGIN
         RETURN QUERY
         SELECT c.channel_id, c.biz_type, c.kind, c.head, rule.filter, rule.attributes, rule.parameters,
             p.is_per_store,
-            rule.kind <> 0 OR rule.is_multi_device OR EXISTS (
+            rule.of_kind <> 0 OR rule.is_multi_device OR EXISTS (
                 SELECT FROM owner w
                 WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device),
             s.upto IS NOT NULL, coalesce(s.upto, 0),
             (SELECT o.oplog_id FROM oplog o WHERE o.channel_id = c.channel_id ORDER BY o.oplog_id LIMIT 1),
             rule.data_since
         FROM channel c
-        CROSS JOIN LATERAL (SELECT rule.kind > 1 OR rule.kind = 0 AND rule.is_multi_device AS is_per_store) p
+        CROSS JOIN LATERAL (SELECT rule.of_kind > 1 OR rule.of_kind = 0 AND rule.is_multi_device AS is_per_store) p
         CROSS JOIN LATERAL (
             SELECT max(m.oplog_id) AS upto FROM sync_point m
             WHERE m.channel_id = c.channel_id
-                AND (NOT p.is_per_store OR m.device_id = in_device AND m.store_id = in_store)
+                AND (NOT p.is_per_store OR m.device_id = in_device AND m.store_id = in_store
+                    AND m.user_id = CASE rule.of_kind WHEN 2 THEN in_user ELSE '' END)
         ) s
-        WHERE c.instance_id = in_instance AND c.kind = rule.kind AND c.target = wanted AND c.biz_type = rule.biz_type;
+        WHERE c.instance_id = in_instance AND c.kind = rule.of_kind AND c.target = wanted
+            AND c.biz_type = rule.biz_type;
     END LOOP;
 END $$;
 

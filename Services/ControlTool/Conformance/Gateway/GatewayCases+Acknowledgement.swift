@@ -38,6 +38,7 @@ extension GatewayCases {
             try await device.leave()
             try await expectRecorded(target, identity, rest: [])
         },
+        Case("ack/older-store-gets-again", rule, olderStore),
         Case("ack/unknown-channel", rule) { target in
             let device = try await target.open(target.fresh())
             device.acknowledge(upto: 5, bizType: "NO-SUCH-TYPE")
@@ -87,13 +88,14 @@ extension GatewayCases {
         Case("resend/simple-device", "The resend ladder", simpleDevice),
     ]
 
-    /// Connections without positions of their own get exactly this, once the gateway has recorded the rest.
+    /// Connections that keep no position, as simple devices do not, get exactly this once the gateway has recorded the
+    /// rest.
     private static func expectRecorded(
         _ target: GatewayTarget, _ identity: DeviceIdentity, rest: [Int64]
     ) async throws {
         let deadline = ContinuousClock.now + recordLimit
         while true {
-            let device = try await target.open(identity)
+            let device = try await target.open(identity) { $0.simple = true }
             try await device.expectCaughtUp()
             let seen = device.batches.flatMap(\.entries).map(\.oplogID)
             if seen == rest { return }
@@ -101,6 +103,23 @@ extension GatewayCases {
             device.connection.cut()
             try await device.connection.linger(.milliseconds(200))
         }
+    }
+
+    /// A store that claims less than it has acknowledged is an older copy of itself.
+    private static func olderStore(_ target: GatewayTarget) async throws {
+        let identity = target.fresh()
+        let ids = try await target.api.push(["a", "b", "c"], to: identity.user)
+        let device = try await target.open(identity)
+        try await device.expect(exactly: ids)
+        device.acknowledge(upto: ids[2])
+        try await device.leave()
+        try await expectRecorded(target, identity, rest: [])
+        let older = try await target.open(identity, position: ids[0])
+        try await older.expect(exactly: Array(ids[1...]))
+        let batch = older.batches.first
+        try Mismatch.unless(
+            batch?.after == ids[0] && batch?.againUpto == ids[2], "after \(ids[0]), again_upto \(ids[2])",
+            seen: PacketSummary.text(of: .with { $0.push.batches = older.batches }))
     }
 
     private static func aboveWhatWasSent(_ target: GatewayTarget) async throws {

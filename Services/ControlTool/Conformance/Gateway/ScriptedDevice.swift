@@ -10,6 +10,8 @@ struct ScriptedDevice: Sendable {
     /// Where the device stood when it connected.
     let position: Int64
     let greeting: Mss_Device_V1_Connected
+    /// Rise within the connection, whoever asks: an answer is known by its number alone.
+    let requestNumbers = RequestNumbers()
 
     // MARK: Waiting
 
