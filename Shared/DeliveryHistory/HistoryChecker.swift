@@ -9,6 +9,17 @@ package struct HistoryChecker: Sendable {
         let target: HistoryTarget
         let reach: HistoryReach
         let invokedAt: Duration
+        /// Nil: it does not end within the run.
+        let validUntil: Duration?
+        /// The clock of the database was wrong while the push was valid: it may have ended at any time.
+        var wasClockWrong: Bool
+        /// Its validity is over.
+        var hasEnded = false
+        /// Pushes of the same channel beside it in the same call.
+        var before: String?
+        var after: String?
+        var isRecallBegun = false
+        var recalledAt: Duration?
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
         var id: Int64?
@@ -25,6 +36,8 @@ package struct HistoryChecker: Sendable {
         var pushes: [Int64: String] = [:]
         /// Answered, in the order of their first answers.
         var answered: [String] = []
+        /// The only device that may have its data is another user's now.
+        var waitsForOwner = false
     }
 
     /// What one app was given of one channel.
@@ -44,6 +57,8 @@ package struct HistoryChecker: Sendable {
         var startedAt: Duration
         /// Answered pushes that are for it and that its app was not given.
         var owed: Set<String> = []
+        /// Since when its session is open; nil: it is not, or nothing is known of it.
+        var openSince: Duration?
     }
 
     private struct Receiver: Hashable, Sendable {
@@ -53,6 +68,11 @@ package struct HistoryChecker: Sendable {
 
     /// No more are kept than these: what is wrong once is wrong a million times.
     private static let mostFaults = 200
+    /// A device knows the service's clock from `Connected`, which may be 10 s under way before the device gives up; a
+    /// hand-out is seen some time after it.
+    package static let clockTolerance = Duration.seconds(12)
+    /// No fault of a network that lasts holds a frame back for longer; after this, a frame was written after the answer.
+    package static let longestFlight = Duration.seconds(30)
 
     package private(set) var faults: [HistoryFault] = []
     package private(set) var faultCount = 0
@@ -71,6 +91,9 @@ package struct HistoryChecker: Sendable {
     private var given: [Receiver: Given] = [:]
     /// What was pushed later than this cannot have been lost with the database that had it.
     private var lostCommitsAt: Duration?
+    private var isDatabaseClockRight = true
+    /// Ends of pushes that are still to come, the next one last.
+    private var ends: [(at: Duration, push: String)] = []
 
     package init() {}
 
@@ -81,9 +104,15 @@ package struct HistoryChecker: Sendable {
 
     /// - Parameter time: since the run's beginning.
     package mutating func observe(_ event: HistoryEvent, at time: Duration) {
+        expire(at: time)
         switch event {
-        case .invoked(let push, let target, let reach): invoke(push, target, reach, time)
+        case .invoked(let push, let target, let reach, let validUntil): invoke(push, target, reach, validUntil, time)
+        case .inOneCall(let pushes): chain(pushes)
+        case .recallBegan(let push): beginRecall(push)
+        case .recalled(let push): recall(push, time)
+        case .databaseClock(let isRight): setClock(isRight: isRight)
         case .uncertain(let push): pushes[push]?.mayBeStored = true
+        case .abandoned(let push): unanswered.remove(push)
         case .answered(let push, let id): answer(push, id, time)
         case .notOnline(let push, let id):
             answer(push, id, time)
@@ -93,22 +122,35 @@ package struct HistoryChecker: Sendable {
             devices[device]?.hasCrashed = true
             devices[device]?.startedAt = time
         case .given(let handOut): give(handOut, time)
+        case .tombstone(let device, let channel, let id, let recalls):
+            giveTombstone(device, channel, id, recalls, time)
         case .confirmed(let device, let channel, let id):
             given[receiver(device, channel)]?.confirmed.insert(id)
         case .stale(let device, let bizType, let session):
             add(.verified, time, "\(device) is sent \(bizType) on session \(session), which is not valid any more")
+        case .opened(let device): devices[device]?.openSince = time
+        case .closed(let device): close(device)
+        case .waitsForOwner(let target): waitForOwner(target)
         case .lostCommits: lostCommitsAt = time
         case .forgotten(let push): forget(push, time)
         }
     }
 
     private mutating func invoke(
-        _ push: String, _ target: HistoryTarget, _ reach: HistoryReach, _ time: Duration
+        _ push: String, _ target: HistoryTarget, _ reach: HistoryReach, _ validUntil: Duration?, _ time: Duration
     ) {
         guard pushes[push] == nil else { return }
         pushes[push] = Push(
-            target: target, reach: reach, invokedAt: time, floor: channels[target]?.highestAnswered ?? 0)
+            target: target, reach: reach, invokedAt: time, validUntil: validUntil,
+            wasClockWrong: validUntil != nil && !isDatabaseClockRight, floor: channels[target]?.highestAnswered ?? 0)
         unanswered.insert(push)
+        guard let validUntil else { return }
+        var (place, upper) = (0, ends.count)
+        while place < upper {
+            let middle = (place + upper) / 2
+            if ends[middle].at > validUntil { place = middle + 1 } else { upper = middle }
+        }
+        ends.insert((validUntil, push), at: place)
     }
 
     private mutating func answer(_ name: String, _ id: Int64, _ time: Duration) {
@@ -122,6 +164,7 @@ package struct HistoryChecker: Sendable {
         }
         if push.isForgotten { forgottenPushes -= 1 }
         let isFirst = push.id == nil
+        if isFirst { checkOrder(name, push, id, time) }
         push.id = id
         push.mayBeStored = true
         push.isForgotten = false
@@ -153,6 +196,7 @@ package struct HistoryChecker: Sendable {
     }
 
     private mutating func bind(_ name: String, _ instance: String, _ user: String?, _ time: Duration) {
+        close(name)
         let before = devices[name]
         if let before, before.user == user {
             devices[name]?.startedAt = time
@@ -186,6 +230,9 @@ package struct HistoryChecker: Sendable {
         if !isNamed || !isFor(push.target, device) {
             add(.addressed, time, "\(device) is given \(name), which is for \(push.target)")
         }
+        if case .device(let only) = push.reach, only != device {
+            add(.addressed, time, "\(device) is given \(name), which only \(only) may have")
+        }
         if push.reach == .nobody { add(.addressed, time, "\(device) is given \(name), which is for no device") }
         if push.reach == .one, let other = push.receiver, other != device {
             add(.addressed, time, "\(device) is given \(name), which is for one device and \(other) has")
@@ -193,6 +240,8 @@ package struct HistoryChecker: Sendable {
         if push.isNotOnline, !mayBeLost(push) {
             add(.honest, time, "\(device) is given \(name), answered as taken by nobody")
         }
+        let isFirst = self.given[self.receiver(device, isNamed ? handOut.from : push.target)]?.ids.contains(id) != true
+        if isFirst, handOut.attempt == 1 { checkLate(device, name, push, time) }
         if let known = push.id, known != id, !mayBeLost(push) {
             add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
         }
@@ -222,7 +271,135 @@ package struct HistoryChecker: Sendable {
         guard mayBeLost(push) else { return add(.stored, time, "\(name) was answered and is not stored") }
         pushes[name]?.isForgotten = true
         forgottenPushes += 1
-        for device in audience(push.target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
+        disown(name, push.target)
+    }
+
+    // MARK: Calls with several pushes
+
+    private mutating func chain(_ names: [String]) {
+        var last: [HistoryTarget: String] = [:]
+        for name in names {
+            guard let target = pushes[name]?.target else { continue }
+            if let before = last.updateValue(name, forKey: target) {
+                pushes[name]?.before = before
+                pushes[before]?.after = name
+            }
+        }
+    }
+
+    /// Compares the first id of a push with those of its neighbours in the same call.
+    private mutating func checkOrder(_ name: String, _ push: Push, _ id: Int64, _ time: Duration) {
+        if let before = push.before, let other = pushes[before], let otherID = other.id, otherID >= id, !mayBeLost(other)
+        {
+            add(.ordered, time, "\(name) has \(id), and \(before), which stands before it in the call, \(otherID)")
+        }
+        if let after = push.after, let other = pushes[after], let otherID = other.id, otherID <= id, !mayBeLost(other) {
+            add(.ordered, time, "\(name) has \(id), and \(after), which stands behind it in the call, \(otherID)")
+        }
+    }
+
+    // MARK: Validity
+
+    /// Releases what has ended: no device has to get it any more.
+    package mutating func expire(at time: Duration) {
+        while let next = ends.last, next.at <= time {
+            ends.removeLast()
+            pushes[next.push]?.hasEnded = true
+            if let push = pushes[next.push] { disown(next.push, push.target) }
+        }
+    }
+
+    /// What is valid while the clock is wrong may end early or late.
+    private mutating func setClock(isRight: Bool) {
+        isDatabaseClockRight = isRight
+        guard !isRight else { return }
+        for (_, name) in ends {
+            pushes[name]?.wasClockWrong = true
+            if let push = pushes[name] { disown(name, push.target) }
+        }
+    }
+
+    /// Checks the first hand-out of a push that has ended or was recalled.
+    private mutating func checkLate(_ device: String, _ name: String, _ push: Push, _ time: Duration) {
+        if let end = push.validUntil, time > end + Self.clockTolerance, !push.wasClockWrong {
+            add(.attempted, time, "\(device) is given \(name) \(time - end) after its validity has ended")
+        }
+        // Its store may have had the push before the app of an earlier process was given it.
+        guard let recalledAt = push.recalledAt, time > recalledAt + Self.longestFlight, !mayBeLost(push),
+            let device = devices[device], device.startedAt < recalledAt
+        else { return }
+        add(.recalled, time, "an app is given \(name) \(time - recalledAt) after its recall was answered")
+    }
+
+    // MARK: Recalls
+
+    private mutating func beginRecall(_ name: String) {
+        guard let push = pushes[name], !push.isRecallBegun else { return }
+        pushes[name]?.isRecallBegun = true
+        disown(name, push.target)
+    }
+
+    /// Whose app has confirmed the push is to be told of its recall.
+    private mutating func recall(_ name: String, _ time: Duration) {
+        guard let push = pushes[name], push.recalledAt == nil else { return }
+        pushes[name]?.recalledAt = time
+        guard let id = push.id, push.reach == .everyone, push.target.kind == .user || push.target.kind == .device else {
+            return
+        }
+        let tombstone = Self.tombstone(of: name)
+        pushes[tombstone] = Push(
+            target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
+        for device in audience(push.target) {
+            guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else { continue }
+            owe(tombstone, to: device)
+        }
+    }
+
+    private mutating func giveTombstone(
+        _ device: String, _ channel: HistoryTarget, _ id: Int64, _ recalls: Int64, _ time: Duration
+    ) {
+        let target = channel.ofEverybody
+        guard let name = channels[target]?.pushes[recalls], pushes[name]?.isRecallBegun == true else {
+            return add(.attempted, time, "\(device) is told that \(recalls) of \(target) was recalled, and it was not")
+        }
+        if !isFor(target, device) { add(.addressed, time, "\(device) is told of a recall in \(target)") }
+        if recalls >= id { add(.ordered, time, "\(device) is told by \(id) that \(recalls), behind it, was recalled") }
+        let receiver = receiver(device, channel)
+        var given = given.removeValue(forKey: receiver) ?? Given()
+        if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }
+        if given.ids.insert(id).inserted {
+            if id <= given.lastFirst {
+                add(.ordered, time, "\(device) is told of a recall as \(id) after \(given.lastFirst)")
+            }
+            given.lastFirst = max(given.lastFirst, id)
+        }
+        self.given[receiver] = given
+        if devices[device]?.owed.remove(Self.tombstone(of: name)) != nil { owed -= 1 }
+    }
+
+    private static func tombstone(of push: String) -> String { "the recall of \(push)" }
+
+    // MARK: Sessions
+
+    /// The next session reads what is not given yet as a backlog.
+    private mutating func close(_ device: String) {
+        guard devices[device]?.openSince != nil else { return }
+        devices[device]?.openSince = nil
+        for name in devices[device]?.owed ?? [] where pushes[name]?.reach == .connected {
+            devices[device]?.owed.remove(name)
+            owed -= 1
+        }
+    }
+
+    private mutating func waitForOwner(_ target: HistoryTarget) {
+        channels[target, default: Channel()].waitsForOwner = true
+        for device in audience(target) {
+            for name in devices[device]?.owed ?? [] where pushes[name]?.target == target {
+                guard pushes[name]?.reach == .anyone || pushes[name]?.reach == .one else { continue }
+                devices[device]?.owed.remove(name)
+                owed -= 1
+            }
+        }
     }
 
     // MARK: The end
@@ -361,11 +538,16 @@ package struct HistoryChecker: Sendable {
 
     /// Whether a device that it is for still has to be given a push.
     private func isDue(_ name: String, to device: String) -> Bool {
-        guard let push = pushes[name], let id = push.id, !push.isForgotten else { return false }
+        guard let push = pushes[name], let id = push.id, !push.isForgotten, !push.isRecallBegun, !push.hasEnded,
+            !push.wasClockWrong
+        else { return false }
+        let isGiven = given[Receiver(device: device, channel: push.target)]?.ids.contains(id) == true
         return switch push.reach {
         // Every user's data has come to a device once any of its users was given it.
-        case .everyone: given[Receiver(device: device, channel: push.target)]?.ids.contains(id) != true
-        case .anyone, .one: push.receiver == nil
+        case .everyone: !isGiven
+        case .anyone, .one: push.receiver == nil && channels[push.target]?.waitsForOwner != true
+        case .device(let only): only == device && !isGiven
+        case .connected: !isGiven && (devices[device]?.openSince.map { $0 <= push.invokedAt } ?? false)
         case .optional, .nobody: false
         }
     }
@@ -374,8 +556,13 @@ package struct HistoryChecker: Sendable {
         if devices[device]?.owed.insert(push).inserted == true { owed += 1 }
     }
 
+    private mutating func disown(_ name: String, _ target: HistoryTarget) {
+        for device in audience(target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
+    }
+
     private mutating func settle(_ name: String, _ push: Push, with device: String) {
-        let settled = push.reach == .everyone ? [device] : audience(push.target)
+        let isShared = push.reach == .anyone || push.reach == .one
+        let settled = isShared ? audience(push.target) : [device]
         for device in settled where devices[device]?.owed.remove(name) != nil { owed -= 1 }
     }
 }
