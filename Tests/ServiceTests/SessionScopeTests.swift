@@ -10,7 +10,7 @@ private typealias Bench = SessionBench
 
 @Suite("A device session, after a configuration's push scope was changed")
 struct SessionScopeTests {
-    private typealias Kind = SyncModel.ChannelKind
+    typealias Kind = SyncModel.ChannelKind
 
     /// Opens a session of user u with one channel, whose configuration has another scope or target by now.
     private static func open(
@@ -20,7 +20,7 @@ struct SessionScopeTests {
         var bench = Bench([configuration])
         bench.connect(more)
         var reply = Bench.reply([("B", 3, 10, 4)])
-        let name = [.user: "u", .device: "d"][kind] ?? ""
+        let name = kind.isGlobal ? "" : kind.needsUser ? "u" : "d"
         reply.channels[0].target = TargetAddress(instanceID: Bench.instance.id, kind: kind, target: name).bus
         reply.channels[0].acknowledged = acknowledged
         let actions = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
@@ -129,7 +129,8 @@ struct SessionScopeTests {
         let single = Bench.configuration("B", multiDevice: false)
         var (bench, _) = Self.open(.user, under: single, acknowledged: 4, Self.claim(2))
         var reply = Bench.reply([("B", 3, 10, 4)])
-        (reply.owner, reply.channels[0].acknowledged) = (true, 4)
+        reply.owner = true
+        reply.channels[0].acknowledged = 4
         bench = Bench([single])
         bench.connect(Self.claim(2))
         #expect(bench.machine.registered(reply, bindNumber: 1, in: bench.world).fetches.map(\.after) == [4])
