@@ -110,8 +110,8 @@ final class History {
         let isUnrestricted = push.targeting == Targeting() && push.validUntil == nil
         let answer: PresenceAnswer =
             switch outcome {
-            case .stored(_, online: true) where isUnrestricted: push.configuration.isPersistent ? .sent : .live
-            case .stored(_, online: false) where isUnrestricted: .notOnline
+            case .stored(_, online: true, _) where isUnrestricted: push.configuration.isPersistent ? .sent : .live
+            case .stored(_, online: false, _) where isUnrestricted: .notOnline
             default: .unknown
             }
         observe(PresenceEvent.answered(push: push.name, as: answer))
