@@ -60,8 +60,8 @@ extension SessionStateMachine {
     }
 
     /// Looks once more at what has waited since an earlier event. What may not go out now is taken back: it is read
-    /// again when it may, so nothing is lost. A recalled oplog is not read again, and a device that was not sent it gets
-    /// no tombstone either.
+    /// again when it may, so nothing is lost. A recalled oplog is not read again, and a device that was not sent it
+    /// gets no tombstone either.
     ///
     /// - Returns: what goes on waiting.
     mutating func reconsider(
