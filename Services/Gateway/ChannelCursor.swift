@@ -136,8 +136,11 @@ struct ChannelCursor {
 
     /// What of a batch goes out, and what a rule passes over.
     struct Taken {
+        /// One on the wire.
+        typealias Batch = (after: OplogID, upto: OplogID, entries: [Oplog], passedOverUpto: OplogID)
+
         /// In their order; none when nothing goes out.
-        var batches: [(after: OplogID, upto: OplogID, entries: [Oplog], passedOverUpto: OplogID)] = []
+        var batches: [Batch] = []
         var skipped: [SkipReason: [OplogID]] = [:]
     }
 

@@ -21,8 +21,8 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Admission knows that it is a device.
     private var isAdmitted = false
     private var context: ChannelHandlerContext?
-    /// Batches that wait for the end of this turn of the event loop, to leave in as few frames as the limit allows (spec
-    /// D5), or for a connection that takes no data now.
+    /// Batches that wait for the end of this turn of the event loop, to leave in as few frames as the limit allows
+    /// (spec D5), or for a connection that takes no data now.
     private var batches: [GatheredBatch] = []
     private var batchBytes = 0
     /// A `CaughtUp` that follows batches which wait.
@@ -127,8 +127,8 @@ final class DeviceHandler: ChannelInboundHandler {
         return actions
     }
 
-    /// Ends the connection when data must not reach the device any more that the socket has not taken yet: what this
-    /// process was given to write can only be thrown away with the connection. The device gets the rest on the next one.
+    /// Ends the connection when the socket has not taken data that must not reach the device any more: such data can
+    /// only be thrown away with the connection. The device gets the rest on its next connection.
     private func endUnlessAllowed(_ event: SessionEvent, in world: SessionSurroundings) {
         var recalled: (channelID: Int64, ids: Set<OplogID>) = (0, [])
         if case .noticed(let notice) = event {

@@ -3,6 +3,30 @@ import SyncModel
 
 // What was handed out and waits to be written: the rules may change meanwhile.
 extension SessionStateMachine {
+    /// The pushes of batches that were taken from a channel.
+    mutating func push(
+        _ batches: [ChannelCursor.Taken.Batch], of key: ChannelKey, _ cursor: inout ChannelCursor,
+        to identity: SessionIdentity, in world: SessionSurroundings
+    ) -> [SessionAction] {
+        var actions: [SessionAction] = []
+        for batch in batches {
+            windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
+            var message = Mss_Device_V1_ChannelBatch(
+                key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
+                passedOverUpto: batch.passedOverUpto)
+            message.againUpto = cursor.againUpto(above: batch.after).value
+            if let numbered = cursor.resends?.sent(message, of: batch.entries) { message = numbered }
+            let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
+            actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
+            #if KNOWN_BAD
+                if KnownBad.pointAtSend.isOn {
+                    actions.append(record(batch.upto, of: key, cursor, for: identity, in: world))
+                }
+            #endif
+        }
+        return actions
+    }
+
     /// Whether a batch is for whoever is bound now: another user's is not for this one's eyes, and goes out when that
     /// user is bound again, as nothing of it was stored.
     func isOfThisBind(_ batch: Mss_Device_V1_ChannelBatch) -> Bool {
@@ -37,8 +61,8 @@ extension SessionStateMachine {
     }
 
     /// Looks once more at what has waited since an earlier event. What may not go out now is taken back: it is read
-    /// again when it may, so nothing is lost. A recalled oplog is not read again, and a device that was not sent it gets
-    /// no tombstone either.
+    /// again when it may, so nothing is lost. A recalled oplog is not read again, and a device that was not sent it
+    /// gets no tombstone either.
     ///
     /// - Returns: what goes on waiting.
     mutating func reconsider(

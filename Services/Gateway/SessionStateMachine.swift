@@ -444,22 +444,7 @@ struct SessionStateMachine {
             if let upto = cursor.settle() { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
             return actions
         }
-        for batch in taken.batches {
-            windowUsed += batch.entries.reduce(0) { $0 + $1.payload.count }
-            var message = Mss_Device_V1_ChannelBatch(
-                key, of: identity, after: batch.after, upto: batch.upto, entries: batch.entries,
-                passedOverUpto: batch.passedOverUpto)
-            message.againUpto = cursor.againUpto(above: batch.after).value
-            if let numbered = cursor.resends?.sent(message, of: batch.entries) { message = numbered }
-            let pushes = batch.entries.filter { $0.recalls == nil }.map(\.id)
-            actions.append(.push(message, handedOut: pushes, channelID: cursor.channelID))
-            #if KNOWN_BAD
-                if KnownBad.pointAtSend.isOn {
-                    actions.append(record(batch.upto, of: key, cursor, for: identity, in: world))
-                }
-            #endif
-        }
-        return actions
+        return actions + push(taken.batches, of: key, &cursor, to: identity, in: world)
     }
 
     /// Records what the device has, or was spared, beyond what the server knew.
@@ -475,8 +460,7 @@ struct SessionStateMachine {
     mutating func readOn(in world: SessionSurroundings) -> [SessionAction] {
         guard phase == .open, !isRegistering, let identity else { return [] }
         // Data that the connection cannot take would be taken back, and read again, without end.
-        let hasRoom = world.room > 0
-        var actions = hasRoom ? sendRereads(to: identity, in: world) : []
+        var actions = world.room > 0 ? sendRereads(to: identity, in: world) : []
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
             if !mayRead(key, of: identity, in: world) {
@@ -487,7 +471,7 @@ struct SessionStateMachine {
                 continue
             }
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
-            guard !cursor.isFetching, hasRoom, windowUsed < limits.windowBytes else { continue }
+            guard !cursor.isFetching, world.room > 0, windowUsed < limits.windowBytes else { continue }
             var newest = 0
             if cursor.opensBacklog,
                 case .threshold(let count)? = world.rules(of: key, in: identity.instanceID)?.repush

@@ -116,9 +116,7 @@ extension RunningSystem {
                 "revoked_behind_window", "recalled_behind_window",
             ].map { ($0, [5]) }
 
-        @Test(
-            "D13, H7: the cases of MQTT's interoperability tests that apply, and of data behind a full window, by a client of bare packets"
-        )
+        @Test("D13, H7: the interoperability cases of MQTT that apply, and recall and revocation behind a full window")
         func interoperability() async throws {
             let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "mqtt_cases.py")
             try await withThrowingTaskGroup(of: Void.self) { group in

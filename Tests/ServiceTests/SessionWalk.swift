@@ -202,7 +202,7 @@ struct SessionWalk {
                 askedAt: bench.now - .milliseconds(100))
         case .fetched:
             return .fetched(
-                page(of: channel.id), channelID: channel.id, bindNumber: happens(90) ? bindNumber : bindNumber - 1)
+                page(of: channel.id), channelID: channel.id, bindNumber: happens(90) ? bindNumber : 0)
         case .notFetched: return .fetched(nil, channelID: channel.id, bindNumber: bindNumber)
         case .historyRead:
             return .historyRead(.with { $0.entries = [SessionBench.oplog(1).bus] }, of: lastRequest)

@@ -89,11 +89,11 @@ private typealias Bench = SessionBench
     func recalledBeforeRebind() throws {
         var bench = Bench()
         #expect(bench.open([("B", 3, 1, 0)]).fetches.map(\.after) == [0])
+        _ = bench.machine.handle(Self.notice(after: 1, [Self.oplog(2, recalls: 1)]), in: bench.world)
         _ = bench.receive {
             $0.bind.bindNumber = 2
             $0.bind.userID = "u"
         }
-        _ = bench.machine.handle(Self.notice(after: 1, [Self.oplog(2, recalls: 1)]), in: bench.world)
         let rebound = bench.machine.registered(Bench.reply([("B", 3, 2, 0)]), bindNumber: 2, in: bench.world)
         #expect(rebound.fetches.map(\.after) == [0])
         let late = SessionEvent.fetched(Self.page([Self.oplog(1)]), channelID: 3, bindNumber: 1)
@@ -130,7 +130,7 @@ private typealias Bench = SessionBench
         #expect(sent.pushed == [1, 2])
         let tombstone = bench.machine.handle(Self.notice(after: 3, [Self.oplog(4, recalls: 1)]), in: bench.world)
         let left = bench.machine.reconsider((sent + tombstone).gathered, in: bench.world)
-        #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2, 4])
+        #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2])
     }
 
     @Test("A8: a repeat that waits is written without what was recalled; what was acknowledged is not repeated")
@@ -274,13 +274,13 @@ private typealias Bench = SessionBench
     func windows(receiveMaximum: UInt16) throws {
         let bench = try Self.client(1...50, receiveMaximum: receiveMaximum)
         var (payloads, open): ([String], [UInt16]) = ([], [])
-        repeat {
+        for _ in 1...50 {
             let sent = try bench.published()
             payloads += sent.map(\.payload)
             open += sent.map(\.packetID)
             #expect(open.count <= receiveMaximum)
             if !open.isEmpty { try bench.client(sends: .puback(packetID: open.removeFirst())) }
-        } while !open.isEmpty || payloads.count < 50 && !payloads.isEmpty
+        }
         #expect(payloads == (1...50).map { "p\($0)" })
         bench.happen(Self.notice(after: 50, [Self.oplog(51)]))
         bench.turn()

@@ -42,10 +42,9 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     }
 
     private func tellRoom(_ context: ChannelHandlerContext) {
-        guard session.room > 0 else { return hasToldRoom = false }
-        guard !hasToldRoom else { return }
-        hasToldRoom = true
-        context.fireUserInboundEventTriggered(TransportRoom())
+        let hasRoom = session.room > 0
+        defer { hasToldRoom = hasRoom }
+        if hasRoom, !hasToldRoom { context.fireUserInboundEventTriggered(TransportRoom()) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
