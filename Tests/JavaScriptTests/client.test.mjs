@@ -56,6 +56,15 @@ test('of a batch that begins below the position only what is above is new', asyn
   assert.deepEqual(acked(device), [4n]);
 });
 
+test('what an older copy of the store has lost comes again as a replay, and the app is told once', async () => {
+  const device = await started();
+  await device.push(batch(0, 3, [1, 2, 3], { againUpto: 2n }), batch(3, 5, [4, 5], { againUpto: 4n }));
+  assert.deepEqual(device.ids, ['1', '2', '3', '4', '5']);
+  assert.deepEqual(device.got.map(({ replay }) => replay), [true, true, false, true, false]);
+  assert.deepEqual(acked(device), [5n]);
+  assert.equal(sink(device, 'storeRolledBack').length, 1);
+});
+
 test('a gap ends the connection, and the next one says the positions', async () => {
   const device = await started();
   await device.push(batch(0, 2, [2]), batch(5, 6, [6]));

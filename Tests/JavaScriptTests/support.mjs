@@ -128,7 +128,7 @@ export class Device {
       },
     });
     for (const name of ['status', 'standby', 'bound', 'bindRefused', 'sessionInvalid', 'caughtUp', 'passedOver',
-      'closed', 'recovered', 'registeredAnew', 'storeError', 'handlerError']) {
+      'closed', 'recovered', 'registeredAnew', 'storeRolledBack', 'storeError', 'handlerError']) {
       this.client.addEventListener(name, ({ detail }) => this.events.push([name, detail]));
     }
   }

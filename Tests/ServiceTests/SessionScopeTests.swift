@@ -127,11 +127,10 @@ struct SessionScopeTests {
     @Test("D8, D9, D13: the server's sync point counts for a single-device or device channel, and for a simple device")
     func serversPosition() {
         let single = Bench.configuration("B", multiDevice: false)
-        var (bench, _) = Self.open(.user, under: single, acknowledged: 4, Self.claim(2))
+        var bench = Bench([single])
         var reply = Bench.reply([("B", 3, 10, 4)])
         reply.owner = true
         reply.channels[0].acknowledged = 4
-        bench = Bench([single])
         bench.connect(Self.claim(2))
         #expect(bench.machine.registered(reply, bindNumber: 1, in: bench.world).fetches.map(\.after) == [4])
         let device = Bench.configuration("B", kind: .device, multiDevice: false)
