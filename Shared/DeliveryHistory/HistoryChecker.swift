@@ -9,6 +9,17 @@ package struct HistoryChecker: Sendable {
         let target: HistoryTarget
         let reach: HistoryReach
         let invokedAt: Duration
+        /// Nil: it does not end within the run.
+        let validUntil: Duration?
+        /// The clock of the database was wrong while the push was valid: it may have ended at any time.
+        var wasClockWrong: Bool
+        /// Its validity is over.
+        var hasEnded = false
+        /// Pushes of the same channel beside it in the same call.
+        var before: String?
+        var after: String?
+        var isRecallBegun = false
+        var recalledAt: Duration?
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
         var id: Int64?
@@ -53,6 +64,11 @@ package struct HistoryChecker: Sendable {
 
     /// No more are kept than these: what is wrong once is wrong a million times.
     private static let mostFaults = 200
+    /// A device knows the service's clock from `Connected`, which may be 10 s under way before the device gives up; a
+    /// hand-out is seen some time after it.
+    package static let clockTolerance = Duration.seconds(12)
+    /// No fault of a network holds a frame back for longer: a frame that comes later was written after the answer.
+    package static let longestFlight = Duration.seconds(30)
 
     package private(set) var faults: [HistoryFault] = []
     package private(set) var faultCount = 0
@@ -71,6 +87,9 @@ package struct HistoryChecker: Sendable {
     private var given: [Receiver: Given] = [:]
     /// What was pushed later than this cannot have been lost with the database that had it.
     private var lostCommitsAt: Duration?
+    private var isDatabaseClockRight = true
+    /// Ends of pushes that are still to come, the next one last.
+    private var ends: [(at: Duration, push: String)] = []
 
     package init() {}
 
@@ -81,9 +100,15 @@ package struct HistoryChecker: Sendable {
 
     /// - Parameter time: since the run's beginning.
     package mutating func observe(_ event: HistoryEvent, at time: Duration) {
+        expire(at: time)
         switch event {
-        case .invoked(let push, let target, let reach): invoke(push, target, reach, time)
+        case .invoked(let push, let target, let reach, let validUntil): invoke(push, target, reach, validUntil, time)
+        case .inOneCall(let pushes): chain(pushes)
+        case .recallBegan(let push): beginRecall(push)
+        case .recalled(let push): recall(push, time)
+        case .databaseClock(let isRight): setClock(isRight: isRight)
         case .uncertain(let push): pushes[push]?.mayBeStored = true
+        case .abandoned(let push): unanswered.remove(push)
         case .answered(let push, let id): answer(push, id, time)
         case .notOnline(let push, let id):
             answer(push, id, time)
@@ -93,6 +118,8 @@ package struct HistoryChecker: Sendable {
             devices[device]?.hasCrashed = true
             devices[device]?.startedAt = time
         case .given(let handOut): give(handOut, time)
+        case .tombstone(let device, let channel, let id, let recalls):
+            giveTombstone(device, channel, id, recalls, time)
         case .confirmed(let device, let channel, let id):
             given[receiver(device, channel)]?.confirmed.insert(id)
         case .stale(let device, let bizType, let session):
@@ -103,12 +130,21 @@ package struct HistoryChecker: Sendable {
     }
 
     private mutating func invoke(
-        _ push: String, _ target: HistoryTarget, _ reach: HistoryReach, _ time: Duration
+        _ push: String, _ target: HistoryTarget, _ reach: HistoryReach, _ validUntil: Duration?, _ time: Duration
     ) {
         guard pushes[push] == nil else { return }
         pushes[push] = Push(
-            target: target, reach: reach, invokedAt: time, floor: channels[target]?.highestAnswered ?? 0)
+            target: target, reach: reach, invokedAt: time, validUntil: validUntil,
+            wasClockWrong: validUntil != nil && !isDatabaseClockRight,
+            floor: channels[target]?.highestAnswered ?? 0)
         unanswered.insert(push)
+        guard let validUntil else { return }
+        var (place, upper) = (0, ends.count)
+        while place < upper {
+            let middle = (place + upper) / 2
+            if ends[middle].at > validUntil { place = middle + 1 } else { upper = middle }
+        }
+        ends.insert((validUntil, push), at: place)
     }
 
     private mutating func answer(_ name: String, _ id: Int64, _ time: Duration) {
@@ -122,6 +158,7 @@ package struct HistoryChecker: Sendable {
         }
         if push.isForgotten { forgottenPushes -= 1 }
         let isFirst = push.id == nil
+        if isFirst { checkOrder(name, push, id, time) }
         push.id = id
         push.mayBeStored = true
         push.isForgotten = false
@@ -193,6 +230,8 @@ package struct HistoryChecker: Sendable {
         if push.isNotOnline, !mayBeLost(push) {
             add(.honest, time, "\(device) is given \(name), answered as taken by nobody")
         }
+        let isFirst = self.given[self.receiver(device, isNamed ? handOut.from : push.target)]?.ids.contains(id) != true
+        if isFirst, handOut.attempt == 1 { checkLate(device, name, push, time) }
         if let known = push.id, known != id, !mayBeLost(push) {
             add(.identified, time, "\(device) is given \(name) as \(id), and it was answered as \(known)")
         }
@@ -222,8 +261,116 @@ package struct HistoryChecker: Sendable {
         guard mayBeLost(push) else { return add(.stored, time, "\(name) was answered and is not stored") }
         pushes[name]?.isForgotten = true
         forgottenPushes += 1
-        for device in audience(push.target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
+        disown(name, push.target)
     }
+
+    // MARK: Calls with several pushes
+
+    private mutating func chain(_ names: [String]) {
+        var last: [HistoryTarget: String] = [:]
+        for name in names {
+            guard let target = pushes[name]?.target else { continue }
+            if let before = last.updateValue(name, forKey: target) {
+                pushes[name]?.before = before
+                pushes[before]?.after = name
+            }
+        }
+    }
+
+    /// Compares the first id of a push with those of its neighbours in the same call.
+    private mutating func checkOrder(_ name: String, _ push: Push, _ id: Int64, _ time: Duration) {
+        if let before = push.before, let other = pushes[before], let otherID = other.id, otherID >= id,
+            !mayBeLost(other)
+        {
+            add(.ordered, time, "\(name) has \(id), and \(before), which stands before it in the call, \(otherID)")
+        }
+        if let after = push.after, let other = pushes[after], let otherID = other.id, otherID <= id, !mayBeLost(other) {
+            add(.ordered, time, "\(name) has \(id), and \(after), which stands behind it in the call, \(otherID)")
+        }
+    }
+
+    // MARK: Validity
+
+    /// Releases what has ended: no device has to get it any more.
+    package mutating func expire(at time: Duration) {
+        while let next = ends.last, next.at <= time {
+            ends.removeLast()
+            pushes[next.push]?.hasEnded = true
+            if let push = pushes[next.push] { disown(next.push, push.target) }
+        }
+    }
+
+    /// What is valid while the clock is wrong may end early or late.
+    private mutating func setClock(isRight: Bool) {
+        isDatabaseClockRight = isRight
+        guard !isRight else { return }
+        for (_, name) in ends {
+            pushes[name]?.wasClockWrong = true
+            if let push = pushes[name] { disown(name, push.target) }
+        }
+    }
+
+    /// Checks the first hand-out of a push that has ended or was recalled.
+    private mutating func checkLate(_ device: String, _ name: String, _ push: Push, _ time: Duration) {
+        if let end = push.validUntil, time > end + Self.clockTolerance, !push.wasClockWrong {
+            add(.attempted, time, "\(device) is given \(name) \(time - end) after its validity has ended")
+        }
+        // Its store may have had the push before the app of an earlier process was given it.
+        guard let recalledAt = push.recalledAt, time > recalledAt + Self.longestFlight, !mayBeLost(push),
+            let device = devices[device], device.startedAt < recalledAt
+        else { return }
+        add(.recalled, time, "an app is given \(name) \(time - recalledAt) after its recall was answered")
+    }
+
+    // MARK: Recalls
+
+    private mutating func beginRecall(_ name: String) {
+        guard let push = pushes[name], !push.isRecallBegun else { return }
+        pushes[name]?.isRecallBegun = true
+        disown(name, push.target)
+    }
+
+    /// Whose app has confirmed the push is to be told of its recall.
+    private mutating func recall(_ name: String, _ time: Duration) {
+        guard let push = pushes[name], push.recalledAt == nil else { return }
+        pushes[name]?.recalledAt = time
+        guard let id = push.id, push.reach == .everyone, push.target.kind == .user || push.target.kind == .device else {
+            return
+        }
+        let tombstone = Self.tombstone(of: name)
+        pushes[tombstone] = Push(
+            target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
+        for device in audience(push.target) {
+            guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else {
+                continue
+            }
+            owe(tombstone, to: device)
+        }
+    }
+
+    private mutating func giveTombstone(
+        _ device: String, _ channel: HistoryTarget, _ id: Int64, _ recalls: Int64, _ time: Duration
+    ) {
+        let target = channel.ofEverybody
+        guard let name = channels[target]?.pushes[recalls], pushes[name]?.isRecallBegun == true else {
+            return add(.attempted, time, "\(device) is told that \(recalls) of \(target) was recalled, and it was not")
+        }
+        if !isFor(target, device) { add(.addressed, time, "\(device) is told of a recall in \(target)") }
+        if recalls >= id { add(.ordered, time, "\(device) is told by \(id) that \(recalls), behind it, was recalled") }
+        let receiver = receiver(device, channel)
+        var given = given.removeValue(forKey: receiver) ?? Given()
+        if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }
+        if given.ids.insert(id).inserted {
+            if id <= given.lastFirst {
+                add(.ordered, time, "\(device) is told of a recall as \(id) after \(given.lastFirst)")
+            }
+            given.lastFirst = max(given.lastFirst, id)
+        }
+        self.given[receiver] = given
+        if devices[device]?.owed.remove(Self.tombstone(of: name)) != nil { owed -= 1 }
+    }
+
+    private static func tombstone(of push: String) -> String { "the recall of \(push)" }
 
     // MARK: The end
 
@@ -266,38 +413,59 @@ package struct HistoryChecker: Sendable {
     /// What an app should have been given and was not.
     package func lacks(_ device: String) -> [String] { (devices[device]?.owed ?? []).sorted() }
 
-    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed to
-    /// apps that have run all the while. One that began later has its own time to catch up.
-    package func open(since time: Duration) -> Int {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        return devices.values.reduce(unanswered.count(where: isOld)) {
-            $1.startedAt < time ? $0 + $1.owed.count(where: isOld) : $0
+    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed
+    /// to apps that have run all the while. One that began later has its own time to catch up.
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func open(since time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> Int {
+        let calls = unanswered.count { isOld($0, time) }
+        return devices.values.reduce(calls) { sum, device in
+            guard device.startedAt < time else { return sum }
+            return sum + device.owed.count { isOld($0, time) && !self.isExempt($0, isExempt) }
         }
+    }
+
+    private func isOld(_ push: String, _ time: Duration) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
+
+    private func isExempt(_ push: String, _ isExempt: (HistoryTarget) -> Bool) -> Bool {
+        pushes[push].map { isExempt($0.target) } ?? false
     }
 
     /// The first of what is open since a time, in words.
     ///
     /// - Parameters:
     ///   - limit: no more than so many of each sort.
+    ///   - isExempt: whether nobody is there who may be given data of this channel.
     ///   - about: what else is known of a device.
     package func describeOpen(
-        since time: Duration, upTo limit: Int, about: (_ device: String) -> String
+        since time: Duration, upTo limit: Int, unless isExempt: (HistoryTarget) -> Bool = { _ in false },
+        about: (_ device: String) -> String
     ) -> [String] {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        let calls = unanswered.filter(isOld).sorted()
-        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOld) }
+        func isOpen(_ push: String) -> Bool { isOld(push, time) && !self.isExempt(push, isExempt) }
+        let calls = unanswered.filter { isOld($0, time) }.sorted()
+        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOpen) }
             .sorted { $0.key < $1.key }
         return calls.prefix(limit).map { "\($0) is not answered" }
             + late.prefix(limit).map { name, device in
-                let types = Set(device.owed.filter(isOld).compactMap { pushes[$0]?.target.bizType }).sorted()
-                return "\(name) lacks \(device.owed.count) of \(types.joined(separator: ", ")) (\(about(name)))"
+                let open = device.owed.filter(isOpen).sorted()
+                let types = Set(open.compactMap { pushes[$0]?.target.bizType }).sorted()
+                let first = open.prefix(2).joined(separator: ", ")
+                return "\(name) lacks \(open.count) of \(types.joined(separator: ", ")) (\(first); \(about(name)))"
             }
     }
 
     /// Every device whose app was not given all, with what it lacks.
-    package var lagging: [(device: String, lacks: Int)] {
-        devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func lagging(unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> [(
+        device: String, lacks: [String]
+    )] {
+        devices.map { ($0.key, $0.value.owed.filter { !self.isExempt($0, isExempt) }.sorted()) }
+            .filter { !$0.1.isEmpty }.sorted { $0.0 < $1.0 }
     }
+
+    /// When a push was begun; nil: nobody pushed it.
+    package func invokedAt(_ push: String) -> Duration? { pushes[push]?.invokedAt }
 
     /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
     package var unconfirmed: [(device: String, ids: Int)] {
@@ -307,11 +475,14 @@ package struct HistoryChecker: Sendable {
     }
 
     /// All that should have been given was given, or it is a fault.
-    package mutating func expectNothingOwed(at time: Duration) {
-        for (device, count) in lagging {
-            add(
-                .delivered, time,
-                "\(device) lacks \(count), among them \(lacks(device).prefix(3).joined(separator: ", "))")
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package mutating func expectNothingOwed(
+        at time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }
+    ) {
+        for (device, lacks) in lagging(unless: isExempt) {
+            let first = lacks.prefix(3).joined(separator: ", ")
+            add(.delivered, time, "\(device) lacks \(lacks.count), among them \(first)")
         }
     }
 
@@ -361,7 +532,9 @@ package struct HistoryChecker: Sendable {
 
     /// Whether a device that it is for still has to be given a push.
     private func isDue(_ name: String, to device: String) -> Bool {
-        guard let push = pushes[name], let id = push.id, !push.isForgotten else { return false }
+        guard let push = pushes[name], let id = push.id, !push.isForgotten, !push.isRecallBegun, !push.hasEnded,
+            !push.wasClockWrong
+        else { return false }
         return switch push.reach {
         // Every user's data has come to a device once any of its users was given it.
         case .everyone: given[Receiver(device: device, channel: push.target)]?.ids.contains(id) != true
@@ -372,6 +545,10 @@ package struct HistoryChecker: Sendable {
 
     private mutating func owe(_ push: String, to device: String) {
         if devices[device]?.owed.insert(push).inserted == true { owed += 1 }
+    }
+
+    private mutating func disown(_ name: String, _ target: HistoryTarget) {
+        for device in audience(target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
     }
 
     private mutating func settle(_ name: String, _ push: Push, with device: String) {

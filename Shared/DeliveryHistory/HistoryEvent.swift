@@ -1,19 +1,33 @@
 /// What somebody at the edge of the service did or saw, in the order in which it happened there.
 package enum HistoryEvent: Sendable, Codable {
     /// A backend begins to push; repeats of the same push are not told.
-    case invoked(push: String, to: HistoryTarget, reach: HistoryReach = .everyone)
+    ///
+    /// - Parameter validUntil: when the push ends, since the run's beginning; nil: later than the run does.
+    case invoked(push: String, to: HistoryTarget, reach: HistoryReach = .everyone, validUntil: Duration? = nil)
+    /// One call carries these pushes in this order: pushes to one channel get rising ids in it.
+    case inOneCall(pushes: [String])
     /// An attempt may have been stored: no answer came, or one that leaves it open.
     case uncertain(push: String)
+    /// The caller of a live push gives up: whether a device was given it stays unknown.
+    case abandoned(push: String)
     /// The push was answered with success, for the first time or once more.
     case answered(push: String, id: Int64)
     /// The push was answered with success, and that no device was there to take it; it is stored nowhere.
     case notOnline(push: String, id: Int64)
+    /// A backend begins to recall a push: from now on no device has to get it.
+    case recallBegan(push: String)
+    /// The recall was answered with success: from now on no frame with the push is written.
+    case recalled(push: String)
+    /// The clock that decides validity is set wrong, or is right again.
+    case databaseClock(isRight: Bool)
     /// A device is there, as this user or as nobody; later data of another user is not owed to it.
     case bound(device: String, instance: String, user: String?)
     /// A device's process has died; what it was just being given may come as a later attempt without an earlier one.
     case crashed(device: String)
     /// An app was given something.
     case given(HistoryHandOut)
+    /// An app was told that an earlier push of the channel was recalled.
+    case tombstone(device: String, from: HistoryTarget, id: Int64, recalls: Int64)
     /// An app has confirmed what it was given: it must never come again.
     case confirmed(device: String, from: HistoryTarget, id: Int64)
     /// A frame with checked data came although its session's verdict cannot have counted any more when it was sent.

@@ -1,6 +1,6 @@
 /// A promise that a run has broken.
 package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
-    /// Which promise, as reliability numbers them.
+    /// Which promise, by its number among the invariants (I) or the rules of delivery (D) and of the API (H).
     package enum Promise: String, Sendable, CaseIterable {
         /// What was answered with success is stored under the answered id.
         case stored = "I1"
@@ -22,6 +22,12 @@ package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
         case honest = "I9"
         /// A repeat is on record before it goes out, and there are no more of them than the ladder has.
         case counted = "I10"
+        /// The service has caught up within 30 s after a heal, and answers while maintenance waits for a lock.
+        case prompt = "I11"
+        /// Single-device data goes to the device on which the app signed in last, and to no other.
+        case owned = "D8"
+        /// A recalled push goes to no device that has not stored it.
+        case recalled = "H7"
     }
 
     package let promise: Promise

@@ -260,7 +260,7 @@ extension HistoryHandOut {
 extension GeneratedHistory {
     private var invoked: [(index: Int, name: String, target: HistoryTarget, reach: HistoryReach)] {
         events.enumerated().compactMap { index, event in
-            if case .invoked(let name, let target, let reach) = event { (index, name, target, reach) } else { nil }
+            if case .invoked(let name, let target, let reach, _) = event { (index, name, target, reach) } else { nil }
         }
     }
 
