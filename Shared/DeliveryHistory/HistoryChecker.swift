@@ -71,7 +71,7 @@ package struct HistoryChecker: Sendable {
     /// A device knows the service's clock from `Connected`, which may be 10 s under way before the device gives up; a
     /// hand-out is seen some time after it.
     package static let clockTolerance = Duration.seconds(12)
-    /// No fault of a network that lasts holds a frame back for longer; after this, a frame was written after the answer.
+    /// No fault of a network holds a frame back for longer: a frame that comes later was written after the answer.
     package static let longestFlight = Duration.seconds(30)
 
     package private(set) var faults: [HistoryFault] = []
@@ -142,7 +142,8 @@ package struct HistoryChecker: Sendable {
         guard pushes[push] == nil else { return }
         pushes[push] = Push(
             target: target, reach: reach, invokedAt: time, validUntil: validUntil,
-            wasClockWrong: validUntil != nil && !isDatabaseClockRight, floor: channels[target]?.highestAnswered ?? 0)
+            wasClockWrong: validUntil != nil && !isDatabaseClockRight,
+            floor: channels[target]?.highestAnswered ?? 0)
         unanswered.insert(push)
         guard let validUntil else { return }
         var (place, upper) = (0, ends.count)
@@ -274,6 +275,29 @@ package struct HistoryChecker: Sendable {
         disown(name, push.target)
     }
 
+    // MARK: Sessions
+
+    /// The next session reads what is not given yet as a backlog.
+    private mutating func close(_ device: String) {
+        guard devices[device]?.openSince != nil else { return }
+        devices[device]?.openSince = nil
+        for name in devices[device]?.owed ?? [] where pushes[name]?.reach == .connected {
+            devices[device]?.owed.remove(name)
+            owed -= 1
+        }
+    }
+
+    private mutating func waitForOwner(_ target: HistoryTarget) {
+        channels[target, default: Channel()].waitsForOwner = true
+        for device in audience(target) {
+            for name in devices[device]?.owed ?? [] where pushes[name]?.target == target {
+                guard pushes[name]?.reach == .anyone || pushes[name]?.reach == .one else { continue }
+                devices[device]?.owed.remove(name)
+                owed -= 1
+            }
+        }
+    }
+
     // MARK: Calls with several pushes
 
     private mutating func chain(_ names: [String]) {
@@ -289,7 +313,8 @@ package struct HistoryChecker: Sendable {
 
     /// Compares the first id of a push with those of its neighbours in the same call.
     private mutating func checkOrder(_ name: String, _ push: Push, _ id: Int64, _ time: Duration) {
-        if let before = push.before, let other = pushes[before], let otherID = other.id, otherID >= id, !mayBeLost(other)
+        if let before = push.before, let other = pushes[before], let otherID = other.id, otherID >= id,
+            !mayBeLost(other)
         {
             add(.ordered, time, "\(name) has \(id), and \(before), which stands before it in the call, \(otherID)")
         }
@@ -350,7 +375,9 @@ package struct HistoryChecker: Sendable {
         pushes[tombstone] = Push(
             target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
         for device in audience(push.target) {
-            guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else { continue }
+            guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else {
+                continue
+            }
             owe(tombstone, to: device)
         }
     }
@@ -378,29 +405,6 @@ package struct HistoryChecker: Sendable {
     }
 
     private static func tombstone(of push: String) -> String { "the recall of \(push)" }
-
-    // MARK: Sessions
-
-    /// The next session reads what is not given yet as a backlog.
-    private mutating func close(_ device: String) {
-        guard devices[device]?.openSince != nil else { return }
-        devices[device]?.openSince = nil
-        for name in devices[device]?.owed ?? [] where pushes[name]?.reach == .connected {
-            devices[device]?.owed.remove(name)
-            owed -= 1
-        }
-    }
-
-    private mutating func waitForOwner(_ target: HistoryTarget) {
-        channels[target, default: Channel()].waitsForOwner = true
-        for device in audience(target) {
-            for name in devices[device]?.owed ?? [] where pushes[name]?.target == target {
-                guard pushes[name]?.reach == .anyone || pushes[name]?.reach == .one else { continue }
-                devices[device]?.owed.remove(name)
-                owed -= 1
-            }
-        }
-    }
 
     // MARK: The end
 
@@ -443,38 +447,59 @@ package struct HistoryChecker: Sendable {
     /// What an app should have been given and was not.
     package func lacks(_ device: String) -> [String] { (devices[device]?.owed ?? []).sorted() }
 
-    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed to
-    /// apps that have run all the while. One that began later has its own time to catch up.
-    package func open(since time: Duration) -> Int {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        return devices.values.reduce(unanswered.count(where: isOld)) {
-            $1.startedAt < time ? $0 + $1.owed.count(where: isOld) : $0
+    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed
+    /// to apps that have run all the while. One that began later has its own time to catch up.
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func open(since time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> Int {
+        let calls = unanswered.count { isOld($0, time) }
+        return devices.values.reduce(calls) { sum, device in
+            guard device.startedAt < time else { return sum }
+            return sum + device.owed.count { isOld($0, time) && !self.isExempt($0, isExempt) }
         }
+    }
+
+    private func isOld(_ push: String, _ time: Duration) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
+
+    private func isExempt(_ push: String, _ isExempt: (HistoryTarget) -> Bool) -> Bool {
+        pushes[push].map { isExempt($0.target) } ?? false
     }
 
     /// The first of what is open since a time, in words.
     ///
     /// - Parameters:
     ///   - limit: no more than so many of each sort.
+    ///   - isExempt: whether nobody is there who may be given data of this channel.
     ///   - about: what else is known of a device.
     package func describeOpen(
-        since time: Duration, upTo limit: Int, about: (_ device: String) -> String
+        since time: Duration, upTo limit: Int, unless isExempt: (HistoryTarget) -> Bool = { _ in false },
+        about: (_ device: String) -> String
     ) -> [String] {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        let calls = unanswered.filter(isOld).sorted()
-        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOld) }
+        func isOpen(_ push: String) -> Bool { isOld(push, time) && !self.isExempt(push, isExempt) }
+        let calls = unanswered.filter { isOld($0, time) }.sorted()
+        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOpen) }
             .sorted { $0.key < $1.key }
         return calls.prefix(limit).map { "\($0) is not answered" }
             + late.prefix(limit).map { name, device in
-                let types = Set(device.owed.filter(isOld).compactMap { pushes[$0]?.target.bizType }).sorted()
-                return "\(name) lacks \(device.owed.count) of \(types.joined(separator: ", ")) (\(about(name)))"
+                let open = device.owed.filter(isOpen).sorted()
+                let types = Set(open.compactMap { pushes[$0]?.target.bizType }).sorted()
+                let first = open.prefix(2).joined(separator: ", ")
+                return "\(name) lacks \(open.count) of \(types.joined(separator: ", ")) (\(first); \(about(name)))"
             }
     }
 
     /// Every device whose app was not given all, with what it lacks.
-    package var lagging: [(device: String, lacks: Int)] {
-        devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func lagging(unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> [(
+        device: String, lacks: [String]
+    )] {
+        devices.map { ($0.key, $0.value.owed.filter { !self.isExempt($0, isExempt) }.sorted()) }
+            .filter { !$0.1.isEmpty }.sorted { $0.0 < $1.0 }
     }
+
+    /// When a push was begun; nil: nobody pushed it.
+    package func invokedAt(_ push: String) -> Duration? { pushes[push]?.invokedAt }
 
     /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
     package var unconfirmed: [(device: String, ids: Int)] {
@@ -484,11 +509,14 @@ package struct HistoryChecker: Sendable {
     }
 
     /// All that should have been given was given, or it is a fault.
-    package mutating func expectNothingOwed(at time: Duration) {
-        for (device, count) in lagging {
-            add(
-                .delivered, time,
-                "\(device) lacks \(count), among them \(lacks(device).prefix(3).joined(separator: ", "))")
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package mutating func expectNothingOwed(
+        at time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }
+    ) {
+        for (device, lacks) in lagging(unless: isExempt) {
+            let first = lacks.prefix(3).joined(separator: ", ")
+            add(.delivered, time, "\(device) lacks \(lacks.count), among them \(first)")
         }
     }
 
