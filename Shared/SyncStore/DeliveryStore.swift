@@ -18,6 +18,9 @@ package protocol DeliveryStore {
         answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
     )
 
+    /// Of these channels, those that another transaction holds locked now.
+    func lockedChannels(of channels: Set<ChannelAddress>) throws(PostgresError) -> Set<ChannelAddress>
+
     /// The leases on record.
     func leaseBook() throws(PostgresError) -> LeaseBook
 

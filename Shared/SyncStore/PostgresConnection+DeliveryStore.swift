@@ -15,6 +15,10 @@ extension PostgresConnection: DeliveryStore {
         return (append.decode(try results[0].get()), results[1].map(presence.decode))
     }
 
+    package func lockedChannels(of channels: Set<ChannelAddress>) throws(PostgresError) -> Set<ChannelAddress> {
+        try run(OplogStore.lockedChannels(of: Array(channels)), within: Self.limit)
+    }
+
     package func leaseBook() throws(PostgresError) -> LeaseBook { try run(LeaseBook.read, within: .seconds(2)) }
 
     package func change(_ book: [LeaseBook.Change]) throws(PostgresError) {

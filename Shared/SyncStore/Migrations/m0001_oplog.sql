@@ -652,6 +652,24 @@ BEGIN
     END IF;
 END $$;
 
+-- Of these channels, the places (from 1 on) of those that another transaction holds locked now. A writer whose batch
+-- was refused for a lock asks this, so that rows of a channel that is held do not hold up the rows of the others.
+CREATE FUNCTION find_locked_channels(in_instance text[], in_kind smallint[], in_biz_type text[], in_target text[])
+RETURNS SETOF bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    found_id bigint;
+BEGIN
+    FOR n IN 1..cardinality(in_kind) LOOP
+        SELECT c.channel_id INTO found_id FROM channel c
+        WHERE c.instance_id = in_instance[n] AND c.kind = in_kind[n] AND c.target = in_target[n]
+            AND c.biz_type = in_biz_type[n];
+        CONTINUE WHEN NOT FOUND;
+        PERFORM FROM channel c WHERE c.channel_id = found_id FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT n; END IF;
+    END LOOP;
+END $$;
+
 -- Appends a batch and answers every row, in one transaction and one round trip. Configurations, channels and rows stand
 -- in arrays of their own; a channel names its configuration and a row its channel by their places there, from 1 on.
 -- Channels come in one order, that of their addresses, from every writer; `in_rows` says how many ids each draws and
