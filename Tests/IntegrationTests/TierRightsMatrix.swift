@@ -50,6 +50,7 @@ enum TierRightsMatrix {
         "current_system": [],
         "current_timeline": [],
         "begin_epoch": [],
+        "first_revision": [],
         "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],

@@ -87,6 +87,11 @@ struct MemoryStore {
         incarnation = lost.incarnation + 1
         presenceEpoch = incarnation << 40
         nextChannelID = incarnation << 40
+        #if KNOWN_BAD
+            if !KnownBad.controlVersionRepeats.isOn { controlVersion = max(controlVersion + 1, incarnation << 40) }
+        #else
+            controlVersion = max(controlVersion + 1, incarnation << 40)
+        #endif
         forgetSessions()
     }
 

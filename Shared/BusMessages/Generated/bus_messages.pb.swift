@@ -1811,7 +1811,7 @@ package nonisolated struct Mss_Bus_V1_Instance: @unchecked Sendable {
   package mutating func clearLimits() {_uniqueStorage()._limits = nil}
 
   /// Rises with every change.
-  package var revision: UInt32 {
+  package var revision: UInt64 {
     get {_storage._revision}
     set {_uniqueStorage()._revision = newValue}
   }
@@ -1870,7 +1870,7 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
   package var online: Bool = false
 
   /// Rises with every change.
-  package var revision: UInt32 = 0
+  package var revision: UInt64 = 0
 
   /// A global push goes to connected devices at once.
   package var immediate: Bool = false
@@ -7321,7 +7321,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     var _sessionUnits: UInt32 = 0
     var _keys: [Mss_Bus_V1_AppKey] = []
     var _limits: Mss_Bus_V1_KeyLimits? = nil
-    var _revision: UInt32 = 0
+    var _revision: UInt64 = 0
     var _relayURL: String = String()
 
       // This property is used as the initial default value for new instances of the type.
@@ -7377,7 +7377,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._sessionUnits) }()
         case 11: try { try decoder.decodeRepeatedMessageField(value: &_storage._keys) }()
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._limits) }()
-        case 13: try { try decoder.decodeSingularUInt32Field(value: &_storage._revision) }()
+        case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._revision) }()
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._relayURL) }()
         default: break
         }
@@ -7428,7 +7428,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
       } }()
       if _storage._revision != 0 {
-        try visitor.visitSingularUInt32Field(value: _storage._revision, fieldNumber: 13)
+        try visitor.visitSingularUInt64Field(value: _storage._revision, fieldNumber: 13)
       }
       if !_storage._relayURL.isEmpty {
         try visitor.visitSingularStringField(value: _storage._relayURL, fieldNumber: 14)
@@ -7524,7 +7524,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.threshold) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.checksSession) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.online) }()
-      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self.revision) }()
       case 11: try { try decoder.decodeSingularBoolField(value: &self.immediate) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self._verdictLifetimeMs) }()
       case 13: try { try decoder.decodeSingularStringField(value: &self.filter) }()
@@ -7569,7 +7569,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       try visitor.visitSingularBoolField(value: self.online, fieldNumber: 9)
     }
     if self.revision != 0 {
-      try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 10)
+      try visitor.visitSingularUInt64Field(value: self.revision, fieldNumber: 10)
     }
     if self.immediate != false {
       try visitor.visitSingularBoolField(value: self.immediate, fieldNumber: 11)

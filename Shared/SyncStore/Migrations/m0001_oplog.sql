@@ -24,14 +24,17 @@ CREATE TABLE incarnation (
 );
 INSERT INTO incarnation (system, timeline, epoch) VALUES (current_system(), current_timeline(), 0);
 
--- Begins an epoch: ids, and numbers that others remember, of channels, connections, revocations, begin anew above all
--- that a lost part may have given; a gateway that reads on under the number of a lost channel must not find another's.
--- What says which gateways live and who is connected is of before, and goes, as in a crash of the server.
+-- Begins an epoch. Every number that another process or a person remembers goes on above all that the lost part of the
+-- history may have given: sequences (channels, connections, revocations), the version of the control data, and the
+-- revision of everything that has one. So no number of a lost change is given to another change, and a gateway that
+-- reads on under the number of a lost channel does not find another channel.
+-- Leases and sessions predate the epoch, so they are truncated, as in a crash of the server.
 -- The day's number keeps a database that was put back from an old backup from an epoch that was used since the backup.
 CREATE FUNCTION begin_epoch() RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     begun bigint;
+    revised regclass;
 BEGIN
     UPDATE incarnation
     SET system = current_system(), timeline = current_timeline(),
@@ -39,9 +42,21 @@ BEGIN
     RETURNING epoch INTO begun;
     PERFORM setval(c.oid::regclass, begun << 40) FROM pg_class c
     WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace;
+    UPDATE control_version SET version = greatest(version + 1, begun << 40);
+    FOR revised IN
+        SELECT a.attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'
+        WHERE c.relnamespace = 'public'::regnamespace AND a.attname = 'revision' AND NOT a.attisdropped
+    LOOP
+        EXECUTE format('UPDATE %s SET revision = greatest(revision + 1, $1 << 40)', revised) USING begun;
+    END LOOP;
     TRUNCATE gateway, lease_book, device_session;
     RETURN begun;
 END $$;
+
+-- The revision of what is created in the present epoch.
+CREATE FUNCTION first_revision() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT (epoch << 40) + 1 FROM incarnation
+$$;
 
 -- Called by every writer when it connects: a promoted standby and a database in another cluster start a new epoch, an
 -- old primary is refused.
@@ -88,8 +103,9 @@ CREATE TABLE instance (
     pushes_per_day bigint CHECK (pushes_per_day > 0),
     -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
     retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days'),
-    -- Rises with every change: who changes what somebody else has changed meanwhile is told so.
-    revision integer NOT NULL DEFAULT 1
+    -- Rises with every change and with every epoch: a person who changes a version that is no longer the newest is
+    -- refused.
+    revision bigint NOT NULL DEFAULT 1
 );
 
 CREATE TABLE sync_configuration (
@@ -105,7 +121,7 @@ CREATE TABLE sync_configuration (
     is_immediate boolean NOT NULL,
     -- Null: the instance's; 0: a verdict is asked before every batch (spec V5).
     verdict_lifetime_ms bigint CHECK (verdict_lifetime_ms >= 0),
-    revision integer NOT NULL DEFAULT 1,
+    revision bigint NOT NULL DEFAULT 1,
     -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
     data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- As people write them (SubscriptionText); empty: no filter, nothing declared.
@@ -368,13 +384,13 @@ RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE pl
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known integer := in_row.revision;
+    known bigint := in_row.revision;
     held instance;
     rest instance;
     action integer := 21;
 BEGIN
     IF in_way <> 'modify' THEN
-        in_row.revision := 1;
+        in_row.revision := first_revision();
         -- Of two that come first at once one waits here for the other's commit, and sees it below.
         INSERT INTO instance VALUES (in_row.*) ON CONFLICT DO NOTHING;
         IF FOUND THEN
@@ -427,13 +443,13 @@ RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE pl
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known integer := in_row.revision;
+    known bigint := in_row.revision;
     held sync_configuration;
     rest sync_configuration;
     action integer := 2;
 BEGIN
     IF in_way <> 'modify' AND EXISTS (SELECT FROM instance n WHERE n.instance_id = in_row.instance_id) THEN
-        in_row.revision := 1;
+        in_row.revision := first_revision();
         in_row.data_since := clock_timestamp();
         in_row.is_filtered := in_row.filter <> '';
         INSERT INTO sync_configuration VALUES (in_row.*) ON CONFLICT DO NOTHING;
