@@ -55,7 +55,8 @@ package enum SessionStoreCommand: Sendable {
     case update(
         instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
         verdictMilliseconds: Int64)
-    case movedChannels(gatewayID: String, window: Duration)
+    /// Finds channels that got an oplog since a snapshot.
+    case sweep(gatewayID: String, since: String)
     case finishReread(Int64)
     /// Keeps values for a user.
     case keepParameters([DeviceParameter], of: UserID, in: InstanceID)

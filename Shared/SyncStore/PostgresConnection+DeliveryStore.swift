@@ -132,8 +132,8 @@ private struct Step {
                     instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch,
                     isForeground: isForeground, verdictMilliseconds: verdictMilliseconds)
             ) { .done }
-        case .movedChannels(let gatewayID, let window):
-            self.init(DeviceSessionStore.movedChannels(gatewayID: gatewayID, window: window)) { .moved($0) }
+        case .sweep(let gatewayID, let since):
+            self.init(DeviceSessionStore.sweep(gatewayID: gatewayID, since: since)) { .swept($0) }
         case .finishReread(let id):
             self.init(RereadStore.finish(id)) { .done }
         case .keepParameters(let parameters, let userID, let instanceID):

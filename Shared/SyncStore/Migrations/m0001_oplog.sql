@@ -623,13 +623,27 @@ CREATE TABLE oplog (
     created_at timestamptz NOT NULL,
     recalls bigint, -- a tombstone: the oplog that was recalled
     recalled_at timestamptz, -- the payload is gone since then
-    attributes text -- what filters look at (SubscriptionValues); null: nothing
+    attributes text, -- what filters look at (SubscriptionValues); null: nothing
+    -- The transaction that stored the row, by which the sweep finds commits since its last look, however late they are.
+    written_by bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
 CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NOT NULL;
 CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
--- The sweep reads the last seconds; rows arrive in time order, so a block range index is almost free.
+-- The sweep reads the last transactions and the notifier the last seconds. Rows arrive in the order of both, so a block
+-- range index is almost free.
 CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX oplog_by_transaction ON oplog USING brin (written_by) WITH (pages_per_range = 16, autosummarize = on);
+
+-- The name of the partition for a week, which begins on a Monday (UTC).
+CREATE FUNCTION oplog_partition(in_monday timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT 'oplog_' || to_char(in_monday AT TIME ZONE 'UTC', 'YYYYMMDD')
+$$;
+
+-- The Monday (UTC) that begins the present week, or the week so many weeks from now.
+CREATE FUNCTION oplog_week(in_weeks integer) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT (date_trunc('week', now() AT TIME ZONE 'UTC') + make_interval(weeks => in_weeks)) AT TIME ZONE 'UTC'
+$$;
 
 -- Makes the partitions from last week to `weeks_ahead` weeks from now.
 CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE
@@ -1168,8 +1182,8 @@ CREATE INDEX reread_by_oplog ON reread (channel_id, oplog_id, device_id);
 CREATE UNLOGGED TABLE gateway (
     gateway_id text COLLATE "C" PRIMARY KEY,
     epoch bigint NOT NULL,
-    lease_until timestamptz NOT NULL,
-    -- Rises with each renewal, so that whoever sees one twice knows by his own clock how long it has lasted.
+    -- Rises with each renewal. A writer that has seen the same number for a lease's length by its own clock removes the
+    -- row, which ends the lease (LeaseWatch). The database's clock has no part in it, so a jump of it ends no lease.
     renewals bigint NOT NULL DEFAULT 0,
     control_version bigint NOT NULL, -- of the control data that its sessions go by
     sessions bigint NOT NULL -- open on it, as it said last
@@ -1224,36 +1238,34 @@ CREATE TABLE owner (
     PRIMARY KEY (instance_id, user_id)
 ) WITH (fillfactor = 80);
 
--- Renews a lease, or takes a new one when the epoch asked for is not the one on record or has run out. Sessions of
--- the lease before are gone with it. With a new one comes the version of the control data in force: nobody who changed
--- that has waited for a gateway without a lease.
-CREATE FUNCTION renew_lease(
-    in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint, in_sessions bigint
-) RETURNS TABLE (
-    held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint
+-- Renews a lease, or takes a new one when the epoch asked for is not the one on record. Sessions of the lease before
+-- are gone with it. With a new one come the version of the control data in force, as nobody who changed that has waited
+-- for a gateway without a lease, and the snapshot from which the gateway's sweeps begin: its sessions are registered
+-- after it.
+CREATE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_control_version bigint, in_sessions bigint)
+RETURNS TABLE (
+    held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint, present_snapshot text
 ) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     new_epoch bigint;
     found_version bigint;
 BEGIN
-    UPDATE gateway SET lease_until = clock_timestamp() + in_lease, renewals = renewals + 1,
-        control_version = in_control_version, sessions = in_sessions
-    WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
+    UPDATE gateway SET renewals = renewals + 1, control_version = in_control_version, sessions = in_sessions
+    WHERE gateway_id = in_gateway AND epoch = in_epoch;
     IF FOUND THEN
-        RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint
-            FROM gateway g WHERE g.lease_until > clock_timestamp();
+        RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint, '' FROM gateway g;
         RETURN;
     END IF;
     -- Waits for a change that is being made: either whoever made it then finds this lease, or the lease is told of it.
     SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
-    INSERT INTO gateway (gateway_id, epoch, lease_until, control_version, sessions)
-    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version, in_sessions)
-    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until, renewals = 0,
+    INSERT INTO gateway (gateway_id, epoch, control_version, sessions)
+    VALUES (in_gateway, new_epoch, in_control_version, in_sessions)
+    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, renewals = 0,
         control_version = excluded.control_version, sessions = excluded.sessions;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
-    RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint;
+    RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint, pg_current_snapshot()::text;
 END $$;
 
 -- Whether the device id belongs to the secret with this digest; the first secret that is shown gets it. No digest, no
