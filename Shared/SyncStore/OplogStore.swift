@@ -225,7 +225,7 @@ package enum OplogStore {
         rows.map { EndedPartition(name: $0.text(0), isAttached: $0.bool(1), isDetaching: $0.bool(2)) }
     }
 
-    /// Makes the partitions that pushes of the next weeks go to.
+    /// Makes the partitions that pushes of the next weeks go to. No push waits for it; it gives up on a lock after 200 ms.
     package static func ensurePartitions(weeksAhead: Int) -> Query<Void> {
         Query(PostgresStatement("SELECT ensure_oplog_partitions($1)", [.int32(Int32(weeksAhead))])) { _ in }
     }

@@ -70,7 +70,10 @@ enum TierRightsMatrix {
         "stop_rollout": ["", "", "", "EXECUTE"],
         "widen_due_rollout": ["EXECUTE"],
         "forget_ended_rollouts": ["EXECUTE"],
+        "oplog_partition": [],
+        "oplog_week": [],
         "ensure_oplog_partitions": ["EXECUTE"],
+        "has_present_oplog_partition": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
         "sync_point": ["SELECT INSERT UPDATE(oplog_id,repeats,resent_id)", "", "", "SELECT"],

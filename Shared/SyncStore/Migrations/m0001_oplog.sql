@@ -646,22 +646,39 @@ CREATE FUNCTION oplog_week(in_weeks integer) RETURNS timestamptz LANGUAGE sql ST
 $$;
 
 -- Makes the partitions from last week to `weeks_ahead` weeks from now.
+--
+-- No push waits for this. A table is created alone and then attached: ATTACH PARTITION takes SHARE UPDATE EXCLUSIVE on
+-- oplog, which conflicts neither with reads nor with writes, and no statement of a push queues behind a session that
+-- waits for it. CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE, behind which every push queues. The new
+-- table is empty, so that attaching it scans nothing and needs no CHECK that matches the bounds. What this function
+-- waits for itself, other maintenance of oplog or an ACCESS EXCLUSIVE lock, it gives up on soon: its caller comes
+-- again.
 CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE
-SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     monday timestamptz;
+    partition text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('ensure_oplog_partitions'));
     FOR week IN -1..weeks_ahead LOOP
-        monday := (date_trunc('week', now() AT TIME ZONE 'UTC') + make_interval(weeks => week)) AT TIME ZONE 'UTC';
-        IF to_regclass(format('oplog_%s', to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'))) IS NULL THEN
-            EXECUTE format(
-                'CREATE TABLE oplog_%s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
-                to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'), monday, monday + interval '7 days');
-        END IF;
+        monday := oplog_week(week);
+        partition := oplog_partition(monday);
+        CONTINUE WHEN to_regclass(partition) IS NOT NULL;
+        EXECUTE format('CREATE TABLE %I (LIKE oplog INCLUDING ALL)', partition);
+        EXECUTE format(
+            'ALTER TABLE oplog ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', partition, monday,
+            monday + interval '7 days');
     END LOOP;
 END $$;
 SELECT ensure_oplog_partitions(3);
+
+-- Whether pushes of the present week have a partition to go to.
+CREATE FUNCTION has_present_oplog_partition() RETURNS boolean LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_inherits i
+        WHERE i.inhparent = 'oplog'::regclass AND i.inhrelid = to_regclass(oplog_partition(oplog_week(0))))
+$$;
 
 -- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
 -- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner and
@@ -673,9 +690,9 @@ CREATE VIEW ended_oplog_partition AS
     WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname ~ '^oplog_\d{8}$'
         AND to_date(substr(c.relname, 7), 'YYYYMMDD') + 7 < now() AT TIME ZONE 'UTC' - interval '31 days';
 
--- Drops a partition that has ended and is detached; anything else stays.
+-- Drops a partition that has ended and is detached; anything else stays. No push looks at it any more.
 CREATE FUNCTION drop_ended_oplog_partition(in_name text) RETURNS void LANGUAGE plpgsql VOLATILE
-SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
 BEGIN
     IF EXISTS (SELECT FROM ended_oplog_partition e WHERE e.name = in_name AND NOT e.is_attached) THEN
         EXECUTE format('DROP TABLE %I', in_name);
@@ -1385,8 +1402,8 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics, mss_console;
-GRANT EXECUTE ON FUNCTION append_oplogs, renew_lease, register_session, ensure_oplog_partitions,
-    drop_ended_oplog_partition TO mss_writer;
+GRANT EXECUTE ON FUNCTION append_oplogs, find_locked_channels, renew_lease, register_session, ensure_oplog_partitions,
+    has_present_oplog_partition, drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
 GRANT EXECUTE ON FUNCTION change_instance, change_configuration, switch_configuration, delete_configuration,
