@@ -30,6 +30,8 @@ final class GatewayCore: Sendable {
     let refusedNotices = Counter(label: "mss_gateway_notices_refused")
     private let lease: Mutex<GatewayLease?> = Mutex(nil)
     private let pacer: Mutex<GlobalPacer?> = Mutex(nil)
+    /// The snapshot that the last sweep looked at, and the epoch of the lease under which it was asked for.
+    private let swept = Mutex<(epoch: Int64, upto: String)>((0, ""))
     private let rebalance: Mutex<Rebalance>
     /// The surroundings of any moment, without what changes from moment to moment.
     private let unchanging: SessionSurroundings
@@ -96,7 +98,7 @@ final class GatewayCore: Sendable {
         let made = GatewayLease(
             gatewayID: gatewayID, bus: bus, clock: clock, logger: logger,
             controlVersion: { [directory] in directory.version }, sessions: { [registry] in registry.count },
-            onTaken: { [weak self] in self?.announceAll() },
+            onTaken: { [weak self] in self?.leaseTaken() },
             onFleet: { [weak self] fleet in
                 self.map { core in core.rebalance.withLock { $0.learned(fleet, own: core.registry.count) } }
             })
@@ -156,6 +158,17 @@ final class GatewayCore: Sendable {
         }
     }
 
+    /// A new lease holds. After a failover it is the first word of the new epoch, so what was read in the epoch before
+    /// is forgotten: it may be part of the history that was lost.
+    private func leaseTaken() {
+        #if KNOWN_BAD
+            if !KnownBad.tailsOutliveEpoch.isOn { tails.forgetAll() }
+        #else
+            tails.forgetAll()
+        #endif
+        announceAll()
+    }
+
     /// Every session announces itself and reads where its channels stand: after a new lease, or a broker that was
     /// away, anything may have been missed.
     func announceAll() {
@@ -190,20 +203,23 @@ final class GatewayCore: Sendable {
     /// Leaves an immediate global push to the pacer.
     func pace(_ notice: ChannelNotice) { pacer.withLock { $0 }?.add(notice) }
 
-    /// Asks which channels moved lately, and gives the answer as notices: finds what a lost notice left behind.
-    func sweep(windowSeconds: UInt32) async {
+    /// Asks which channels got an oplog since the last sweep, and gives the answer as notices: finds the channels of lost
+    /// notices. The first sweep under a lease begins where the lease was taken; every session is registered after that.
+    func sweep() async {
         #if KNOWN_BAD
             if KnownBad.noSweep.isOn { return }
         #endif
-        guard registry.count > 0, bus.isConnected else { return }
+        guard registry.count > 0, bus.isConnected, let (epoch, snapshot) = currentLease?.taken else { return }
+        let since = swept.withLock { $0.epoch == epoch ? $0.upto : snapshot }
         do throws(BusError) {
             let reply = try await bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { [gatewayID] number in
                 .with {
                     $0.correlation = number
                     $0.sweep.gatewayID = gatewayID
-                    $0.sweep.windowSeconds = windowSeconds
+                    $0.sweep.since = since
                 }
             }
+            swept.withLock { $0 = (epoch, reply.sweep.upto) }
             for state in reply.sweep.channels {
                 guard let target = TargetAddress(bus: state.target) else { continue }
                 let address = ChannelAddress(target: target, bizType: BizType(state.bizType))

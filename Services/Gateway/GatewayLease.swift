@@ -16,6 +16,8 @@ final class GatewayLease: Service, Sendable {
         var until: ContinuousClock.Instant?
         /// In force when it was taken.
         var controlVersion: Int64 = 0
+        /// The database's snapshot when it was taken.
+        var snapshot = ""
     }
 
     private let state = Mutex(State())
@@ -51,6 +53,9 @@ final class GatewayLease: Service, Sendable {
 
     /// The epoch of the lease held last, 0 before the first.
     var epoch: Int64 { state.withLock { $0.epoch } }
+
+    /// The epoch of the lease held last, and the database's snapshot when it was taken.
+    var taken: (epoch: Int64, snapshot: String) { state.withLock { ($0.epoch, $0.snapshot) } }
 
     /// Whether the lease holds at this instant.
     func holds(at now: ContinuousClock.Instant) -> Bool { standing(at: now).holds }
@@ -113,7 +118,7 @@ final class GatewayLease: Service, Sendable {
     func take(_ lease: Mss_Bus_V1_LeaseReply, askedAt: ContinuousClock.Instant) {
         let isNew = state.withLock { state in
             let isNew = lease.epoch != state.epoch
-            if isNew { state.controlVersion = lease.controlVersion }
+            if isNew { (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot) }
             (state.epoch, state.until) = (lease.epoch, askedAt + Limits.gatewayLease)
             return isNew
         }

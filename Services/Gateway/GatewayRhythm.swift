@@ -5,9 +5,8 @@ import SyncModel
 
 /// What the gateway does again and again: the second's tick of every session, the minute's count, and the sweep.
 struct GatewayRhythm: Service {
-    /// Every few seconds, with a window that overlaps the last sweep and the longest transaction.
+    /// Seconds between two sweeps.
     private static let sweepEvery = 5
-    private static let sweepWindowSeconds: UInt32 = 20
 
     let core: GatewayCore
     /// What consoles hear of the connections; nil: nothing.
@@ -25,7 +24,7 @@ struct GatewayRhythm: Service {
             core.reporter.note(minutes.facts(at: .now) { core.sessionsByInstance() })
             core.giveAway()
             second += 1
-            if second % Self.sweepEvery == 0 { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
+            if second % Self.sweepEvery == 0 { await core.sweep() }
         }
     }
 }

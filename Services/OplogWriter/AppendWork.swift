@@ -19,6 +19,7 @@ struct AppendWork: LaneWork {
 
     let bus: MessageBus
     private let factBook: FactBook
+    private let clock: ProcessClock
     private let tracer: PushTracer?
     private let stored = Counter(label: "mss_writer_oplogs_stored")
     private let duplicates = Counter(label: "mss_writer_duplicates")
@@ -26,8 +27,9 @@ struct AppendWork: LaneWork {
     private let time = Timer(label: "mss_writer_append")
 
     /// - Parameter tracer: nil: no push is traced.
-    init(bus: MessageBus, factBook: FactBook, tracer: PushTracer? = nil) {
+    init(bus: MessageBus, factBook: FactBook, clock: ProcessClock = .system, tracer: PushTracer? = nil) {
         self.bus = bus
+        self.clock = clock
         self.tracer = tracer
         self.factBook = factBook
     }
@@ -54,9 +56,10 @@ struct AppendWork: LaneWork {
                 }
             }
         }
+        let deadline = tasks.map { $0.delivery.receivedAt + Self.queue.timeout }.min() ?? clock.now()
         var facts: [Mss_Bus_V1_Fact] = []
         for start in stride(from: 0, to: rows.count, by: Self.groupRows) {
-            facts += append(Array(rows[start..<min(start + Self.groupRows, rows.count)]), to: store)
+            facts += append(Array(rows[start..<min(start + Self.groupRows, rows.count)]), to: store, until: deadline)
         }
         facts.isEmpty
             ? bus.settle(tasks.map(\.delivery), as: .accepted) : factBook.add(facts, of: tasks.map(\.delivery))
@@ -69,8 +72,13 @@ struct AppendWork: LaneWork {
         return Row(command: command, replyTo: replyTo, append: append)
     }
 
-    /// Stores rows and gives the facts about them.
-    private func append(_ rows: [Row], to store: some DeliveryStore) -> [Mss_Bus_V1_Fact] {
+    /// Stores rows, answers them and gives the facts about them.
+    ///
+    /// A row that the database cannot take must not fail its neighbours, and a channel that another transaction holds
+    /// locked must not hold them up: after the first lock time-out its rows fail, and the others are stored at once.
+    private func append(
+        _ rows: [Row], to store: some DeliveryStore, until deadline: ContinuousClock.Instant
+    ) -> [Mss_Bus_V1_Fact] {
         #if KNOWN_BAD
             if KnownBad.answersBeforeCommit.isOn {
                 for row in rows {
@@ -83,26 +91,34 @@ struct AppendWork: LaneWork {
                 }
             }
         #endif
-        do throws(PostgresError) {
-            return try appendTogether(rows, to: store)
-        } catch {
-            guard case .server(let sqlState) = error.code else {
-                for row in rows { fail(row.command.correlation, to: row.replyTo, with: error) }
-                return []
+        var facts: [Mss_Bus_V1_Fact] = []
+        var plan = BatchPlan(rows) { $0.append.address }
+        while let step = plan.next() {
+            switch step {
+            case .store(let part):
+                do throws(PostgresError) {
+                    facts += try appendTogether(part, to: store)
+                    plan.stored()
+                } catch {
+                    plan.failed(
+                        with: error, mayRepeat: clock.now() < deadline, locked: lockedChannels(of: part, error, store))
+                }
+            case .refuse(let row, let error):
+                let sqlState = error.sqlState ?? ""
+                refuse(row.command, to: row.replyTo, "the database cannot take this value (SQLSTATE \(sqlState))")
+            case .fail(let part, let error):
+                for row in part { fail(row.command.correlation, to: row.replyTo, with: error) }
             }
-            // A row that the database cannot take must not fail its neighbours: halve until it stands alone.
-            if rows.count > 1 {
-                let middle = rows.count / 2
-                return append(Array(rows[..<middle]), to: store) + append(Array(rows[middle...]), to: store)
-            }
-            if sqlState.hasPrefix("22") || sqlState.hasPrefix("23") {
-                refuse(
-                    rows[0].command, to: rows[0].replyTo, "the database cannot take this value (SQLSTATE \(sqlState))")
-            } else {
-                fail(rows[0].command.correlation, to: rows[0].replyTo, with: error)
-            }
-            return []
         }
+        return facts
+    }
+
+    /// After a lock time-out, the channels of these rows that are still held; not knowing costs nothing but time.
+    private func lockedChannels(
+        of rows: [Row], _ error: PostgresError, _ store: some DeliveryStore
+    ) -> Set<ChannelAddress> {
+        guard error.sqlState == "55P03" else { return [] }
+        return (try? store.lockedChannels(of: Set(rows.map(\.append.address)))) ?? []
     }
 
     private func appendTogether(

@@ -17,9 +17,9 @@ struct Main {
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [
-                PartitionKeeper(
+                DatabaseWatch(
                     configuration: postgres, rollouts: writer.rollouts, health: context.health, logger: context.logger),
-                writer,
+                PartitionKeeper(configuration: postgres, logger: context.logger), writer,
             ]
         }
     }

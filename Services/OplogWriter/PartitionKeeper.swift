@@ -5,60 +5,56 @@ import ServiceKit
 import ServiceLifecycle
 import SyncStore
 
-/// Makes the partitions of the coming weeks, drops what has ended, keeps the record of leases, moves roll-outs on in
-/// time, and shows whether the database is ready for this process.
+/// Maintenance: makes the partitions of the coming weeks, and removes what has ended. No push waits for any of it, and
+/// neither do readiness and leases, which are another connection's (`DatabaseWatch`).
 actor PartitionKeeper: Service {
+    /// Partitions are made this far ahead, so an attempt that fails can wait.
+    private static let weeksAhead = 3
+    /// Between two looks that found everything done.
+    private static let pause = Duration.seconds(3_600)
+    /// After a failed attempt, while pushes of the present week have their partition.
+    private static let pauseAfterFailure = Duration.seconds(300)
+
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
-    private let rollouts: RolloutClock
-    private let health: HealthState
     private let logger: Logger
-    private var lastMade: ContinuousClock.Instant?
-    private var leases = LeaseWatch()
+    private var makesAt = ContinuousClock.now
+    private var removesAt = ContinuousClock.now
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(configuration: PostgresConfiguration, rollouts: RolloutClock, health: HealthState, logger: Logger) {
+    init(configuration: PostgresConfiguration, logger: Logger) {
         connection = SyncDatabase.connection(configuration, logger: logger)
-        self.rollouts = rollouts
-        self.health = health
         self.logger = logger
     }
 
     func run() async throws {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            check()
+            if .now >= makesAt { makePartitions() }
+            removeEnded()
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
         }
         connection.close()
         thread.stop()
     }
 
-    private func check() {
-        let isDue = lastMade.map { $0.duration(to: .now) >= .seconds(3_600) } ?? true
+    /// Makes what is missing. A failure is urgent only while pushes have nowhere to go.
+    private func makePartitions() {
         do throws(PostgresError) {
-            if isDue {
-                try connection.run(OplogStore.ensurePartitions(weeksAhead: 3), within: .seconds(10))
-                lastMade = .now
-            } else {
-                _ = try connection.run(ControlStore.version, within: .seconds(3))
-            }
-            health.set("postgres", isReady: true)
+            try connection.run(OplogStore.ensurePartitions(weeksAhead: Self.weeksAhead), within: .seconds(10))
+            makesAt = .now + Self.pause
         } catch {
-            health.set("postgres", isReady: false)
-            logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
-            return
+            let isWritable = (try? connection.run(OplogStore.hasPresentPartition, within: .seconds(3))) ?? false
+            makesAt = isWritable ? .now + Self.pauseAfterFailure : .now
+            logger.warning(
+                "partitions of the coming weeks were not made; it is tried again",
+                metadata: [
+                    "error": "\(error.message)", "in": "\(isWritable ? Self.pauseAfterFailure : .seconds(1))",
+                ])
         }
-        do throws(PostgresError) {
-            try leases.tick(in: connection, clock: .system)
-        } catch {
-            logger.warning("the record of leases was not kept", metadata: ["error": "\(error.message)"])
-        }
-        do throws(PostgresError) {
-            try rollouts.tick(on: connection)
-        } catch {
-            logger.warning("roll-outs were not moved on", metadata: ["error": "\(error.message)"])
-        }
+    }
+
+    private func removeEnded() {
         // Far more than come in a second.
         let limit = 10_000
         tidy("nonces") { () throws(PostgresError) in
@@ -67,7 +63,8 @@ actor PartitionKeeper: Service {
         tidy("revocations") { () throws(PostgresError) in
             try connection.run(RevocationStore.removeOld(limit: limit), within: .seconds(10))
         }
-        guard isDue else { return }
+        guard .now >= removesAt else { return }
+        removesAt = .now + Self.pause
         tidy("roll-outs") { () throws(PostgresError) in
             try connection.run(RolloutStore.forgetEnded, within: .seconds(10))
         }
@@ -93,7 +90,7 @@ actor PartitionKeeper: Service {
 
     /// Retention: a detached partition is out of every query's way before its files go. Detaching waits for queries
     /// that are at work, and lets new ones pass (PostgreSQL manual, ALTER TABLE). Another writer may be at it too;
-    /// what this one does not get done comes up again in an hour.
+    /// a step that fails here comes up again in an hour.
     private func dropEnded() throws(PostgresError) {
         for partition in try connection.run(OplogStore.endedPartitions, within: .seconds(5)) {
             do throws(PostgresError) {

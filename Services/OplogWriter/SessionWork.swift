@@ -101,7 +101,7 @@ extension SessionStoreCommand {
                 connectionEpoch: session.connectionEpoch, isForeground: session.foreground,
                 verdictMilliseconds: session.verdictValidMs)
         case .sweep(let sweep):
-            self = .movedChannels(gatewayID: sweep.gatewayID, window: .seconds(Int64(sweep.windowSeconds)))
+            self = .sweep(gatewayID: sweep.gatewayID, since: sweep.since)
         case .finishReread(let reread):
             self = .finishReread(reread.rereadID)
         case .keepParameters(let kept):
@@ -147,6 +147,7 @@ extension Mss_Bus_V1_Reply {
             lease.controlVersion = held.controlVersion
             lease.gateways = UInt32(clamping: held.gateways)
             lease.sessions = UInt64(clamping: held.sessions)
+            lease.snapshot = held.snapshot
         case .opened(let opened):
             session.connectionEpoch = opened.registered.connectionEpoch
             session.leaseLost = !opened.registered.hasLease
@@ -169,8 +170,9 @@ extension Mss_Bus_V1_Reply {
             session.refusedFilters = opened.refusedFilters.map(\.text)
         case .done, .kept:
             session = .init()
-        case .moved(let moved):
-            sweep.channels = moved.map(\.bus)
+        case .swept(let swept):
+            sweep.channels = swept.channels.map(\.bus)
+            sweep.upto = swept.upto
         }
     }
 }

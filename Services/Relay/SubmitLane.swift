@@ -57,8 +57,8 @@ actor SubmitLane {
         while true {
             let deliveries = await queue.take(upTo: Self.groupBodies)
             if deliveries.isEmpty { break }
-            let frames = deliveries.flatMap(frames)
-            let replies = take(frames)
+            let deadline = deliveries.map { $0.receivedAt + CommandQueue.submit.timeout }.min() ?? .now
+            let replies = take(deliveries.flatMap(frames), until: deadline)
             bus.together {
                 for (key, reply) in replies { bus.reply(reply, to: key, through: CommandQueue.submit.answers) }
             }
@@ -86,27 +86,44 @@ actor SubmitLane {
         return commands.map { Frame(command: $0, replyTo: replyTo, checked: intake.check($0)) }
     }
 
-    /// Stores frames, all in one transaction; where the database cannot take one, the others all the same.
+    /// Stores frames, all in one transaction; where the database cannot take one, the others all the same. A device's
+    /// frames are stored in their order.
     ///
     /// - Returns: the answers, each with where it goes.
-    private func take(_ frames: [Frame]) -> [(String, Mss_Bus_V1_Reply)] {
-        let takings = frames.flatMap(\.checked.takings)
-        guard !takings.isEmpty else { return frames.map(answer) }
-        do throws(PostgresError) {
-            let stored = try connection.run(
-                DeviceOperationStore.take(takings, group: RandomName.make()), within: Self.limit)
-            takenCount.increment(by: stored.taken)
-            knownCount.increment(by: stored.known)
-            taken(Set(takings.map(\.instanceID)), stored.known > 0)
-            return frames.map(answer)
-        } catch {
-            guard case .server = error.code, frames.count > 1 else {
-                logger.warning("operations were not taken", metadata: ["error": "\(error.message)"])
-                return frames.map { ($0.replyTo, Self.failure(of: $0.command, error.message)) }
+    private func take(
+        _ frames: [Frame], until deadline: ContinuousClock.Instant
+    ) -> [(String, Mss_Bus_V1_Reply)] {
+        var replies: [(String, Mss_Bus_V1_Reply)] = []
+        var plan = BatchPlan(frames) { [$0.command.instanceID, $0.command.deviceID] }
+        while let step = plan.next() {
+            switch step {
+            case .store(let part):
+                do throws(PostgresError) {
+                    try store(part.flatMap(\.checked.takings))
+                    replies += part.map(answer)
+                    plan.stored()
+                } catch {
+                    plan.failed(with: error, mayRepeat: .now < deadline)
+                }
+            case .refuse(let frame, let error): replies += fail([frame], with: error)
+            case .fail(let part, let error): replies += fail(part, with: error)
             }
-            let middle = frames.count / 2
-            return take(Array(frames[..<middle])) + take(Array(frames[middle...]))
         }
+        return replies
+    }
+
+    private func store(_ takings: [DeviceOperationStore.Taking]) throws(PostgresError) {
+        guard !takings.isEmpty else { return }
+        let stored = try connection.run(
+            DeviceOperationStore.take(takings, group: RandomName.make()), within: Self.limit)
+        takenCount.increment(by: stored.taken)
+        knownCount.increment(by: stored.known)
+        taken(Set(takings.map(\.instanceID)), stored.known > 0)
+    }
+
+    private func fail(_ frames: [Frame], with error: PostgresError) -> [(String, Mss_Bus_V1_Reply)] {
+        logger.warning("operations were not taken", metadata: ["error": "\(error.message)"])
+        return frames.map { ($0.replyTo, Self.failure(of: $0.command, error.message)) }
     }
 
     private func answer(_ frame: Frame) -> (String, Mss_Bus_V1_Reply) {

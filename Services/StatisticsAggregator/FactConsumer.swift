@@ -117,35 +117,32 @@ actor FactConsumer: Service {
         }
     }
 
-    /// Folds a group, as often as it takes, and settles it after its commit; back to the broker it goes only when the
-    /// process ends before the database is there.
+    /// Folds a group and settles it after its commit. What the database does not take now is folded again, however
+    /// often: folding is idempotent. It goes back to the broker only when the process ends before the database is there.
     private func settle(_ group: [Facts], resting: Bool) async {
-        while true {
-            do throws(PostgresError) {
-                try await fold(group, resting: resting)
-                return bus.settle(group.map(\.delivery), as: .accepted)
-            } catch {
-                if error.blamesTheData { return await settleHalves(of: group, after: error, resting: resting) }
-                health.set("postgres", isReady: false)
-                logger.warning("facts wait for the database", metadata: ["error": "\(error.message)"])
-                let pause = pauses.next(random: .random(in: 0..<1))
-                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
-                if Task.isShuttingDownGracefully || Task.isCancelled {
-                    return bus.settle(group.map(\.delivery), as: .requeued)
+        var plan = BatchPlan<Facts, Never>(group, repeatsMax: .max, isIdempotent: true) { _ in nil }
+        while let step = plan.next() {
+            switch step {
+            case .store(let part):
+                do throws(PostgresError) {
+                    try await fold(part, resting: resting)
+                    bus.settle(part.map(\.delivery), as: .accepted)
+                    plan.stored()
+                } catch {
+                    if error.batchRemedy != .halve { await pause(after: error) }
+                    plan.failed(with: error, mayRepeat: !Task.isShuttingDownGracefully && !Task.isCancelled)
                 }
+            case .refuse(let body, let error): reject(body.delivery, because: error.message)
+            case .fail(let part, _): bus.settle(part.map(\.delivery), as: .requeued)
             }
         }
     }
 
-    /// The database refuses a group for what it says: halving finds the one poisonous body.
-    private func settleHalves(of group: [Facts], after error: PostgresError, resting: Bool) async {
-        guard group.count > 1 else {
-            for body in group { reject(body.delivery, because: error.message) }
-            return
-        }
-        let middle = group.count / 2
-        await settle(Array(group[..<middle]), resting: resting)
-        await settle(Array(group[middle...]), resting: resting)
+    private func pause(after error: PostgresError) async {
+        health.set("postgres", isReady: false)
+        logger.warning("facts wait for the database", metadata: ["error": "\(error.message)"])
+        let pause = pauses.next(random: .random(in: 0..<1))
+        try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
     }
 
     /// In parts. Resting it pauses after each as long as that took, so that pushes never wait long for a processor.
@@ -203,15 +200,5 @@ actor FactConsumer: Service {
             }
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.watchInterval) }
         }
-    }
-}
-
-extension PostgresError {
-    /// Whether the values themselves were refused, so that asking again cannot help: SQLSTATE classes 22 (data
-    /// exception), 23 (integrity constraint violation) and 54 (program limit exceeded, such as a text that is too long
-    /// for an index).
-    var blamesTheData: Bool {
-        guard case .server(let sqlState) = code else { return false }
-        return ["22", "23", "54"].contains(String(sqlState.prefix(2)))
     }
 }

@@ -100,7 +100,7 @@ extension SyncModel.Instance {
             bindsDevices: bus.bindsDevices,
             sessionUnits: bus.sessionUnits == 0 ? Limits.sessionUnits : Int(bus.sessionUnits),
             limits: SyncModel.KeyLimits(bus: bus.limits), keys: bus.keys.compactMap(SyncModel.AppKey.init(bus:)),
-            relayURL: bus.relayURL, revision: Int(bus.revision))
+            relayURL: bus.relayURL, revision: Int(clamping: bus.revision))
     }
 
     /// The instance as the schema has it.
@@ -118,7 +118,7 @@ extension SyncModel.Instance {
             $0.limits = limits.bus
             $0.keys = keys.map(\.bus)
             $0.relayURL = relayURL
-            $0.revision = UInt32(clamping: revision)
+            $0.revision = UInt64(clamping: revision)
             guard case .mobileGateway(let gateway) = validatorForm else { return }
             $0.mobileGateway.appID = gateway.appID
             $0.mobileGateway.workspaceID = gateway.workspaceID
@@ -185,7 +185,7 @@ extension SyncModel.SyncConfiguration {
             verdictLifetime: bus.hasVerdictLifetimeMs ? .milliseconds(bus.verdictLifetimeMs) : nil,
             subscription: SubscriptionText(
                 filter: bus.filter, attributes: bus.attributes, parameters: bus.parameters),
-            isFiltered: bus.filtered, revision: Int(bus.revision))
+            isFiltered: bus.filtered, revision: Int(clamping: bus.revision))
     }
 
     /// The configuration as the schema has it.
@@ -200,7 +200,7 @@ extension SyncModel.SyncConfiguration {
             if case .threshold(let newest) = repush { $0.threshold = UInt32(newest) }
             $0.checksSession = checksSession
             $0.online = isOnline
-            $0.revision = UInt32(clamping: revision)
+            $0.revision = UInt64(clamping: revision)
             $0.immediate = isImmediate
             if let verdictLifetime { $0.verdictLifetimeMs = verdictLifetime.wholeMilliseconds }
             $0.filter = subscription.filter

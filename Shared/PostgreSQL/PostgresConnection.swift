@@ -310,8 +310,9 @@ package final class PostgresConnection {
         if sqlState.isEmpty || sqlState.hasPrefix("08") || sqlState.hasPrefix("57P") {
             return PostgresError(code: .outcomeUnknown, message: message ?? "", mayRetry: true)
         }
-        // Deadlock, lock not available, cancelled, serialization: another try can succeed.
-        let mayRetry = ["40P01", "55P03", "57014", "40001"].contains(sqlState)
+        // Rolled back by a deadlock or another transaction (class 40), out of a resource (class 53), lock not available,
+        // cancelled: another try can succeed.
+        let mayRetry = ["40", "53"].contains(sqlState.prefix(2)) || ["55P03", "57014"].contains(sqlState)
         return PostgresError(code: .server(sqlState: sqlState), message: message ?? "", mayRetry: mayRetry)
     }
 }

@@ -22,5 +22,10 @@ package struct PostgresError: Error, Sendable, CustomStringConvertible {
         self.mayRetry = mayRetry
     }
 
+    /// Of a refusal by the server.
+    package var sqlState: String? {
+        if case .server(let sqlState) = code { sqlState } else { nil }
+    }
+
     package var description: String { "\(code): \(message)" }
 }

@@ -19,6 +19,7 @@
         case resendNotRecorded
         case advancesTooFar
         case leaseBookCompleteAtOnce
+        case halvesOnEveryRefusal
         // Gateway.
         case noticeTrusted
         case noSweep
@@ -53,6 +54,7 @@
         case formerScopeWithheld
         case olderStorePassedOver
         case globalSharedByUsers
+        case tailsOutliveEpoch
         // Client.
         case clientBindNotCompared
         case clientGapIgnored
@@ -70,6 +72,9 @@
         case keysForgotten
         case pointFalls
         case headNotRaised
+        case lateCommitNotSwept
+        case controlVersionRepeats
+        case leaseByDatabaseClock
 
         /// These show in one session that anything happens to (`SessionWalk`): in a whole service it takes minutes of
         /// bad luck until they hurt somebody.
@@ -98,6 +103,7 @@
             case .resendNotRecorded: "a repeat's count is answered once it is stored"
             case .advancesTooFar: "what is recorded is what was acknowledged"
             case .leaseBookCompleteAtOnce: "after a crash leases may be held that are not on record"
+            case .halvesOnEveryRefusal: "a batch is halved only when the database refuses a value in it"
             case .noticeTrusted: "a notice that leaves a gap is only a reason to read"
             case .noSweep: "what a lost notice left behind is found"
             case .noAnnouncement: "under a new lease every session announces itself"
@@ -131,6 +137,7 @@
             case .formerScopeWithheld: "oplogs of a former push scope still go out"
             case .olderStorePassedOver: "an older copy of a store gets again what it has lost"
             case .globalSharedByUsers: "each user of a shared device receives global data"
+            case .tailsOutliveEpoch: "a new epoch forgets what was read of global channels in the epoch before"
             case .clientBindNotCompared: "frames of a former user are dropped"
             case .clientGapIgnored: "a batch that leaves a gap is not stored"
             case .clientTakesKnown: "what is known is not stored anew"
@@ -146,6 +153,9 @@
             case .keysForgotten: "a thirdMsgId is stored once in its channel"
             case .pointFalls: "a sync point only rises"
             case .headNotRaised: "an id is drawn once"
+            case .lateCommitNotSwept: "the sweep finds every commit, however long it took"
+            case .controlVersionRepeats: "a version of control data names one state, also after a failover"
+            case .leaseByDatabaseClock: "a jump of the database's clock ends no lease"
             }
         }
     }

@@ -36,7 +36,7 @@ package enum AccountStore {
         }
         return ConsoleAccount(
             name: row.text(0), grants: grants, language: row.text(1), isEnabled: row.bool(2),
-            hasPassword: row.bool(3), hasSecondFactor: row.bool(4), revision: Int(row.int32(5)))
+            hasPassword: row.bool(3), hasSecondFactor: row.bool(4), revision: Int(row.int64(5)))
     }
 
     /// What a sign-in needs; nil: no such account.
@@ -70,7 +70,7 @@ package enum AccountStore {
         yes(
             "SELECT modify_account($1, $2, $3, $4, $5, $6)",
             [actor.value, .text(account.name)] + grants(of: account) + [
-                .bool(account.isEnabled), .int32(Int32(clamping: account.revision)),
+                .bool(account.isEnabled), .int64(Int64(account.revision)),
             ])
     }
 

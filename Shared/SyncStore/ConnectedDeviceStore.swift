@@ -21,8 +21,7 @@ package enum ConnectedDeviceStore {
             coalesce(w.device_id = s.device_id, false), s.verdict_until > clock_timestamp(),
             floor(extract(epoch FROM s.registered_at) * 1000)::bigint
         FROM device_session s
-        JOIN gateway g
-            ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+        JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
         LEFT JOIN owner w ON w.instance_id = s.instance_id AND w.user_id = s.user_id AND s.user_id <> ''
         """
 
@@ -125,8 +124,7 @@ package enum ConnectedDeviceStore {
             SELECT s.gateway_id, CASE WHEN $4 THEN record_operation(
                 $3, \(OperationAction.disconnectDevice.rawValue)::smallint, $1, $2, NULL, NULL) END
             FROM device_session s
-            JOIN gateway g
-                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+            JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
             WHERE s.instance_id = $1 AND s.device_id = $2
             """
         let parameters: [PostgresValue] = [

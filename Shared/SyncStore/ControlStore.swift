@@ -49,7 +49,7 @@ package enum ControlStore {
             validatorForm: gateway.appID.isEmpty ? .http : .mobileGateway(gateway), requiresSignature: row.bool(9),
             bindsDevices: row.bool(10), sessionUnits: Int(row.int32(11)),
             limits: limits(requestsPerSecond: row.int32(12), pushesPerDay: row.int64(13)),
-            relayURL: row.text(15), revision: Int(row.int32(14)))
+            relayURL: row.text(15), revision: Int(row.int64(14)))
     }
 
     /// Limits as columns hold them, 0 for none.
@@ -76,7 +76,7 @@ package enum ControlStore {
             isImmediate: row.bool(9),
             verdictLifetime: row.int64(11) < 0 ? nil : .milliseconds(row.int64(11)),
             subscription: SubscriptionText(filter: row.text(12), attributes: row.text(13), parameters: row.text(14)),
-            isFiltered: row.bool(15), revision: Int(row.int32(10)))
+            isFiltered: row.bool(15), revision: Int(row.int64(10)))
     }
 
     // MARK: Changes
@@ -121,7 +121,7 @@ package enum ControlStore {
                 .int32(Int32(clamping: instance.limits.requestsPerSecond ?? 0)),
                 .int64(Int64(instance.limits.pushesPerDay ?? 0)),
                 .int32(Int32(instance.retention.components.seconds / 86_400)),
-                .int32(Int32(clamping: instance.revision)), .text(instance.relayURL),
+                .int64(Int64(instance.revision)), .text(instance.relayURL),
             ])
     }
 
@@ -157,7 +157,7 @@ package enum ControlStore {
                 .bool(configuration.isPersistent), .int32(threshold), .bool(configuration.checksSession),
                 .bool(configuration.isOnline), .bool(configuration.isImmediate),
                 .int64(configuration.verdictLifetime?.wholeMilliseconds ?? -1),
-                .int32(Int32(clamping: configuration.revision)), .text(configuration.subscription.filter),
+                .int64(Int64(configuration.revision)), .text(configuration.subscription.filter),
                 .text(configuration.subscription.attributes), .text(configuration.subscription.parameters),
             ])
     }

@@ -18,6 +18,9 @@ package protocol DeliveryStore {
         answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
     )
 
+    /// Of these channels, those that another transaction holds locked now.
+    func lockedChannels(of channels: Set<ChannelAddress>) throws(PostgresError) -> Set<ChannelAddress>
+
     /// The leases on record.
     func leaseBook() throws(PostgresError) -> LeaseBook
 
@@ -52,7 +55,8 @@ package enum SessionStoreCommand: Sendable {
     case update(
         instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
         verdictMilliseconds: Int64)
-    case movedChannels(gatewayID: String, window: Duration)
+    /// Finds channels that got an oplog since a snapshot.
+    case sweep(gatewayID: String, since: String)
     case finishReread(Int64)
     /// Keeps values for a user.
     case keepParameters([DeviceParameter], of: UserID, in: InstanceID)

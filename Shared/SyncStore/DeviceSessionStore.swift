@@ -11,6 +11,8 @@ package enum DeviceSessionStore {
         /// Renewed: how many gateways hold a lease, and how many sessions they said that they have.
         package var gateways = 0
         package var sessions = 0
+        /// Taken anew: the snapshot from which the gateway's first sweep begins; renewed: empty.
+        package var snapshot = ""
     }
 
     /// Renews a gateway's lease or takes a new one.
@@ -22,18 +24,17 @@ package enum DeviceSessionStore {
         gatewayID: String, epoch: Int64, controlVersion: Int64 = 0, sessions: Int = 0
     ) -> Query<Lease> {
         let sql = """
-            SELECT held_epoch, version_in_force, live_gateways, all_sessions
-            FROM renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4, $5)
+            SELECT held_epoch, version_in_force, live_gateways, all_sessions, present_snapshot
+            FROM renew_lease($1, $2, $3, $4)
             """
         let parameters: [PostgresValue] = [
-            .text(gatewayID), .int64(epoch), .int64(Limits.gatewayLease.wholeMilliseconds), .int64(controlVersion),
-            .int64(Int64(sessions)),
+            .text(gatewayID), .int64(epoch), .int64(controlVersion), .int64(Int64(sessions)),
         ]
         return Query(PostgresStatement(sql, parameters)) { rows in
             guard let row = rows.first else { return Lease(epoch: 0, controlVersion: 0) }
             return Lease(
                 epoch: row.int64(0), controlVersion: row.int64(1), gateways: Int(row.int64(2)),
-                sessions: Int(row.int64(3)))
+                sessions: Int(row.int64(3)), snapshot: row.text(4))
         }
     }
 
@@ -240,7 +241,7 @@ package enum DeviceSessionStore {
         package var isSuspended: Bool
     }
 
-    /// The sessions that channels are for, of user and device kinds, on gateways whose lease holds. Run after the append has
+    /// The sessions that channels are for, of user and device kinds, on gateways whose lease is on record. Run after the append has
     /// committed: a session that is not seen here reads a backlog that has the append.
     package static func presence(of channels: [ChannelAddress]) -> Query<[Presence]> {
         let sql = """
@@ -256,8 +257,7 @@ package enum DeviceSessionStore {
                 SELECT * FROM device_session d
                 WHERE i.kind = 1 AND d.instance_id = i.instance_id AND d.device_id = i.target
             ) s ON true
-            JOIN gateway g
-                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+            JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
             LEFT JOIN owner w ON i.kind = 0 AND w.instance_id = s.instance_id AND w.user_id = s.user_id
             """
         let parameters: [PostgresValue] = [
@@ -276,37 +276,62 @@ package enum DeviceSessionStore {
         }
     }
 
-    /// Channels of a gateway's sessions that moved within the window, and those of immediate global pushes: what a lost
-    /// notice left behind.
+    /// The channels that a sweep found.
+    package struct Sweep: Sendable {
+        /// Channels of the gateway's sessions, and those of immediate global pushes.
+        package var channels: [ChannelState]
+        /// The snapshot that the sweep looked at: where the next one begins.
+        package var upto: String
+
+        package init(channels: [ChannelState], upto: String) {
+            self.channels = channels
+            self.upto = upto
+        }
+    }
+
+    /// The channels that got an oplog by a transaction that a snapshot does not have and the present one has: what lost
+    /// notices told of. Those transactions were either under way at the snapshot (its list) or began after it (from its
+    /// upper end on). No clock has a part in it, so a commit is found however long it took.
     ///
-    /// `now()`, not `clock_timestamp()`, which no index and no choice of partitions takes: it would read every oplog.
-    package static func movedChannels(gatewayID: String, window: Duration) -> Query<[ChannelState]> {
+    /// - Parameter since: `upto` of the sweep before, or the snapshot that came with the lease; empty: no channel is
+    ///   found.
+    package static func sweep(gatewayID: String, since: String) -> Query<Sweep> {
+        // The transactions of a database that was put back from a dump are not those of this server: the upper bound
+        // leaves them out. Scalar subqueries are evaluated once, and are index conditions.
         let sql = """
-            SELECT DISTINCT c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
-            FROM (SELECT DISTINCT channel_id FROM oplog
-                  WHERE created_at > now() - make_interval(secs => $2 / 1000.0)) r
-            JOIN channel c ON c.channel_id = r.channel_id
-            JOIN LATERAL (
-                SELECT FROM sync_configuration f
-                WHERE c.kind > 1 AND f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.is_immediate
-                UNION ALL
-                SELECT FROM device_session u
-                WHERE c.kind = 0 AND u.instance_id = c.instance_id AND u.user_id = c.target AND u.user_id <> ''
-                    AND u.gateway_id = $1
-                UNION ALL
-                SELECT FROM device_session d
-                WHERE c.kind = 1 AND d.instance_id = c.instance_id AND d.device_id = c.target AND d.gateway_id = $1
-            ) s ON true
+            SELECT p.snapshot, c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
+            FROM (SELECT pg_current_snapshot()::text AS snapshot) p
+            LEFT JOIN LATERAL (
+                SELECT DISTINCT c.channel_id, c.instance_id, c.kind, c.target, c.biz_type, c.head
+                FROM (SELECT DISTINCT o.channel_id FROM oplog o
+                      WHERE o.written_by >= (SELECT pg_snapshot_xmax(nullif($2, '')::pg_snapshot)::text::bigint)
+                          AND o.written_by < (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+                          OR o.written_by = ANY (ARRAY(
+                              SELECT x::text::bigint FROM pg_snapshot_xip(nullif($2, '')::pg_snapshot) x))) r
+                JOIN channel c ON c.channel_id = r.channel_id
+                JOIN LATERAL (
+                    SELECT FROM sync_configuration f
+                    WHERE c.kind > 1 AND f.instance_id = c.instance_id AND f.biz_type = c.biz_type AND f.is_immediate
+                    UNION ALL
+                    SELECT FROM device_session u
+                    WHERE c.kind = 0 AND u.instance_id = c.instance_id AND u.user_id = c.target AND u.user_id <> ''
+                        AND u.gateway_id = $1
+                    UNION ALL
+                    SELECT FROM device_session d
+                    WHERE c.kind = 1 AND d.instance_id = c.instance_id AND d.device_id = c.target
+                        AND d.gateway_id = $1
+                ) s ON true
+            ) c ON true
             """
-        let parameters: [PostgresValue] = [.text(gatewayID), .int64(window.wholeMilliseconds)]
-        return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.compactMap { row in
-                guard let kind = ChannelKind(rawValue: row.int16(2)) else { return nil }
-                let target = TargetAddress(instanceID: InstanceID(row.text(1)), kind: kind, target: row.text(3))
+        return Query(PostgresStatement(sql, [.text(gatewayID), .text(since)])) { rows in
+            let channels = rows.compactMap { row -> ChannelState? in
+                guard !row.isNull(1), let kind = ChannelKind(rawValue: row.int16(3)) else { return nil }
+                let target = TargetAddress(instanceID: InstanceID(row.text(2)), kind: kind, target: row.text(4))
                 return ChannelState(
-                    channelID: row.int64(0), address: ChannelAddress(target: target, bizType: BizType(row.text(4))),
-                    head: OplogID(row.int64(5)), syncPoint: .zero)
+                    channelID: row.int64(1), address: ChannelAddress(target: target, bizType: BizType(row.text(5))),
+                    head: OplogID(row.int64(6)), syncPoint: .zero)
             }
+            return Sweep(channels: channels, upto: rows.first?.text(0) ?? since)
         }
     }
 }

@@ -225,9 +225,25 @@ package enum OplogStore {
         rows.map { EndedPartition(name: $0.text(0), isAttached: $0.bool(1), isDetaching: $0.bool(2)) }
     }
 
-    /// Makes the partitions that pushes of the next weeks go to.
+    /// Makes the partitions that pushes of the next weeks go to. No push waits for it; it gives up on a lock after 200 ms.
     package static func ensurePartitions(weeksAhead: Int) -> Query<Void> {
         Query(PostgresStatement("SELECT ensure_oplog_partitions($1)", [.int32(Int32(weeksAhead))])) { _ in }
+    }
+
+    /// Whether pushes of the present week have a partition to go to.
+    package static let hasPresentPartition = Query(PostgresStatement("SELECT has_present_oplog_partition()")) { rows in
+        rows.first?.bool(0) ?? false
+    }
+
+    /// Of these channels, those that another transaction holds locked now. It waits for none of them.
+    package static func lockedChannels(of channels: [ChannelAddress]) -> Query<Set<ChannelAddress>> {
+        let parameters: [PostgresValue] = [
+            .textArray(channels.map(\.target.instanceID.text)), .int16Array(channels.map(\.target.kind.rawValue)),
+            .textArray(channels.map(\.bizType.text)), .textArray(channels.map(\.target.target)),
+        ]
+        return Query(PostgresStatement("SELECT * FROM find_locked_channels($1, $2, $3, $4)", parameters)) { rows in
+            Set(rows.map { channels[Int($0.int64(0)) - 1] })
+        }
     }
 
     static func targeting(of row: PostgresRow, from column: Int) -> Targeting {

@@ -15,6 +15,10 @@ extension PostgresConnection: DeliveryStore {
         return (append.decode(try results[0].get()), results[1].map(presence.decode))
     }
 
+    package func lockedChannels(of channels: Set<ChannelAddress>) throws(PostgresError) -> Set<ChannelAddress> {
+        try run(OplogStore.lockedChannels(of: Array(channels)), within: Self.limit)
+    }
+
     package func leaseBook() throws(PostgresError) -> LeaseBook { try run(LeaseBook.read, within: .seconds(2)) }
 
     package func change(_ book: [LeaseBook.Change]) throws(PostgresError) {
@@ -128,8 +132,8 @@ private struct Step {
                     instanceID: instanceID, deviceID: deviceID, connectionEpoch: connectionEpoch,
                     isForeground: isForeground, verdictMilliseconds: verdictMilliseconds)
             ) { .done }
-        case .movedChannels(let gatewayID, let window):
-            self.init(DeviceSessionStore.movedChannels(gatewayID: gatewayID, window: window)) { .moved($0) }
+        case .sweep(let gatewayID, let since):
+            self.init(DeviceSessionStore.sweep(gatewayID: gatewayID, since: since)) { .swept($0) }
         case .finishReread(let id):
             self.init(RereadStore.finish(id)) { .done }
         case .keepParameters(let parameters, let userID, let instanceID):

@@ -5,7 +5,7 @@ package enum SessionStoreAnswer: Sendable {
     case lease(DeviceSessionStore.Lease)
     case opened(Opened)
     case done
-    case moved([DeviceSessionStore.ChannelState])
+    case swept(DeviceSessionStore.Sweep)
     /// The values are kept; these gateways have sessions of the user.
     case kept(gateways: [String])
 

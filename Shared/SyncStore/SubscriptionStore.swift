@@ -98,8 +98,9 @@ package enum SubscriptionStore {
             try run(settled == nil ? "ROLLBACK" : "COMMIT", on: connection)
             return settled
         } catch {
-            // A connection that fell has rolled back by itself.
-            if case .server = error.code { try run("ROLLBACK", on: connection) }
+            // Whatever the server answered to the last statement, the transaction must not stay open: its locks would
+            // hold up others, and later statements on this connection would be part of it. Closing rolls back.
+            connection.close()
             throw error
         }
     }

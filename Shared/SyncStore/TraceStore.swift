@@ -132,8 +132,7 @@ package enum TraceStore {
             ) d
             LEFT JOIN LATERAL (
                 SELECT s.* FROM device_session s
-                JOIN gateway g
-                    ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+                JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
                 WHERE s.instance_id = $1 AND s.device_id = d.device_id
                     AND CASE $2 WHEN 0 THEN s.user_id = $3 WHEN 2 THEN s.user_id <> '' ELSE true END
             ) s ON true
@@ -195,8 +194,7 @@ package enum TraceStore {
             SELECT s.operating_system, s.app_version, s.verdict_until > clock_timestamp(), $3 = ANY (s.suspended),
                 (s.slot - $4 + \(DeviceSlot.count)) % \(DeviceSlot.count) < $5, count(*)
             FROM device_session s
-            JOIN gateway g
-                ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch AND g.lease_until > clock_timestamp()
+            JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
             WHERE s.instance_id = $1 AND (s.user_id <> '' OR NOT $2)
             GROUP BY 1, 2, 3, 4, 5
             """

@@ -72,21 +72,23 @@ struct DeviceSessionStoreTests {
             #expect(told.gateways == 2 && told.sessions == 7)
             _ = try await renew("two", two, 30)
             #expect(try await renew("one", one, 7).sessions == 37)
-            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp() WHERE gateway_id = 'two'")
+            try await database.execute("DELETE FROM gateway WHERE gateway_id = 'two'")
             let alone = try await renew("one", one, 7)
             #expect(alone.gateways == 1 && alone.sessions == 7)
         }
     }
 
-    @Test("sessions of a gateway whose lease has run out do not count as online") func expiry() async throws {
+    @Test("sessions of a gateway whose lease a writer has ended do not count as online") func expiry() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
             let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
             _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease)))
-            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp()")
+            #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).count == 1)
+            let held = try await database.run(LeaseBook.read).leases[0]
+            try await database.run(Query(LeaseBook.Change.end(held).statement) { _ in })
             #expect(try await database.run(DeviceSessionStore.presence(of: [Self.channel()])).isEmpty)
-            // An expired lease is not renewed but taken anew.
+            // A lease that was ended is not renewed but taken anew.
             #expect(try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: lease)).epoch > lease)
         }
     }
@@ -282,13 +284,27 @@ struct DeviceSessionStoreTests {
             _ = try await renew(epoch, 7)
             let second = try await database.run(LeaseBook.read)
             #expect(second.leases == [.init(gatewayID: "g", epoch: epoch, renewals: 1, controlVersion: 7)])
-            // The database's clock has jumped: nobody has seen that it was not renewed.
-            try await database.execute("UPDATE gateway SET lease_until = clock_timestamp() - interval '1 day'")
-            #expect(try await database.run(LeaseBook.read) == second)
             try await change(.end(first.leases[0]))
             #expect(try await database.run(LeaseBook.read) == second, "it was renewed meanwhile")
             try await change(.end(second.leases[0]))
             #expect(try await database.run(LeaseBook.read) == new)
+        }
+    }
+
+    @Test("no clock of the database ends a lease: its record has no time, and what reads it asks for none")
+    func leaseWithoutClock() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            let times = try await database.rows(
+                """
+                SELECT column_name FROM information_schema.columns
+                WHERE table_name = 'gateway' AND data_type LIKE 'timestamp%'
+                """, columns: 1)
+            #expect(times.isEmpty)
+            let readers = try await database.rows(
+                "SELECT proname FROM pg_proc WHERE proname = 'renew_lease' AND prosrc ~ '(now|clock_timestamp)[(]'",
+                columns: 1)
+            #expect(readers.isEmpty)
         }
     }
 
@@ -375,35 +391,67 @@ struct DeviceSessionStoreTests {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
-            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
-            let session = Self.session("d", on: "g", lease)
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            let session = Self.session("d", on: "g", lease.epoch)
             _ = try await database.run(DeviceSessionStore.register(session))
             #expect(try await database.run(DeviceSessionStore.channels(of: session)).isEmpty)
             let pushed = try await database.append([Self.push("1"), Self.push("2")])
             let states = try await database.run(DeviceSessionStore.channels(of: session))
             #expect(states.map(\.head.value) == [2] && states.map(\.channelID) == [pushed[0].channelID])
-            func moved(_ gateway: String) async throws -> [Int64] {
-                try await database.run(
-                    DeviceSessionStore.movedChannels(gatewayID: gateway, window: .seconds(10))
-                ).map(\.head.value)
+            func sweep(_ gateway: String, since: String) async throws -> DeviceSessionStore.Sweep {
+                try await database.run(DeviceSessionStore.sweep(gatewayID: gateway, since: since))
             }
-            #expect(try await moved("g") == [2])
-            #expect(try await moved("another") == [])
-            try await database.execute("UPDATE oplog SET created_at = created_at - interval '11 seconds'")
-            #expect(try await moved("g") == [])
+            // The first one begins where the lease was taken.
+            let found = try await sweep("g", since: lease.snapshot)
+            #expect(found.channels.map(\.head.value) == [2])
+            #expect(try await sweep("another", since: lease.snapshot).channels.isEmpty)
+            #expect(try await sweep("g", since: found.upto).channels.isEmpty, "it was found already")
+            #expect(try await sweep("g", since: "").channels.isEmpty)
         }
     }
 
-    @Test("the sweep finds what moved by time, and does not look at every oplog") func sweep() async throws {
+    @Test("a commit that takes long is found by the first sweep after it, and by no other")
+    func lateCommit() async throws {
+        try await TestDatabase.with(connections: 2) { databases in
+            let (database, slow) = (databases[0], databases[1])
+            try await database.configure()
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0))
+            _ = try await database.run(DeviceSessionStore.register(Self.session("d", on: "g", lease.epoch)))
+            func sweep(since: String) async throws -> DeviceSessionStore.Sweep {
+                try await database.run(DeviceSessionStore.sweep(gatewayID: "g", since: since))
+            }
+            // It stores now and commits later; its row is an hour older than the commit.
+            try await slow.executeAsWriter("BEGIN")
+            let late = try await slow.append([Self.push("late")])[0]
+            let during = try await sweep(since: lease.snapshot)
+            #expect(during.channels.isEmpty)
+            // Other transactions come and go meanwhile.
+            try await database.configure(isMultiDevice: false)
+            let again = try await sweep(since: during.upto)
+            #expect(again.channels.isEmpty)
+            try await slow.executeAsWriter("COMMIT")
+            let week = "date_trunc('week', created_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
+            try await database.execute(
+                "UPDATE oplog SET created_at = greatest(created_at - interval '1 hour', \(week))")
+            let after = try await sweep(since: again.upto)
+            #expect(after.channels.map(\.channelID) == [late.channelID])
+            #expect(try await sweep(since: after.upto).channels.isEmpty)
+        }
+    }
+
+    @Test("the sweep finds oplogs by their transactions, and does not look at every oplog") func sweep() async throws {
         try await TestDatabase.with(connections: 1) { databases in
             let database = databases[0]
             try await database.configure()
             _ = try await database.append([Self.push("1")])
-            try await database.executeAsWriter("SET enable_seqscan = off")
-            let sweep = DeviceSessionStore.movedChannels(gatewayID: "g", window: .seconds(10)).statement
+            try await database.executeAsWriter(
+                "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+            let sweep = DeviceSessionStore.sweep(gatewayID: "g", since: "1000:1010:1003").statement
             let explain = PostgresStatement("EXPLAIN " + sweep.sql, sweep.parameters)
             let plan = try await database.run([explain])[0].get().map { $0.text(0) }
-            #expect(plan.contains { $0.contains("Index Cond: (created_at >") })
+            #expect(plan.contains { $0.contains("Index Cond: ((written_by >=") })
+            #expect(plan.contains { $0.contains("Index Cond: (written_by = ANY") })
+            #expect(!plan.contains { $0.contains("Seq Scan on oplog") })
         }
     }
 

@@ -96,7 +96,7 @@ struct InstanceBeltTests {
             let statements = [
                 DeviceSessionStore.presence(of: [Self.push("app").address]).statement,
                 DeviceSessionStore.channels(of: registration).statement,
-                DeviceSessionStore.movedChannels(gatewayID: "g", window: .seconds(1)).statement,
+                DeviceSessionStore.sweep(gatewayID: "g", since: "1:1:").statement,
                 OplogStore.page(of: 1, after: .zero, limit: 64).statement,
             ]
             func plans() async throws -> [String] {

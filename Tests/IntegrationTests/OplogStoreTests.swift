@@ -246,6 +246,56 @@ struct OplogStoreTests {
         }
     }
 
+    @Test("a version or a revision that a lost change had is never given to another change")
+    func controlNumbers() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            func numbers() async throws -> [Int64] {
+                let rows = try await database.rows(
+                    "SELECT version::text FROM control_version UNION ALL SELECT revision::text FROM sync_configuration",
+                    columns: 1)
+                return rows.compactMap { $0[0].flatMap { Int64($0) } }
+            }
+            let kept = try await numbers()
+            // These changes are lost with the primary: the standby has `kept`.
+            try await database.configure(isMultiDevice: false)
+            let lost = try await numbers()
+            #expect(zip(lost, kept).allSatisfy(>))
+            try await database.execute(
+                "UPDATE control_version SET version = \(kept[0]); UPDATE sync_configuration SET revision = \(kept[1])")
+            try await database.execute("SELECT begin_epoch()")
+            let begin = try await Self.epoch(database) << 40
+            #expect(try await numbers().allSatisfy { $0 >= begin } && begin > lost[0])
+            // What is created in the new epoch does not begin with the numbers of the epoch before either.
+            try await database.configure([
+                SyncConfiguration(
+                    instanceID: InstanceID("app"), bizType: BizType("C"), description: "", kind: .user,
+                    isMultiDevice: true, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
+            ])
+            #expect(try await numbers().allSatisfy { $0 >= begin })
+            let counters = try await database.rows(
+                "SELECT attrelid::regclass::text FROM pg_attribute WHERE attname = 'revision' AND atttypid <> 20",
+                columns: 1)
+            #expect(counters.isEmpty, "an integer has no room for an epoch")
+        }
+    }
+
+    @Test("channels that another transaction holds locked are told apart, and nobody waits for them")
+    func lockedChannels() async throws {
+        try await TestDatabase.with(connections: 2) { databases in
+            let (holder, database) = (databases[0], databases[1])
+            try await database.configure()
+            _ = try await database.append([Self.push("u", "1"), Self.push("v", "1")])
+            let all = ["u", "v", "new"].map { Self.address($0) }
+            #expect(try await database.run(OplogStore.lockedChannels(of: all)).isEmpty)
+            try await holder.execute("BEGIN; UPDATE channel SET head = head + 1 WHERE target = 'u'")
+            try await database.executeAsWriter("SET lock_timeout = '1ms'")
+            #expect(try await database.run(OplogStore.lockedChannels(of: all)) == [Self.address("u")])
+            try await holder.execute("ROLLBACK")
+        }
+    }
+
     private static func epoch(_ database: TestDatabase) async throws -> Int64 {
         let rows = try await database.rows("SELECT epoch::text FROM incarnation", columns: 1)
         return Int64(rows[0][0] ?? "") ?? -1

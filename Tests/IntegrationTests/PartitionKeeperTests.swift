@@ -32,21 +32,23 @@ struct PartitionKeeperTests {
                 INSERT INTO push_quota VALUES ('app', '', current_date - 3, 1, 1);
                 """)
             let health = HealthState()
-            let keeper = PartitionKeeper(
-                configuration: PostgresConfiguration(
-                    host: "127.0.0.1", port: TestDatabase.port ?? 0, database: database.database, user: login),
-                rollouts: RolloutClock(bus: Self.bus), health: health,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let configuration = PostgresConfiguration(
+                host: "127.0.0.1", port: TestDatabase.port ?? 0, database: database.database, user: login)
+            let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let keeper = PartitionKeeper(configuration: configuration, logger: logger)
+            let watch = DatabaseWatch(
+                configuration: configuration, rollouts: RolloutClock(bus: Self.bus), health: health, logger: logger)
             func rows(in table: String) async throws -> Int {
                 try await database.rows("SELECT 'x' FROM \(table)", columns: 1).count
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await keeper.run() }
+                group.addTask { try await watch.run() }
                 try await eventually("nonces and counts go", within: .seconds(10)) {
                     let left = [try await rows(in: "request_nonce"), try await rows(in: "push_quota")]
                     return left == [0, 0]
                 }
-                #expect(health.readiness.isReady)
+                try await eventually("it is ready", within: .seconds(10)) { health.readiness.isReady }
                 #expect(try await rows(in: "session_revocation") == 1)
                 // In the turns between the hours, too.
                 try await database.execute("INSERT INTO request_nonce VALUES ('k1', '', '', now())")

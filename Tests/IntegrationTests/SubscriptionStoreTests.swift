@@ -71,6 +71,16 @@ struct SubscriptionStoreTests {
             return found
         }
 
+        /// Registers once more; nil: it succeeded.
+        func refusedRegistration(_ device: String, from: Int) async throws -> PostgresError? {
+            let session = Self.registration(
+                device, store: "s", user: "u", lease: lease, number: number + 1, connection: 0, from: from,
+                takesOwnership: true)
+            let answer = try await database.asWriter { try $0.perform([.open(session, sessionDigest: [])])[0] }
+            if case .failure(let error) = answer { return error }
+            return nil
+        }
+
         func push(_ numbers: [Int], kind: ChannelKind = .user, target: String = "u") async throws {
             _ = try await database.append(numbers.map { SubscriptionStoreTests.push($0, kind: kind, target: target) })
         }
@@ -275,6 +285,31 @@ struct SubscriptionStoreTests {
             }
             #expect((brought + flowing).sorted() == (1...60).map { Int64($0) })
             #expect(histories.count == 20)
+        }
+    }
+
+    @Test("a warning of the server in the middle of settling filters leaves no transaction open")
+    func warning() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            var world = try await World(database, Self.configuration())
+            try await world.push([1, 2, 3])
+            try await database.execute(
+                """
+                CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN RAISE WARNING ''something''; RETURN NEW; END';
+                CREATE TRIGGER warn BEFORE INSERT ON subscription_segment FOR EACH ROW EXECUTE FUNCTION warn()
+                """)
+            #expect(try await world.refusedRegistration("d", from: 2)?.code == .outcomeUnknown)
+            let open = """
+                SELECT pid::text FROM pg_stat_activity
+                WHERE datname = current_database() AND state LIKE 'idle in transaction%'
+                """
+            try await eventually("no transaction is open", within: .milliseconds(1_500)) {
+                try await database.rows(open, columns: 1).isEmpty
+            }
+            try await database.execute("DROP TRIGGER warn ON subscription_segment")
+            #expect(try await world.register("d", from: 2).registered.connectionEpoch > 0)
         }
     }
 }

@@ -53,6 +53,7 @@ enum TierRightsMatrix {
         "current_system": [],
         "current_timeline": [],
         "begin_epoch": [],
+        "first_revision": [],
         "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],
@@ -60,6 +61,7 @@ enum TierRightsMatrix {
         "oplog_WEEK": [],
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
+        "find_locked_channels": ["EXECUTE"],
         "recall_oplog": ["", "", "", "EXECUTE"],
         // Staged roll-outs: changed by functions alone, but for what gateways and statistics were told.
         "rollout": ["SELECT UPDATE(told_stages)", "", "", "SELECT"],
@@ -71,7 +73,10 @@ enum TierRightsMatrix {
         "stop_rollout": ["", "", "", "EXECUTE"],
         "widen_due_rollout": ["EXECUTE"],
         "forget_ended_rollouts": ["EXECUTE"],
+        "oplog_partition": [],
+        "oplog_week": [],
         "ensure_oplog_partitions": ["EXECUTE"],
+        "has_present_oplog_partition": ["EXECUTE"],
         "drop_ended_oplog_partition": ["EXECUTE"],
         // Receivers.
         "sync_point": ["SELECT INSERT UPDATE(acknowledged_id,oplog_id,repeats,resent_id)", "", "", "SELECT"],

@@ -226,7 +226,7 @@ struct StatisticsFoldTests {
         ])
     func blame(sqlState: String, isBlamed: Bool) {
         let error = PostgresError(code: .server(sqlState: sqlState), message: "", mayRetry: false)
-        #expect(error.blamesTheData == isBlamed)
-        #expect(!PostgresError(code: .unavailable, message: "", mayRetry: true).blamesTheData)
+        #expect((error.batchRemedy == .halve) == isBlamed)
+        #expect(PostgresError(code: .unavailable, message: "", mayRetry: true).batchRemedy == .fail)
     }
 }

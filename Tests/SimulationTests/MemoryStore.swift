@@ -11,6 +11,8 @@ struct MemoryStore {
         let address: ChannelAddress
         var head = OplogID.zero
         var oplogs: [Oplog] = []
+        /// The number of the transaction that stored the last oplog.
+        var writtenBy: Int64 = 0
         var keys: [ThirdMessageID: Int] = [:]
         /// Their payloads are gone.
         var recalled: Set<OplogID> = []
@@ -40,7 +42,10 @@ struct MemoryStore {
 
     private struct Lease {
         var epoch: Int64
-        var until: WallTime
+        #if KNOWN_BAD
+            /// By the database's clock.
+            var until: WallTime
+        #endif
         var renewals: Int64 = 0
         var controlVersion: Int64
         var sessions: Int
@@ -69,6 +74,8 @@ struct MemoryStore {
     /// Rises with every failover: ids of a new incarnation lie above all of those before (reliability R5).
     private(set) var incarnation: Int64 = 0
     private var presenceEpoch: Int64 = 0
+    /// Appends so far. Each is over when its call returns, so this number says what a snapshot has.
+    private var lastTransaction: Int64 = 0
     private var nextChannelID: Int64 = 1
     private var instances: [InstanceID: Instance] = [:]
     private var configurations: [ConfigurationKey: SyncConfiguration] = [:]
@@ -99,6 +106,11 @@ struct MemoryStore {
         incarnation = lost.incarnation + 1
         presenceEpoch = incarnation << 40
         nextChannelID = incarnation << 40
+        #if KNOWN_BAD
+            if !KnownBad.controlVersionRepeats.isOn { controlVersion = max(controlVersion + 1, incarnation << 40) }
+        #else
+            controlVersion = max(controlVersion + 1, incarnation << 40)
+        #endif
         forgetSessions()
     }
 
@@ -180,6 +192,7 @@ struct MemoryStore {
                 if KnownBad.headNotRaised.isOn { channels[index].head = place.before }
             #endif
         }
+        lastTransaction += 1
         var numbers: [ChannelAddress: Int64] = [:]
         var known: [ChannelAddress: [ThirdMessageID: OplogStore.Appended]] = [:]
         return pushes.map { push in
@@ -215,6 +228,7 @@ struct MemoryStore {
             } else {
                 channels[place].keys[stored.thirdMessageID] = channels[place].oplogs.count
                 channels[place].oplogs.append(stored)
+                channels[place].writtenBy = lastTransaction
             }
             known[push.address, default: [:]][stored.thirdMessageID] = appended
             return appended
@@ -324,7 +338,10 @@ struct MemoryStore {
 
     private func isLive(_ session: Session, at now: WallTime) -> Bool {
         guard let lease = leases[session.registration.gatewayID] else { return false }
-        return lease.epoch == session.registration.gatewayEpoch && lease.until > now
+        #if KNOWN_BAD
+            if KnownBad.leaseByDatabaseClock.isOn, lease.until <= now { return false }
+        #endif
+        return lease.epoch == session.registration.gatewayEpoch
     }
 
     private func owns(_ registration: DeviceSessionStore.Registration) -> Bool {
@@ -372,9 +389,8 @@ struct MemoryStore {
             sessions[key]?.isForeground = isForeground
             sessions[key]?.verdictUntil = now + .milliseconds(verdict)
             return .done
-        case .movedChannels(let gatewayID, let window):
-            let since = WallTime(milliseconds: now.milliseconds - window.wholeMilliseconds)
-            return .moved(movedChannels(gatewayID, since: since))
+        case .sweep(let gatewayID, let since):
+            return .swept(sweep(gatewayID, since: since, at: now))
         case .keepParameters:
             return .kept(gateways: [])
         case .finishReread:
@@ -385,21 +401,38 @@ struct MemoryStore {
     private mutating func renewLease(
         _ gatewayID: String, _ epoch: Int64, _ version: Int64, _ count: Int, at now: WallTime
     ) -> DeviceSessionStore.Lease {
-        if let lease = leases[gatewayID], lease.epoch == epoch, lease.until > now {
-            leases[gatewayID] = Lease(
-                epoch: epoch, until: now + Limits.gatewayLease, renewals: lease.renewals + 1, controlVersion: version,
-                sessions: count)
-            let live = leases.values.filter { $0.until > now }
+        if var lease = leases[gatewayID], lease.epoch == epoch, holds(lease, at: now) {
+            lease.renewals += 1
+            (lease.controlVersion, lease.sessions) = (version, count)
+            #if KNOWN_BAD
+                lease.until = now + Limits.gatewayLease
+            #endif
+            leases[gatewayID] = lease
             return DeviceSessionStore.Lease(
-                epoch: epoch, controlVersion: 0, gateways: live.count, sessions: live.map(\.sessions).reduce(0, +))
+                epoch: epoch, controlVersion: 0, gateways: leases.count,
+                sessions: leases.values.map(\.sessions).reduce(0, +))
         }
         presenceEpoch += 1
-        leases[gatewayID] = Lease(
-            epoch: presenceEpoch, until: now + Limits.gatewayLease, controlVersion: version, sessions: count)
+        #if KNOWN_BAD
+            leases[gatewayID] = Lease(
+                epoch: presenceEpoch, until: now + Limits.gatewayLease, controlVersion: version, sessions: count)
+        #else
+            leases[gatewayID] = Lease(epoch: presenceEpoch, controlVersion: version, sessions: count)
+        #endif
         sessions = sessions.filter {
             $0.value.registration.gatewayID != gatewayID || $0.value.registration.gatewayEpoch == presenceEpoch
         }
-        return DeviceSessionStore.Lease(epoch: presenceEpoch, controlVersion: controlVersion)
+        return DeviceSessionStore.Lease(
+            epoch: presenceEpoch, controlVersion: controlVersion, snapshot: "\(lastTransaction)")
+    }
+
+    /// A lease that is on record holds, whatever the database's clock says.
+    private func holds(_ lease: Lease, at now: WallTime) -> Bool {
+        #if KNOWN_BAD
+            return !KnownBad.leaseByDatabaseClock.isOn || lease.until > now
+        #else
+            return true
+        #endif
     }
 
     private mutating func register(
@@ -477,9 +510,18 @@ struct MemoryStore {
         }
     }
 
-    private func movedChannels(_ gatewayID: String, since: WallTime) -> [DeviceSessionStore.ChannelState] {
-        channels.filter { channel in
-            guard let last = channel.oplogs.last, last.createdAt > since else { return false }
+    private func sweep(_ gatewayID: String, since: String, at now: WallTime) -> DeviceSessionStore.Sweep {
+        let known = Int64(since) ?? lastTransaction
+        let moved = channels.filter { channel in
+            #if KNOWN_BAD
+                let isNew =
+                    KnownBad.lateCommitNotSwept.isOn
+                    ? channel.oplogs.last.map { $0.createdAt + .seconds(20) > now } ?? false
+                    : channel.writtenBy > known
+            #else
+                let isNew = channel.writtenBy > known
+            #endif
+            guard isNew else { return false }
             if channel.address.target.kind.isGlobal {
                 let key = ConfigurationKey(
                     instanceID: channel.address.target.instanceID, bizType: channel.address.bizType)
@@ -488,10 +530,12 @@ struct MemoryStore {
             return sessions.values.contains {
                 $0.registration.gatewayID == gatewayID && isTarget($0, of: channel.address)
             }
-        }.map {
-            DeviceSessionStore.ChannelState(
-                channelID: $0.id, address: $0.address, head: $0.head, syncPoint: .zero)
         }
+        return DeviceSessionStore.Sweep(
+            channels: moved.map {
+                DeviceSessionStore.ChannelState(
+                    channelID: $0.id, address: $0.address, head: $0.head, syncPoint: .zero)
+            }, upto: "\(lastTransaction)")
     }
 
     // MARK: Reads

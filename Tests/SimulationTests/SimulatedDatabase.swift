@@ -186,6 +186,9 @@ struct SimulatedDatabaseConnection: DeliveryStore {
         return (answers, presence)
     }
 
+    /// No transaction outlives its call here.
+    func lockedChannels(of channels: Set<ChannelAddress>) -> Set<ChannelAddress> { [] }
+
     func leaseBook() throws(PostgresError) -> LeaseBook {
         try database.call(for: process) { store, _ in store.leaseBook }
     }

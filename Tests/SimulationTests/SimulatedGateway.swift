@@ -76,7 +76,6 @@ final class SimulatedGateway: @unchecked Sendable {
     }
 
     private static let sweepEvery = Duration.seconds(5)
-    private static let sweepWindowSeconds: UInt32 = 20
     let process: SimulatedProcess
     private let loop = EmbeddedEventLoop()
     private let directory: ControlDirectory
@@ -137,7 +136,7 @@ final class SimulatedGateway: @unchecked Sendable {
             simulation.begin(Pacing(pacer: pacer, done: done).run)
         }
         process.every(Self.sweepEvery) {
-            simulation.begin { await core.sweep(windowSeconds: Self.sweepWindowSeconds) }
+            simulation.begin { await core.sweep() }
         }
         renew()
     }

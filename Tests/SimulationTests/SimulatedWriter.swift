@@ -46,7 +46,7 @@ final class SimulatedWriter {
             }, answers: [.taken], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let factBook = FactBook(bus: bus)
-        append = AppendWork(bus: bus, factBook: factBook)
+        append = AppendWork(bus: bus, factBook: factBook, clock: process.simulation.clock)
         session = SessionWork(bus: bus)
         lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)

@@ -82,7 +82,7 @@ enum BusSamples {
         .with {
             $0.correlation = 5
             $0.sweep.gatewayID = "g1"
-            $0.sweep.windowSeconds = 15
+            $0.sweep.since = "15:18:16"
         },
     ]
 

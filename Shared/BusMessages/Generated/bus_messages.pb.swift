@@ -625,6 +625,9 @@ package nonisolated struct Mss_Bus_V1_LeaseReply: Sendable {
 
   package var sessions: UInt64 = 0
 
+  /// Of a lease that was taken anew: the database's snapshot from which the first sweep begins.
+  package var snapshot: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -980,7 +983,8 @@ package nonisolated struct Mss_Bus_V1_UpdateSession: Sendable {
   package init() {}
 }
 
-/// Which channels of this gateway's sessions have moved within the window? Finds what a lost notice left behind.
+/// Which channels of this gateway's sessions got an oplog by a transaction that was committed since a snapshot, however
+/// long the commit took? Finds the channels of lost notices.
 package nonisolated struct Mss_Bus_V1_SweepHeads: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -988,7 +992,8 @@ package nonisolated struct Mss_Bus_V1_SweepHeads: Sendable {
 
   package var gatewayID: String = String()
 
-  package var windowSeconds: UInt32 = 0
+  /// A snapshot of the database: `upto` of the reply before, or `snapshot` of a lease that was taken since.
+  package var since: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1001,6 +1006,9 @@ package nonisolated struct Mss_Bus_V1_SweepReply: Sendable {
   // methods supported on all messages.
 
   package var channels: [Mss_Bus_V1_ChannelState] = []
+
+  /// The snapshot that was looked at: where the next sweep begins.
+  package var upto: String = String()
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1829,7 +1837,7 @@ package nonisolated struct Mss_Bus_V1_Instance: @unchecked Sendable {
   package mutating func clearLimits() {_uniqueStorage()._limits = nil}
 
   /// Rises with every change.
-  package var revision: UInt32 {
+  package var revision: UInt64 {
     get {_storage._revision}
     set {_uniqueStorage()._revision = newValue}
   }
@@ -1888,7 +1896,7 @@ package nonisolated struct Mss_Bus_V1_SyncConfiguration: Sendable {
   package var online: Bool = false
 
   /// Rises with every change.
-  package var revision: UInt32 = 0
+  package var revision: UInt64 = 0
 
   /// A global push goes to connected devices at once.
   package var immediate: Bool = false
@@ -5072,7 +5080,7 @@ nonisolated extension Mss_Bus_V1_RenewLease: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".LeaseReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}control_version\0\u{1}gateways\0\u{1}sessions\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}epoch\0\u{3}control_version\0\u{1}gateways\0\u{1}sessions\0\u{1}snapshot\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5084,6 +5092,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.controlVersion) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.gateways) }()
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.sessions) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.snapshot) }()
       default: break
       }
     }
@@ -5102,6 +5111,9 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
     if self.sessions != 0 {
       try visitor.visitSingularUInt64Field(value: self.sessions, fieldNumber: 4)
     }
+    if !self.snapshot.isEmpty {
+      try visitor.visitSingularStringField(value: self.snapshot, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5110,6 +5122,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.controlVersion != rhs.controlVersion {return false}
     if lhs.gateways != rhs.gateways {return false}
     if lhs.sessions != rhs.sessions {return false}
+    if lhs.snapshot != rhs.snapshot {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5768,7 +5781,7 @@ nonisolated extension Mss_Bus_V1_UpdateSession: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_SweepHeads: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SweepHeads"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}window_seconds\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{2}\u{2}since\0\u{c}\u{2}\u{1}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5777,7 +5790,7 @@ nonisolated extension Mss_Bus_V1_SweepHeads: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.gatewayID) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.windowSeconds) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.since) }()
       default: break
       }
     }
@@ -5787,15 +5800,15 @@ nonisolated extension Mss_Bus_V1_SweepHeads: SwiftProtobuf.Message, SwiftProtobu
     if !self.gatewayID.isEmpty {
       try visitor.visitSingularStringField(value: self.gatewayID, fieldNumber: 1)
     }
-    if self.windowSeconds != 0 {
-      try visitor.visitSingularUInt32Field(value: self.windowSeconds, fieldNumber: 2)
+    if !self.since.isEmpty {
+      try visitor.visitSingularStringField(value: self.since, fieldNumber: 3)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SweepHeads, rhs: Mss_Bus_V1_SweepHeads) -> Bool {
     if lhs.gatewayID != rhs.gatewayID {return false}
-    if lhs.windowSeconds != rhs.windowSeconds {return false}
+    if lhs.since != rhs.since {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -5803,7 +5816,7 @@ nonisolated extension Mss_Bus_V1_SweepHeads: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_SweepReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SweepReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}channels\0\u{1}upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5812,6 +5825,7 @@ nonisolated extension Mss_Bus_V1_SweepReply: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.channels) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.upto) }()
       default: break
       }
     }
@@ -5821,11 +5835,15 @@ nonisolated extension Mss_Bus_V1_SweepReply: SwiftProtobuf.Message, SwiftProtobu
     if !self.channels.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.channels, fieldNumber: 1)
     }
+    if !self.upto.isEmpty {
+      try visitor.visitSingularStringField(value: self.upto, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SweepReply, rhs: Mss_Bus_V1_SweepReply) -> Bool {
     if lhs.channels != rhs.channels {return false}
+    if lhs.upto != rhs.upto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7378,7 +7396,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     var _sessionUnits: UInt32 = 0
     var _keys: [Mss_Bus_V1_AppKey] = []
     var _limits: Mss_Bus_V1_KeyLimits? = nil
-    var _revision: UInt32 = 0
+    var _revision: UInt64 = 0
     var _relayURL: String = String()
 
       // This property is used as the initial default value for new instances of the type.
@@ -7434,7 +7452,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         case 10: try { try decoder.decodeSingularUInt32Field(value: &_storage._sessionUnits) }()
         case 11: try { try decoder.decodeRepeatedMessageField(value: &_storage._keys) }()
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._limits) }()
-        case 13: try { try decoder.decodeSingularUInt32Field(value: &_storage._revision) }()
+        case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._revision) }()
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._relayURL) }()
         default: break
         }
@@ -7485,7 +7503,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
       } }()
       if _storage._revision != 0 {
-        try visitor.visitSingularUInt32Field(value: _storage._revision, fieldNumber: 13)
+        try visitor.visitSingularUInt64Field(value: _storage._revision, fieldNumber: 13)
       }
       if !_storage._relayURL.isEmpty {
         try visitor.visitSingularStringField(value: _storage._relayURL, fieldNumber: 14)
@@ -7581,7 +7599,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.threshold) }()
       case 8: try { try decoder.decodeSingularBoolField(value: &self.checksSession) }()
       case 9: try { try decoder.decodeSingularBoolField(value: &self.online) }()
-      case 10: try { try decoder.decodeSingularUInt32Field(value: &self.revision) }()
+      case 10: try { try decoder.decodeSingularUInt64Field(value: &self.revision) }()
       case 11: try { try decoder.decodeSingularBoolField(value: &self.immediate) }()
       case 12: try { try decoder.decodeSingularInt64Field(value: &self._verdictLifetimeMs) }()
       case 13: try { try decoder.decodeSingularStringField(value: &self.filter) }()
@@ -7626,7 +7644,7 @@ nonisolated extension Mss_Bus_V1_SyncConfiguration: SwiftProtobuf.Message, Swift
       try visitor.visitSingularBoolField(value: self.online, fieldNumber: 9)
     }
     if self.revision != 0 {
-      try visitor.visitSingularUInt32Field(value: self.revision, fieldNumber: 10)
+      try visitor.visitSingularUInt64Field(value: self.revision, fieldNumber: 10)
     }
     if self.immediate != false {
       try visitor.visitSingularBoolField(value: self.immediate, fieldNumber: 11)

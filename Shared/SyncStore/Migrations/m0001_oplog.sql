@@ -24,14 +24,17 @@ CREATE TABLE incarnation (
 );
 INSERT INTO incarnation (system, timeline, epoch) VALUES (current_system(), current_timeline(), 0);
 
--- Begins an epoch: ids, and numbers that others remember, of channels, connections, revocations, begin anew above all
--- that a lost part may have given; a gateway that reads on under the number of a lost channel must not find another's.
--- What says which gateways live and who is connected is of before, and goes, as in a crash of the server.
+-- Begins an epoch. Every number that another process or a person remembers goes on above all that the lost part of the
+-- history may have given: sequences (channels, connections, revocations), the version of the control data, and the
+-- revision of everything that has one. So no number of a lost change is given to another change, and a gateway that
+-- reads on under the number of a lost channel does not find another channel.
+-- Leases and sessions predate the epoch, so they are truncated, as in a crash of the server.
 -- The day's number keeps a database that was put back from an old backup from an epoch that was used since the backup.
 CREATE FUNCTION begin_epoch() RETURNS bigint LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     begun bigint;
+    revised regclass;
 BEGIN
     UPDATE incarnation
     SET system = current_system(), timeline = current_timeline(),
@@ -39,9 +42,21 @@ BEGIN
     RETURNING epoch INTO begun;
     PERFORM setval(c.oid::regclass, begun << 40) FROM pg_class c
     WHERE c.relkind = 'S' AND c.relnamespace = 'public'::regnamespace;
+    UPDATE control_version SET version = greatest(version + 1, begun << 40);
+    FOR revised IN
+        SELECT a.attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'
+        WHERE c.relnamespace = 'public'::regnamespace AND a.attname = 'revision' AND NOT a.attisdropped
+    LOOP
+        EXECUTE format('UPDATE %s SET revision = greatest(revision + 1, $1 << 40)', revised) USING begun;
+    END LOOP;
     TRUNCATE gateway, lease_book, device_session;
     RETURN begun;
 END $$;
+
+-- The revision of what is created in the present epoch.
+CREATE FUNCTION first_revision() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT (epoch << 40) + 1 FROM incarnation
+$$;
 
 -- Called by every writer when it connects: a promoted standby and a database in another cluster start a new epoch, an
 -- old primary is refused.
@@ -88,8 +103,9 @@ CREATE TABLE instance (
     pushes_per_day bigint CHECK (pushes_per_day > 0),
     -- At most what the partitions are kept for, less the day by which a key outlives its oplog (spec D11, D18).
     retention interval NOT NULL CHECK (retention BETWEEN interval '1 day' AND interval '30 days'),
-    -- Rises with every change: who changes what somebody else has changed meanwhile is told so.
-    revision integer NOT NULL DEFAULT 1
+    -- Rises with every change and with every epoch: a person who changes a version that is no longer the newest is
+    -- refused.
+    revision bigint NOT NULL DEFAULT 1
 );
 
 CREATE TABLE sync_configuration (
@@ -106,7 +122,7 @@ CREATE TABLE sync_configuration (
     is_immediate boolean NOT NULL,
     -- Null: the instance's; 0: a verdict is asked before every batch (spec V5).
     verdict_lifetime_ms bigint CHECK (verdict_lifetime_ms >= 0),
-    revision integer NOT NULL DEFAULT 1,
+    revision bigint NOT NULL DEFAULT 1,
     -- Oplogs from before belong to a deleted configuration of the same Sync ID: as if they were not there (spec D17).
     data_since timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- As people write them (SubscriptionText); empty: no filter, nothing declared.
@@ -409,13 +425,13 @@ RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE pl
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known integer := in_row.revision;
+    known bigint := in_row.revision;
     held instance;
     rest instance;
     action integer := 21;
 BEGIN
     IF in_way <> 'modify' THEN
-        in_row.revision := 1;
+        in_row.revision := first_revision();
         -- Of two that come first at once one waits here for the other's commit, and sees it below.
         INSERT INTO instance VALUES (in_row.*) ON CONFLICT DO NOTHING;
         IF FOUND THEN
@@ -469,13 +485,13 @@ RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE pl
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known integer := in_row.revision;
+    known bigint := in_row.revision;
     held sync_configuration;
     rest sync_configuration;
     action integer := 2;
 BEGIN
     IF in_way <> 'modify' AND EXISTS (SELECT FROM instance n WHERE n.instance_id = in_row.instance_id) THEN
-        in_row.revision := 1;
+        in_row.revision := first_revision();
         in_row.data_since := clock_timestamp();
         in_row.is_filtered := in_row.filter <> '';
         INSERT INTO sync_configuration VALUES (in_row.*) ON CONFLICT DO NOTHING;
@@ -650,31 +666,62 @@ CREATE TABLE oplog (
     created_at timestamptz NOT NULL,
     recalls bigint, -- a tombstone: the oplog that was recalled
     recalled_at timestamptz, -- the payload is gone since then
-    attributes text -- what filters look at (SubscriptionValues); null: nothing
+    attributes text, -- what filters look at (SubscriptionValues); null: nothing
+    -- The transaction that stored the row, by which the sweep finds commits since its last look, however late they are.
+    written_by bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
 CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NOT NULL;
 CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
--- The sweep reads the last seconds; rows arrive in time order, so a block range index is almost free.
+-- The sweep reads the last transactions and the notifier the last seconds. Rows arrive in the order of both, so a block
+-- range index is almost free.
 CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX oplog_by_transaction ON oplog USING brin (written_by) WITH (pages_per_range = 16, autosummarize = on);
+
+-- The name of the partition for a week, which begins on a Monday (UTC).
+CREATE FUNCTION oplog_partition(in_monday timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT 'oplog_' || to_char(in_monday AT TIME ZONE 'UTC', 'YYYYMMDD')
+$$;
+
+-- The Monday (UTC) that begins the present week, or the week so many weeks from now.
+CREATE FUNCTION oplog_week(in_weeks integer) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT (date_trunc('week', now() AT TIME ZONE 'UTC') + make_interval(weeks => in_weeks)) AT TIME ZONE 'UTC'
+$$;
 
 -- Makes the partitions from last week to `weeks_ahead` weeks from now.
+--
+-- No push waits for this. A table is created alone and then attached: ATTACH PARTITION takes SHARE UPDATE EXCLUSIVE on
+-- oplog, which conflicts neither with reads nor with writes, and no statement of a push queues behind a session that
+-- waits for it. CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE, behind which every push queues. The new
+-- table is empty, so that attaching it scans nothing and needs no CHECK that matches the bounds. What this function
+-- waits for itself, other maintenance of oplog or an ACCESS EXCLUSIVE lock, it gives up on soon: its caller comes
+-- again.
 CREATE FUNCTION ensure_oplog_partitions(weeks_ahead integer) RETURNS void LANGUAGE plpgsql VOLATILE
-SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     monday timestamptz;
+    partition text;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('ensure_oplog_partitions'));
     FOR week IN -1..weeks_ahead LOOP
-        monday := (date_trunc('week', now() AT TIME ZONE 'UTC') + make_interval(weeks => week)) AT TIME ZONE 'UTC';
-        IF to_regclass(format('oplog_%s', to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'))) IS NULL THEN
-            EXECUTE format(
-                'CREATE TABLE oplog_%s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
-                to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD'), monday, monday + interval '7 days');
-        END IF;
+        monday := oplog_week(week);
+        partition := oplog_partition(monday);
+        CONTINUE WHEN to_regclass(partition) IS NOT NULL;
+        EXECUTE format('CREATE TABLE %I (LIKE oplog INCLUDING ALL)', partition);
+        EXECUTE format(
+            'ALTER TABLE oplog ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', partition, monday,
+            monday + interval '7 days');
     END LOOP;
 END $$;
 SELECT ensure_oplog_partitions(3);
+
+-- Whether pushes of the present week have a partition to go to.
+CREATE FUNCTION has_present_oplog_partition() RETURNS boolean LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_inherits i
+        WHERE i.inhparent = 'oplog'::regclass AND i.inhrelid = to_regclass(oplog_partition(oplog_week(0))))
+$$;
 
 -- Partitions whose last oplog is older than the longest retention and the day by which keys outlive it (spec D18).
 -- They are detached concurrently, which no push waits for, and then dropped. Detaching so takes the table's owner and
@@ -686,13 +733,31 @@ CREATE VIEW ended_oplog_partition AS
     WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname ~ '^oplog_\d{8}$'
         AND to_date(substr(c.relname, 7), 'YYYYMMDD') + 7 < now() AT TIME ZONE 'UTC' - interval '31 days';
 
--- Drops a partition that has ended and is detached; anything else stays.
+-- Drops a partition that has ended and is detached; anything else stays. No push looks at it any more.
 CREATE FUNCTION drop_ended_oplog_partition(in_name text) RETURNS void LANGUAGE plpgsql VOLATILE
-SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '200ms' AS $$
 BEGIN
     IF EXISTS (SELECT FROM ended_oplog_partition e WHERE e.name = in_name AND NOT e.is_attached) THEN
         EXECUTE format('DROP TABLE %I', in_name);
     END IF;
+END $$;
+
+-- Of these channels, the places (from 1 on) of those that another transaction holds locked now. A writer whose batch
+-- was refused for a lock asks this, so that rows of a channel that is held do not hold up the rows of the others.
+CREATE FUNCTION find_locked_channels(in_instance text[], in_kind smallint[], in_biz_type text[], in_target text[])
+RETURNS SETOF bigint LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    found_id bigint;
+BEGIN
+    FOR n IN 1..cardinality(in_kind) LOOP
+        SELECT c.channel_id INTO found_id FROM channel c
+        WHERE c.instance_id = in_instance[n] AND c.kind = in_kind[n] AND c.target = in_target[n]
+            AND c.biz_type = in_biz_type[n];
+        CONTINUE WHEN NOT FOUND;
+        PERFORM FROM channel c WHERE c.channel_id = found_id FOR NO KEY UPDATE SKIP LOCKED;
+        IF NOT FOUND THEN RETURN NEXT n; END IF;
+    END LOOP;
 END $$;
 
 -- Appends a batch and answers every row, in one transaction and one round trip. Configurations, channels and rows stand
@@ -1192,8 +1257,8 @@ CREATE INDEX reread_by_oplog ON reread (channel_id, oplog_id, device_id);
 CREATE UNLOGGED TABLE gateway (
     gateway_id text COLLATE "C" PRIMARY KEY,
     epoch bigint NOT NULL,
-    lease_until timestamptz NOT NULL,
-    -- Rises with each renewal, so that whoever sees one twice knows by his own clock how long it has lasted.
+    -- Rises with each renewal. A writer that has seen the same number for a lease's length by its own clock removes the
+    -- row, which ends the lease (LeaseWatch). The database's clock has no part in it, so a jump of it ends no lease.
     renewals bigint NOT NULL DEFAULT 0,
     control_version bigint NOT NULL, -- of the control data that its sessions go by
     sessions bigint NOT NULL -- open on it, as it said last
@@ -1248,36 +1313,34 @@ CREATE TABLE owner (
     PRIMARY KEY (instance_id, user_id)
 ) WITH (fillfactor = 80);
 
--- Renews a lease, or takes a new one when the epoch asked for is not the one on record or has run out. Sessions of
--- the lease before are gone with it. With a new one comes the version of the control data in force: nobody who changed
--- that has waited for a gateway without a lease.
-CREATE FUNCTION renew_lease(
-    in_gateway text, in_epoch bigint, in_lease interval, in_control_version bigint, in_sessions bigint
-) RETURNS TABLE (
-    held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint
+-- Renews a lease, or takes a new one when the epoch asked for is not the one on record. Sessions of the lease before
+-- are gone with it. With a new one come the version of the control data in force, as nobody who changed that has waited
+-- for a gateway without a lease, and the snapshot from which the gateway's sweeps begin: its sessions are registered
+-- after it.
+CREATE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_control_version bigint, in_sessions bigint)
+RETURNS TABLE (
+    held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint, present_snapshot text
 ) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     new_epoch bigint;
     found_version bigint;
 BEGIN
-    UPDATE gateway SET lease_until = clock_timestamp() + in_lease, renewals = renewals + 1,
-        control_version = in_control_version, sessions = in_sessions
-    WHERE gateway_id = in_gateway AND epoch = in_epoch AND lease_until > clock_timestamp();
+    UPDATE gateway SET renewals = renewals + 1, control_version = in_control_version, sessions = in_sessions
+    WHERE gateway_id = in_gateway AND epoch = in_epoch;
     IF FOUND THEN
-        RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint
-            FROM gateway g WHERE g.lease_until > clock_timestamp();
+        RETURN QUERY SELECT in_epoch, 0::bigint, count(*), sum(g.sessions)::bigint, '' FROM gateway g;
         RETURN;
     END IF;
     -- Waits for a change that is being made: either whoever made it then finds this lease, or the lease is told of it.
     SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
-    INSERT INTO gateway (gateway_id, epoch, lease_until, control_version, sessions)
-    VALUES (in_gateway, new_epoch, clock_timestamp() + in_lease, in_control_version, in_sessions)
-    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, lease_until = excluded.lease_until, renewals = 0,
+    INSERT INTO gateway (gateway_id, epoch, control_version, sessions)
+    VALUES (in_gateway, new_epoch, in_control_version, in_sessions)
+    ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, renewals = 0,
         control_version = excluded.control_version, sessions = excluded.sessions;
     DELETE FROM device_session WHERE gateway_id = in_gateway AND gateway_epoch <> new_epoch;
-    RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint;
+    RETURN QUERY SELECT new_epoch, found_version, 0::bigint, 0::bigint, pg_current_snapshot()::text;
 END $$;
 
 -- Whether the device id belongs to the secret with this digest; the first secret that is shown gets it. No digest, no
@@ -1397,8 +1460,8 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics, mss_console;
-GRANT EXECUTE ON FUNCTION append_oplogs, renew_lease, register_session, ensure_oplog_partitions,
-    drop_ended_oplog_partition TO mss_writer;
+GRANT EXECUTE ON FUNCTION append_oplogs, find_locked_channels, renew_lease, register_session, ensure_oplog_partitions,
+    has_present_oplog_partition, drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
 GRANT EXECUTE ON FUNCTION change_instance, change_configuration, switch_configuration, delete_configuration,

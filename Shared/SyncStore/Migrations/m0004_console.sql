@@ -8,7 +8,7 @@ CREATE TABLE console_account (
     totp_step bigint NOT NULL DEFAULT 0, -- of the last code that was good: each is good once
     language text NOT NULL DEFAULT '',
     is_enabled boolean NOT NULL DEFAULT true,
-    revision integer NOT NULL DEFAULT 1,
+    revision bigint NOT NULL DEFAULT first_revision(),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -148,7 +148,7 @@ END $$;
 -- Changes what an account that still has the revision given may do, and whether it may come in. Whoever is locked out
 -- is signed out at once.
 CREATE FUNCTION modify_account(
-    in_actor text[], in_name text, in_instances text[], in_roles smallint[], in_is_enabled boolean, in_revision integer
+    in_actor text[], in_name text, in_instances text[], in_roles smallint[], in_is_enabled boolean, in_revision bigint
 ) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

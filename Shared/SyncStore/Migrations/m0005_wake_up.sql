@@ -82,7 +82,6 @@ SECURITY DEFINER SET search_path = public, pg_temp AS $$
         AND (in_even_connected OR NOT EXISTS (
             SELECT FROM device_session s
             JOIN gateway g ON g.gateway_id = s.gateway_id AND g.epoch = s.gateway_epoch
-                AND g.lease_until > clock_timestamp()
             WHERE s.instance_id = t.instance_id AND s.device_id = t.device_id))
 $$;
 

@@ -37,13 +37,13 @@ RETURNS TABLE (version bigint, is_changed boolean, is_stale boolean) LANGUAGE pl
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    known integer := in_row.revision;
+    known bigint := in_row.revision;
     held instance;
     rest instance;
     action integer := 21;
 BEGIN
     IF in_way <> 'modify' THEN
-        in_row.revision := 1;
+        in_row.revision := first_revision();
         -- Of two that come first at once one waits here for the other's commit, and sees it below.
         INSERT INTO instance VALUES (in_row.*) ON CONFLICT DO NOTHING;
         IF FOUND THEN

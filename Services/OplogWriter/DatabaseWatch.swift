@@ -1,0 +1,59 @@
+import ConnectionThread
+import Logging
+import PostgreSQL
+import ServiceKit
+import ServiceLifecycle
+import SyncStore
+
+/// Shows once a second whether the database is ready for this process, keeps the record of leases, and moves roll-outs
+/// on in time. Maintenance has a connection of its own (`PartitionKeeper`), so nothing here waits for it.
+actor DatabaseWatch: Service {
+    private let thread = ConnectionThread(name: "watch")
+    private let connection: PostgresConnection
+    private let rollouts: RolloutClock
+    private let health: HealthState
+    private let logger: Logger
+    private var leases = LeaseWatch()
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(configuration: PostgresConfiguration, rollouts: RolloutClock, health: HealthState, logger: Logger) {
+        connection = SyncDatabase.connection(configuration, logger: logger)
+        self.rollouts = rollouts
+        self.health = health
+        self.logger = logger
+    }
+
+    func run() async throws {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            check()
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(1)) }
+        }
+        connection.close()
+        thread.stop()
+    }
+
+    private func check() {
+        do throws(PostgresError) {
+            let isWritable = try connection.run(OplogStore.hasPresentPartition, within: .seconds(3))
+            health.set("postgres", isReady: isWritable)
+            if !isWritable {
+                logger.error("pushes cannot be stored: the oplog has no partition for the present week")
+            }
+        } catch {
+            health.set("postgres", isReady: false)
+            logger.warning("the database is not ready", metadata: ["error": "\(error.message)"])
+            return
+        }
+        do throws(PostgresError) {
+            try leases.tick(in: connection, clock: .system)
+        } catch {
+            logger.warning("the record of leases was not kept", metadata: ["error": "\(error.message)"])
+        }
+        do throws(PostgresError) {
+            try rollouts.tick(on: connection)
+        } catch {
+            logger.warning("roll-outs were not moved on", metadata: ["error": "\(error.message)"])
+        }
+    }
+}
