@@ -32,6 +32,12 @@ package enum HistoryEvent: Sendable, Codable {
     case confirmed(device: String, from: HistoryTarget, id: Int64)
     /// A frame with checked data came although its session's verdict cannot have counted any more when it was sent.
     case stale(device: String, bizType: String, session: String)
+    /// The gateway has told a device that its session is open, as the user of its last bind.
+    case opened(device: String)
+    /// The connection of a device has ended.
+    case closed(device: String)
+    /// The only device that a channel's data may go to is another user's now: the data waits for it.
+    case waitsForOwner(HistoryTarget)
     /// A database that lacked commits has taken over: what was answered before it may be gone.
     case lostCommits
     /// An answered push is not in the database any more, as only `lostCommits` allows.

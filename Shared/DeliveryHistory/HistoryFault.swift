@@ -28,6 +28,8 @@ package struct HistoryFault: Sendable, Hashable, CustomStringConvertible {
         case owned = "D8"
         /// A recalled push goes to no device that has not stored it.
         case recalled = "H7"
+        /// Every process goes by the rules in force.
+        case governed = "D17"
     }
 
     package let promise: Promise

@@ -6,6 +6,11 @@ package enum HistoryReach: Hashable, Sendable, Codable {
     case anyone
     /// One and no other: as `anyone`, while nothing fails.
     case one
+    /// This device, and no other: a rule permits only this one.
+    case device(String)
+    /// Each of them whose session is open from before the call until the push is given: a threshold passes over only
+    /// what was stored before a session opened.
+    case connected
     /// It may lapse: it is stored nowhere, ends soon, or a threshold passes it over.
     case optional
     /// None may: a rule passes it over.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// How often what goes wrong in a run; each seed draws its own, so that some runs have much of one thing and nothing of
 /// another (swarm testing).
 struct FaultPlan {
@@ -11,9 +13,36 @@ struct FaultPlan {
         case databaseRestarts, databaseFailsOver
         case deviceResets, deviceCutUp, deviceCutDown, appCrashes, userSwitches, sessionEnds, sessionRevoked
         case manyPushes
+        // Of a trial.
+        case clockJumps, databaseClockJumps, channelHeld, commitHangs, ruleChanges, gatewayCutOffFromRules
+        case thresholdBurst, mqttResets, mqttSessionEnds
+    }
+
+    /// A condition that holds in a whole run or not at all. `MSS_SIMULATION_TRIALS` names those that may be drawn, with
+    /// commas between; without it every one may.
+    enum Trial: String, CaseIterable {
+        /// Every machine has a wall clock of its own, hours off at the most.
+        case clocks
+        /// Pushes end after seconds to hours, and are owed until then.
+        case validity
+        case recalls
+        /// Users with two devices, of which only one may have the data of a single device.
+        case owners
+        case strangers
+        /// Pages come late, and many pushes come while they are on their way.
+        case bursts
+        /// Several pushes to one target in one call, while rows are locked.
+        case batches
+        case slowCommits
+        case rules
+        case mqtt
+
+        fileprivate static let permitted = ProcessInfo.processInfo.environment["MSS_SIMULATION_TRIALS"]?
+            .split(separator: ",").map(String.init)
     }
 
     private(set) var rates: [Kind: Double] = [:]
+    let trials: Set<Trial>
     let refusals: Double
     let lostAnswers: Double
     let noticeLoss: Double
@@ -27,7 +56,10 @@ struct FaultPlan {
     let endsCalmly: Bool
 
     init(_ simulation: Simulation) {
-        for kind in Kind.allCases where simulation.happens(0.4) {
+        let drawn = Trial.allCases.filter { simulation.happens($0.share) }
+        let trials = Set(drawn.filter { Trial.permitted?.contains($0.rawValue) ?? true })
+        self.trials = trials
+        for kind in Kind.allCases where simulation.happens(kind.trial.map { trials.contains($0) ? 0.8 : 0 } ?? 0.4) {
             rates[kind] = kind.usualRate * (0.3 + 1.7 * simulation.chance())
         }
         refusals = simulation.happens(0.3) ? simulation.chance() * 0.1 : 0
@@ -42,12 +74,33 @@ struct FaultPlan {
     }
 }
 
+extension FaultPlan.Trial {
+    /// In how many of the runs it holds. What makes a run long is rarer.
+    fileprivate var share: Double { self == .slowCommits ? 0.12 : 0.25 }
+}
+
 extension FaultPlan.Kind {
+    /// The trial that the fault belongs to.
+    fileprivate var trial: FaultPlan.Trial? {
+        switch self {
+        case .clockJumps, .databaseClockJumps: .clocks
+        case .channelHeld: .batches
+        case .commitHangs: .slowCommits
+        case .ruleChanges, .gatewayCutOffFromRules: .rules
+        case .thresholdBurst: .bursts
+        case .mqttResets, .mqttSessionEnds: .mqtt
+        default: nil
+        }
+    }
+
     fileprivate var usualRate: Double {
         switch self {
         case .deviceResets, .deviceCutUp, .deviceCutDown, .appCrashes: 0.5
         case .userSwitches, .sessionEnds, .sessionRevoked: 0.3
-        case .manyPushes: 0.05
+        case .manyPushes, .databaseClockJumps: 0.05
+        case .channelHeld, .thresholdBurst, .mqttSessionEnds, .mqttResets: 0.4
+        case .commitHangs, .clockJumps: 0.15
+        case .ruleChanges, .gatewayCutOffFromRules: 0.5
         case .brokerConnectionFalls: 0.3
         case .brokerRestarts, .brokerLosesDisk, .databaseRestarts, .databaseFailsOver, .leaseForgotten: 0.06
         default: 0.15

@@ -3,6 +3,7 @@ import DeliveryHistory
 import DeviceProtocol
 import SyncModel
 
+@testable import BackendCalls
 @testable import MobileSync
 
 /// What backends were answered and what apps were given, told to the checker as it happens. Faults are collected; none
@@ -43,26 +44,93 @@ final class History {
     /// Sessions whose end was answered and is on record: from then on nothing checked goes out on them.
     private var revokedAt: [String: Duration] = [:]
     private var hasFailedOver = false
+    private var failedOverAt: Duration?
+    /// Sessions that no tenant ever gave anybody.
+    private var neverValid: Set<String> = []
+    /// Pushes whose recall was answered.
+    private var recalledAt: [String: Duration] = [:]
+    /// Devices to which a frame with a push was written; kept where pushes are recalled.
+    private var carried: Set<Carried> = []
+    private var presence = PresenceChecker()
+    private var answeredNames: Set<String> = []
+    private var isDatabaseClockRight = true
+    /// The time by which validity ends.
+    private let databaseTime: () -> WallTime
+    /// A frame may leave so long after the validity of what it has: the gateway knows the database's clock as of its
+    /// last reply.
+    private static let clockTolerance = Duration.seconds(2)
 
-    init(_ simulation: Simulation, instance: Instance, configurations: [SyncConfiguration]) {
+    private struct Carried: Hashable {
+        let deviceID: String
+        let push: String
+    }
+
+    init(
+        _ simulation: Simulation, instance: Instance, configurations: [SyncConfiguration],
+        databaseTime: @escaping () -> WallTime
+    ) {
         self.simulation = simulation
+        self.databaseTime = databaseTime
         self.instance = instance
         self.configurations = Dictionary(uniqueKeysWithValues: configurations.map { ($0.bizType.text, $0) })
     }
 
-    var faults: [HistoryFault] { checker.faults }
+    var faults: [HistoryFault] { checker.faults + presence.faults }
 
     func fault(_ promise: HistoryFault.Promise, _ text: String) { checker.add(promise, simulation.elapsed, text) }
 
     private func observe(_ event: HistoryEvent) { checker.observe(event, at: simulation.elapsed) }
 
+    /// Tells the checker of the presence of devices what happened.
+    func observe(_ event: PresenceEvent) { presence.observe(event, at: simulation.elapsed) }
+
     // MARK: Backends
 
     /// - Parameter isOwed: whether no receiver may be moved past it without having been sent it.
-    func invoked(_ name: String, _ address: ChannelAddress, reach: HistoryReach, isOwed: Bool) {
+    func invoked(
+        _ name: String, _ address: ChannelAddress, reach: HistoryReach, isOwed: Bool, validFor validity: Duration? = nil
+    ) {
         addresses[name] = address
         if isOwed { owed.insert(name) }
-        observe(.invoked(push: name, to: HistoryTarget(address), reach: reach))
+        let end = validity.map { simulation.elapsed + $0 }
+        observe(.invoked(push: name, to: HistoryTarget(address), reach: reach, validUntil: end))
+    }
+
+    /// Pushes are sent in one call.
+    func called(_ names: [String]) { observe(.inOneCall(pushes: names)) }
+
+    /// A call with a push begins.
+    func sends(_ push: SimulatedPush) {
+        guard !push.configuration.isSingleDevice, !push.configuration.kind.isGlobal else { return }
+        observe(PresenceEvent.called(push: push.name, to: HistoryTarget(push.address), isShared: false))
+    }
+
+    /// What the answer to a call says of the devices that are there.
+    func heard(_ outcome: PushOutcome, of push: SimulatedPush) {
+        let isUnrestricted = push.targeting == Targeting() && push.validUntil == nil
+        let answer: PresenceAnswer =
+            switch outcome {
+            case .stored(_, online: true) where isUnrestricted: push.configuration.isPersistent ? .sent : .live
+            case .stored(_, online: false) where isUnrestricted: .notOnline
+            default: .unknown
+            }
+        observe(PresenceEvent.answered(push: push.name, as: answer))
+    }
+
+    /// The clock of the database is set wrong, or is right again.
+    func databaseClock(isRight: Bool) {
+        isDatabaseClockRight = isRight
+        observe(.databaseClock(isRight: isRight))
+    }
+
+    func isAnswered(_ name: String) -> Bool { answeredNames.contains(name) }
+
+    func isRecalled(_ name: String) -> Bool { recalledAt[name] != nil }
+
+    /// A commit has come through that no process waited for any more: what is stored must be found.
+    func committed(_ name: String, _ id: OplogID) {
+        simulation.note("committed late", id.value, about: name)
+        observe(.answered(push: name, id: id.value))
     }
 
     func maybeStored(_ name: String) { observe(.uncertain(push: name)) }
@@ -70,6 +138,7 @@ final class History {
     /// - Parameter store: as it is now: what a standby lacks may be answered still, by a writer that had stored it.
     func answered(_ name: String, _ id: OplogID, in store: MemoryStore) {
         simulation.note("answered", id.value, about: name)
+        answeredNames.insert(name)
         observe(.answered(push: name, id: id.value))
         if hasFailedOver { forget([name], in: store) }
     }
@@ -87,9 +156,29 @@ final class History {
         maybeStored(name)
     }
 
+    // MARK: Recalls
+
+    func recallBegan(_ name: String) { observe(.recallBegan(push: name)) }
+
+    /// - Parameter store: as it is now: a standby may lack what is answered still.
+    func recalled(_ name: String, in store: MemoryStore) {
+        guard let address = addresses[name], recalledAt[name] == nil,
+            store.hasRecalled(ThirdMessageID(name), of: address)
+        else { return }
+        simulation.note("recalled", about: name)
+        recalledAt[name] = simulation.elapsed
+        observe(.recalled(push: name))
+    }
+
+    // MARK: Failover
+
     /// A standby that lacked commits has taken over: what was answered before may be gone.
     func failedOver(to store: MemoryStore) {
         hasFailedOver = true
+        failedOverAt = simulation.elapsed
+        recalledAt = recalledAt.filter { name, _ in
+            addresses[name].map { store.hasRecalled(ThirdMessageID(name), of: $0) } ?? false
+        }
         observe(.lostCommits)
         revokedAt = revokedAt.filter { store.hasRevoked(SessionDigest.of($0.key)) }
         forget(addresses.keys.sorted(), in: store)
@@ -110,8 +199,29 @@ final class History {
 
     func bound(_ deviceID: String, of instanceID: String, to user: BoundUser?) {
         simulation.note("bound", about: "\(deviceID) \(user?.userID ?? "")")
-        observe(.bound(device: deviceID, instance: instanceID, user: user?.userID))
+        bound(deviceID, of: instanceID, toUser: user?.userID)
     }
+
+    func bound(_ deviceID: String, of instanceID: String, toUser userID: String?) {
+        instances[deviceID] = instanceID
+        observe(.bound(device: deviceID, instance: instanceID, user: userID))
+        observe(PresenceEvent.arrived(device: deviceID, instance: instanceID, user: userID))
+    }
+
+    /// The gateway has told a device that its session is open, as its user's.
+    func opened(_ deviceID: String) {
+        observe(HistoryEvent.opened(device: deviceID))
+        observe(PresenceEvent.opened(device: deviceID))
+    }
+
+    /// A device has lost, or left, its connection.
+    func lost(_ deviceID: String) {
+        observe(.closed(device: deviceID))
+        observe(PresenceEvent.lost(device: deviceID))
+    }
+
+    /// The only device that gets a user's data is another user's now.
+    func ownerIsAway(from address: ChannelAddress) { observe(.waitsForOwner(HistoryTarget(address))) }
 
     /// A device has sent a frame.
     func said(_ packet: Mss_Device_V1_Packet, by deviceID: String, over attempt: Int) {
@@ -157,6 +267,29 @@ final class History {
             }
             if !batch.entries.isEmpty { check(batch.bizType, on: session.sessionID, of: deviceID) }
         }
+        for batch in push.batches { for entry in batch.entries { wrote(entry.thirdMessageID, to: deviceID) } }
+    }
+
+    /// A push is written to a device's socket.
+    private func wrote(_ name: String, to deviceID: String) {
+        guard !name.isEmpty else { return }
+        if let at = recalledAt[name] {
+            fault(.recalled, "\(deviceID) is sent \(name) \(simulation.elapsed - at) after its recall was answered")
+        }
+        carried.insert(Carried(deviceID: deviceID, push: name))
+    }
+
+    /// A gateway has written a publication to an MQTT client's socket.
+    func published(
+        _ payload: [UInt8], bizType: String, oplogID: Int64, to deviceID: String, of userID: String,
+        on sessionID: String
+    ) {
+        guard let configuration = configurations[bizType] else { return }
+        let name = String(decoding: payload, as: UTF8.self).split(separator: "|").last.map(String.init) ?? ""
+        simulation.note("publishes", oplogID, about: "\(deviceID) \(name)")
+        reach(oplogID, by: deviceID, channel(configuration.kind, bizType, of: deviceID, user: userID))
+        check(bizType, on: sessionID, of: deviceID)
+        wrote(name, to: deviceID)
     }
 
     private func channel(
@@ -176,7 +309,10 @@ final class History {
     ) {
         instances[deviceID] = instanceID
         for point in points {
-            guard let kind = SyncModel.ChannelKind(wire: point.kind) else { continue }
+            // The server knows the place in a channel that devices share, whatever a device says.
+            guard let kind = SyncModel.ChannelKind(wire: point.kind),
+                configurations[point.bizType]?.isSingleDevice != true
+            else { continue }
             reach(point.oplogID, by: deviceID, channel(kind, point.bizType, of: deviceID, user: user))
         }
     }
@@ -189,7 +325,8 @@ final class History {
     }
 
     private func checkValidity(of batch: Mss_Device_V1_ChannelBatch, to deviceID: String) {
-        let now = simulation.wallTime.milliseconds
+        guard isDatabaseClockRight else { return }
+        let now = databaseTime().milliseconds - Self.clockTolerance.wholeMilliseconds
         for entry in batch.entries where entry.validUntilMs > 0 && entry.validUntilMs <= now {
             fault(.attempted, "\(deviceID) is sent \(entry.thirdMessageID) after its validity")
         }
@@ -222,9 +359,9 @@ final class History {
     }
 
     private func check(_ bizType: String, on sessionID: String, of deviceID: String) {
-        guard let configuration = configurations[bizType], configuration.checksSession,
-            let since = invalidSince[sessionID]
-        else { return }
+        guard let configuration = configurations[bizType], configuration.checksSession else { return }
+        if neverValid.contains(sessionID) { observe(.stale(device: deviceID, bizType: bizType, session: sessionID)) }
+        guard let since = invalidSince[sessionID] else { return }
         let lifetime = configuration.verdictLifetime ?? instance.verdictLifetime
         if simulation.elapsed > since + lifetime || revokedAt[sessionID] != nil {
             observe(.stale(device: deviceID, bizType: bizType, session: sessionID))
@@ -233,6 +370,15 @@ final class History {
 
     func handedOut(_ oplog: SyncOplog, to deviceID: String, of instanceID: String) {
         simulation.note("handed out", oplog.oplogID, Int64(oplog.attempt), about: "\(deviceID) \(oplog.bizType)")
+        if let recalls = oplog.recalls {
+            let from = target(of: oplog, on: deviceID, of: instanceID)
+            return observe(.tombstone(device: deviceID, from: from, id: oplog.oplogID, recalls: recalls))
+        }
+        let name = oplog.thirdMessageID ?? ""
+        if recalledAt[name] != nil, !carried.contains(Carried(deviceID: deviceID, push: name)) {
+            fault(.recalled, "\(deviceID) is given \(name), which was recalled before it was sent there")
+        }
+        observe(PresenceEvent.given(push: name, device: deviceID))
         observe(
             .given(
                 HistoryHandOut(
@@ -244,12 +390,46 @@ final class History {
     /// A device without the library has taken an entry of its own channel for the first time, and has it.
     func took(_ entry: Mss_Device_V1_Entry, of bizType: String, on deviceID: String, of instanceID: String) {
         let from = HistoryTarget(instance: instanceID, kind: .device, target: deviceID, bizType: bizType)
+        guard entry.recalls == 0 else {
+            return tookTombstone(entry.oplogID, recalls: entry.recalls, from: from, on: deviceID)
+        }
         observe(
             .given(
                 HistoryHandOut(
                     device: deviceID, from: from, id: entry.oplogID, push: entry.thirdMessageID,
                     payload: String(decoding: entry.payload, as: UTF8.self), attempt: 1)))
         observe(.confirmed(device: deviceID, from: from, id: entry.oplogID))
+    }
+
+    /// An app without the library was told of a recall, and has taken note.
+    private func tookTombstone(_ id: Int64, recalls: Int64, from: HistoryTarget, on deviceID: String) {
+        observe(.tombstone(device: deviceID, from: from, id: id, recalls: recalls))
+        observe(.confirmed(device: deviceID, from: from, id: id))
+    }
+
+    /// An app with an MQTT client was told of a recall for the first time.
+    func tookTombstone(
+        _ id: Int64, recalls: Int64, bizType: String, on deviceID: String, of instanceID: String, user: String
+    ) {
+        let kind = configurations[bizType]?.kind ?? .device
+        let from = HistoryTarget(
+            instance: instanceID, kind: kind, target: kind == .device ? deviceID : user, bizType: bizType)
+        tookTombstone(id, recalls: recalls, from: from, on: deviceID)
+    }
+
+    /// An app with an MQTT client has taken a push for the first time, and has it.
+    func took(
+        _ payload: String, as name: String, oplogID: Int64, bizType: String, on deviceID: String, of instanceID: String,
+        user: String
+    ) {
+        let kind = configurations[bizType]?.kind ?? .device
+        let target = kind == .device ? deviceID : user
+        let from = HistoryTarget(instance: instanceID, kind: kind, target: target, bizType: bizType)
+        observe(
+            .given(
+                HistoryHandOut(
+                    device: deviceID, from: from, id: oplogID, push: name, payload: payload, attempt: 1)))
+        observe(.confirmed(device: deviceID, from: from, id: oplogID))
     }
 
     func confirmed(_ oplog: SyncOplog, by deviceID: String, of instanceID: String) {
@@ -272,21 +452,31 @@ final class History {
         if invalidSince[sessionID] == nil { invalidSince[sessionID] = simulation.elapsed }
     }
 
+    /// Nobody ever had this session of the tenant.
+    func madeUp(_ sessionID: String) { neverValid.insert(sessionID) }
+
     /// - Parameter store: as it is now: a standby may lack what is answered still.
     func revoked(_ sessionID: String, in store: MemoryStore) {
         guard store.hasRevoked(SessionDigest.of(sessionID)) else { return }
         revokedAt[sessionID] = revokedAt[sessionID] ?? simulation.elapsed
     }
 
-    func isValid(_ sessionID: String) -> Bool { invalidSince[sessionID] == nil }
+    func isValid(_ sessionID: String) -> Bool {
+        invalidSince[sessionID] == nil && !neverValid.contains(sessionID)
+    }
 
     // MARK: The end
 
     /// Nothing is owed, and all that was given is confirmed.
-    var isSettled: Bool { checker.owed == 0 && checker.unconfirmed.isEmpty }
+    var isSettled: Bool {
+        checker.expire(at: simulation.elapsed)
+        return checker.owed == 0 && checker.unconfirmed.isEmpty
+    }
 
     /// Whether all came to where it was promised, and what was answered is stored, once and in order.
     func end(_ store: MemoryStore) {
+        // Live data that has not come by now does not come.
+        presence.check(at: simulation.elapsed + PresenceChecker.longestDelivery)
         checker.expectNothingOwed(at: simulation.elapsed)
         for (device, ids) in checker.unconfirmed { fault(.delivered, "\(device) has not confirmed \(ids)") }
         var stored: [(push: String, target: HistoryTarget, id: Int64)] = []

@@ -1,3 +1,5 @@
+import BusMessages
+import SwiftProtobuf
 import SyncModel
 
 @testable import SyncStore
@@ -10,6 +12,13 @@ struct MemoryStore {
         var head = OplogID.zero
         var oplogs: [Oplog] = []
         var keys: [ThirdMessageID: Int] = [:]
+        /// Their payloads are gone.
+        var recalled: Set<OplogID> = []
+
+        /// What a page has of it: stored and valid, and not recalled.
+        func valid(at now: WallTime) -> some Sequence<Oplog> {
+            oplogs.lazy.filter { $0.isPersistent && $0.validUntil > now && !recalled.contains($0.id) }
+        }
     }
 
     private struct Session {
@@ -24,7 +33,7 @@ struct MemoryStore {
         let deviceID: DeviceID
     }
 
-    private struct UserKey: Hashable {
+    struct UserKey: Hashable {
         let instanceID: InstanceID
         let userID: UserID
     }
@@ -63,7 +72,7 @@ struct MemoryStore {
     private var channels: [Channel] = []
     private var places: [ChannelAddress: Int] = [:]
     private var sessions: [DeviceKey: Session] = [:]
-    private var owners: [UserKey: DeviceID] = [:]
+    private(set) var owners: [UserKey: DeviceID] = [:]
     private var leases: [String: Lease] = [:]
     /// How often leases were lost, and with them the book of leases.
     private var lostBooks = 0
@@ -99,8 +108,16 @@ struct MemoryStore {
         isBookComplete = false
     }
 
-    /// The oplogs of a channel, for who checks.
-    func oplogs(of address: ChannelAddress) -> [Oplog] { places[address].map { channels[$0].oplogs } ?? [] }
+    /// The pushes of a channel, for who checks.
+    func oplogs(of address: ChannelAddress) -> [Oplog] {
+        places[address].map { channels[$0].oplogs.filter { $0.recalls == nil } } ?? []
+    }
+
+    /// Whether the recall of a push is on record, for who checks.
+    func hasRecalled(_ id: ThirdMessageID, of address: ChannelAddress) -> Bool {
+        guard let place = places[address], let index = channels[place].keys[id] else { return false }
+        return channels[place].recalled.contains(channels[place].oplogs[index].id)
+    }
 
     /// The sync point of a receiver, for who checks.
     func syncPoint(of address: ChannelAddress, _ deviceID: String, _ storeID: String) -> OplogID? {
@@ -220,6 +237,55 @@ struct MemoryStore {
         else { return nil }
         return configuration
     }
+
+    // MARK: Recalls
+
+    /// Takes the payload of a push away; a tombstone follows in its channel. Again, it changes nothing.
+    mutating func recall(
+        _ id: ThirdMessageID, of address: ChannelAddress, at now: WallTime
+    ) -> OplogStore.Recalled? {
+        guard let place = places[address], let index = channels[place].keys[id] else { return nil }
+        let original = channels[place].oplogs[index]
+        let before = channels[place].head
+        if channels[place].recalled.insert(original.id).inserted {
+            channels[place].oplogs[index].payload = []
+            let mark = OplogID(max(before, OplogID(incarnation << 40)).value + 1)
+            channels[place].oplogs.append(
+                Oplog(
+                    id: mark, thirdMessageID: ThirdMessageID(""), payload: [], isBinary: false,
+                    targeting: original.targeting, validUntil: now + Limits.retention, createdAt: now,
+                    isPersistent: true, recalls: original.id))
+            channels[place].head = mark
+        }
+        guard let tombstone = channels[place].oplogs.first(where: { $0.recalls == original.id }) else { return nil }
+        return OplogStore.Recalled(
+            channelID: channels[place].id, oplogID: original.id, tombstone: tombstone, headBefore: before)
+    }
+
+    // MARK: Control data
+
+    /// An operator changes a rule.
+    mutating func change(_ configuration: SyncConfiguration) {
+        let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
+        configurations[key] = configuration
+        controlVersion += 1
+    }
+
+    /// What processes copy.
+    var control: (version: Int64, instances: [Instance], configurations: [SyncConfiguration]) {
+        (controlVersion, Array(instances.values), configurations.values.sorted { $0.bizType.text < $1.bizType.text })
+    }
+
+    /// The same, as a process is sent it.
+    var snapshot: Mss_Bus_V1_Snapshot {
+        .with {
+            $0.version = control.version
+            $0.instances = control.instances.map(\.bus)
+            $0.configurations = control.configurations.map(\.bus)
+        }
+    }
+
+    // MARK: Presence
 
     func presence(of addresses: [ChannelAddress], at now: WallTime) -> [DeviceSessionStore.Presence] {
         addresses.enumerated().flatMap { ordinal, address in
@@ -431,9 +497,11 @@ struct MemoryStore {
                 instanceID: channel.address.target.instanceID, userID: UserID(channel.address.target.target))
             guard owners[key] == owner else { return ChannelPage(head: nil, entries: [], tombstones: []) }
         }
-        let valid = channel.oplogs.filter { $0.isPersistent && $0.validUntil > now }
+        let valid = channel.valid(at: now)
+        let tombstones = valid.filter { $0.id > read.after && $0.id <= read.start && $0.recalls != nil }
         return ChannelPage(
-            head: channel.head, entries: Array(valid.filter { $0.id > read.start }.prefix(read.limit)), tombstones: [])
+            head: channel.head, entries: Array(valid.filter { $0.id > read.start }.prefix(read.limit)),
+            tombstones: Array(tombstones.prefix(read.limit)))
     }
 
     func newest(
@@ -441,7 +509,10 @@ struct MemoryStore {
     ) -> [OplogStore.Standing] {
         guard let channel = channels.first(where: { $0.id == channelID }) else { return [] }
         return channel.oplogs.reversed().lazy
-            .filter { $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now }
+            .filter {
+                $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now && $0.recalls == nil
+                    && !channel.recalled.contains($0.id)
+            }
             .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
     }
 

@@ -305,6 +305,9 @@ final class SimulatedConnection: AMQPTransport, @unchecked Sendable {
 
     // MARK: The way
 
+    /// What the process sends from now on leaves later.
+    func hold(for duration: Duration) { outUntil = max(outUntil, simulation.elapsed + duration) }
+
     private func toBroker(patience: Duration, _ arrive: @escaping () -> Void) {
         outUntil = max(outUntil, simulation.elapsed + patience + simulation.pick(.microseconds(100), .milliseconds(3)))
         let generation = generation

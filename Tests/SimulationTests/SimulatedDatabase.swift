@@ -16,13 +16,89 @@ final class SimulatedDatabase {
     var refusals = 0.0
     /// How often a call's connection falls before its answer, done or not.
     var lostAnswers = 0.0
+    /// Decides when validity ends, and when leases do.
+    let clock: SimulatedClock
+    /// Somebody holds the row of a channel: that many more statements that need it are refused, and none after a time.
+    private var holds: [ChannelAddress: (refusals: Int, until: Duration)] = [:]
+    /// The next append waits for its commit so long.
+    private var nextCommitTakes: Duration?
+    private(set) var waitingCommits = 0
+    /// A commit has come through of which no process knows.
+    var whenCommitted: ([OplogStore.Append], [OplogStore.Appended?]) -> Void = { _, _ in }
+    /// A user's owner changed.
+    var whenOwned: (UserID, DeviceID) -> Void = { _, _ in }
     /// A sync point was recorded.
     var whenAdvanced: (Advanced, MemoryStore) -> Void = { _, _ in }
 
     init(_ simulation: Simulation, instances: [Instance], configurations: [SyncConfiguration]) {
         self.simulation = simulation
         store = MemoryStore(instances: instances, configurations: configurations)
+        clock = SimulatedClock(simulation)
     }
+
+    /// Its clock now.
+    var now: WallTime { clock.time }
+
+    /// Somebody holds the row of a channel. The server refuses a statement that waits longer than its lock timeout of a
+    /// second, so each second of the hold is one refusal.
+    func hold(_ address: ChannelAddress, for duration: Duration) {
+        holds[address] = (Int(duration.components.seconds), simulation.elapsed + duration)
+    }
+
+    /// The next append waits so long for its commit, as when a synchronous standby is away: its process gives up before,
+    /// and until then the rows of its channels are locked.
+    func delayNextCommit(by duration: Duration) { nextCommitTakes = duration }
+
+    /// An operator changes a rule.
+    func change(_ configuration: SyncConfiguration) -> Bool {
+        guard isUp else { return false }
+        store.change(configuration)
+        return true
+    }
+
+    /// A push is recalled: gives what became of it and whom to tell, and nil while the database is away.
+    func recall(_ id: ThirdMessageID, of address: ChannelAddress) -> (recalled: OplogStore.Recalled?, LeaseBook)? {
+        guard isUp else { return nil }
+        return (store.recall(id, of: address, at: now), store.leaseBook)
+    }
+
+    /// What the server says to a statement that needs rows which are locked; nil: they are not.
+    private func refusal(of addresses: [ChannelAddress]) -> PostgresError? {
+        for address in addresses {
+            guard let hold = holds[address] else { continue }
+            guard hold.refusals > 0, hold.until > simulation.elapsed else {
+                holds[address] = nil
+                continue
+            }
+            holds[address] = (hold.refusals - 1, hold.until)
+            let state = simulation.pick(["55P03", "40P01", "57014"])
+            return PostgresError(code: .server(sqlState: state), message: "the row is locked", mayRetry: true)
+        }
+        return nil
+    }
+
+    fileprivate func append(
+        _ pushes: [OplogStore.Append], for process: SimulatedProcess
+    ) throws(PostgresError) -> [OplogStore.Appended?] {
+        if isUp, let refusal = refusal(of: pushes.map(\.address)) { throw refusal }
+        if isUp, let delay = nextCommitTakes.take() {
+            let (began, life) = (now, life)
+            for push in pushes { holds[push.address] = (.max, simulation.elapsed + delay) }
+            waitingCommits += 1
+            simulation.after(delay) { [unowned self] in
+                waitingCommits -= 1
+                // A crash, or a standby that takes over, ends what was not committed.
+                guard self.life == life else { return }
+                let answers = store.append(pushes, at: began)
+                whenCommitted(pushes, answers)
+            }
+            throw PostgresError(code: .outcomeUnknown, message: "the commit takes too long", mayRetry: true)
+        }
+        return try call(for: process) { $0.append(pushes, at: $1) }
+    }
+
+    /// Ends with a crash, and with the primary.
+    private var life = 0 { didSet { holds = [:] } }
 
     /// The standby now has what there is.
     func replicate() { standby = store }
@@ -32,6 +108,7 @@ final class SimulatedDatabase {
     /// - Returns: false when there is none.
     func failOver() -> Bool {
         guard var standby else { return false }
+        life += 1
         standby.failedOver(from: store)
         store = standby
         return true
@@ -40,6 +117,7 @@ final class SimulatedDatabase {
     /// It dies, and with it what is in unlogged tables.
     func stop() {
         isUp = false
+        life += 1
         store.forgetSessions()
     }
 
@@ -48,8 +126,12 @@ final class SimulatedDatabase {
     /// Sessions are ended: gives whom to tell, and nil while the database is away.
     func revoke(_ userID: UserID, digest: [UInt8]) -> LeaseBook? {
         guard isUp else { return nil }
-        store.revoke(userID, digest: digest, at: simulation.wallTime)
+        store.revoke(userID, digest: digest, at: now)
         return store.leaseBook
+    }
+
+    fileprivate func tellOwners(_ before: [MemoryStore.UserKey: DeviceID], in store: MemoryStore) {
+        for (key, device) in store.owners where before[key] != device { whenOwned(key.userID, device) }
     }
 
     fileprivate func record(
@@ -78,7 +160,7 @@ final class SimulatedDatabase {
         if isLost, simulation.happens(0.5) {
             throw PostgresError(code: .outcomeUnknown, message: "the connection fell", mayRetry: true)
         }
-        let output = body(&store, simulation.wallTime)
+        let output = body(&store, now)
         if isLost { throw PostgresError(code: .outcomeUnknown, message: "the connection fell", mayRetry: true) }
         return output
     }
@@ -96,7 +178,7 @@ struct SimulatedDatabaseConnection: DeliveryStore {
     ) throws(PostgresError) -> (
         answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
     ) {
-        let answers = try database.call(for: process) { $0.append(pushes, at: $1) }
+        let answers = try database.append(pushes, for: process)
         whenAppended()
         let presence = Result { () throws(PostgresError) in
             try database.call(for: process) { $0.presence(of: pushes.map(\.address), at: $1) }
@@ -117,7 +199,12 @@ struct SimulatedDatabaseConnection: DeliveryStore {
     func perform(
         _ commands: [SessionStoreCommand]
     ) throws(PostgresError) -> [Result<SessionStoreAnswer, PostgresError>] {
-        try database.call(for: process) { store, now in commands.map { .success(store.perform($0, at: now)) } }
+        try database.call(for: process) { store, now in
+            let before = store.owners
+            let answers = commands.map { Result<_, PostgresError>.success(store.perform($0, at: now)) }
+            if store.owners != before { database.tellOwners(before, in: store) }
+            return answers
+        }
     }
 
     func pages(_ reads: [PageRead]) throws(PostgresError) -> [Result<ChannelPage, PostgresError>] {

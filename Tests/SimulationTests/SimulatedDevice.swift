@@ -13,6 +13,8 @@ final class SimulatedDevice {
     private let simulation: Simulation
     private let instanceID: String
     private let path: String
+    /// Of the phone.
+    private let wallClock: SimulatedClock
     /// Where it may connect.
     private let gateways: () -> [SimulatedGateway]
     private let history: History
@@ -50,6 +52,7 @@ final class SimulatedDevice {
         self.simulation = simulation
         self.gateways = gateways
         path = "\(folder)/\(id).sqlite"
+        wallClock = simulation.makeClock()
         history.bound(id, of: instanceID, to: user)
         start()
         simulation.every(.seconds(1)) { [weak self] in
@@ -64,7 +67,7 @@ final class SimulatedDevice {
         life += 1
         do {
             let store = try LocalStore(
-                path: path, instanceID: instanceID, deviceID: id, clock: { [simulation] in simulation.wallTime },
+                path: path, instanceID: instanceID, deviceID: id, clock: { [wallClock] in wallClock.time },
                 makeStoreID: { "store-\(id)" })
             handOut = HandOut(channels: try store.startOver())
             self.store = store
@@ -79,13 +82,15 @@ final class SimulatedDevice {
     }
 
     /// The app is killed; it begins anew in a while.
-    func crash() {
+    ///
+    /// - Parameter downtime: nil: a short time.
+    func crash(for downtime: Duration? = nil) {
         guard store != nil else { return }
         simulation.note("crash", about: id)
         leave(isHeard: true)
         store = nil
         life += 1
-        simulation.after(simulation.pick(.milliseconds(50), .seconds(3))) { [weak self] in self?.start() }
+        simulation.after(downtime ?? simulation.pick(.milliseconds(50), .seconds(3))) { [weak self] in self?.start() }
     }
 
     /// Another user signs in, or the same with another session.
@@ -182,12 +187,16 @@ final class SimulatedDevice {
         guard let link else { return }
         self.link = nil
         _ = machine.end(.left)
+        history.lost(id)
         if isHeard { link.closedByDevice() }
         keepTime()
     }
 
     /// Its connection, too, is without fault from now on.
     func endFaults() { link.map { ($0.repeats, $0.holes) = (0, 0) } }
+
+    /// The clock of the phone is set.
+    func setClock(by change: Duration) { wallClock.jump(by: change) }
 
     /// The network breaks.
     func reset() {
@@ -339,15 +348,25 @@ final class SimulatedDevice {
                 machine.collected(try store.report(ofUser: userID, bindNumber: bindNumber), now: simulation.now))
         case .recorded(let report, let userID):
             try store.recorded(report, ofUser: userID)
-        case .connected:
+        case .connected(_, let serverTime):
             openedAt = simulation.elapsed
+            if let serverTime { try setClock(serverTime) }
+            if user == nil { history.opened(id) }
             keepTime()
+        case .clock(let time):
+            try setClock(time)
+        case .notify(.bound):
+            history.opened(id)
         case .end(let end):
             self.end = self.end ?? end
         case .notify(.sessionInvalid(let userID, _)):
             whenSessionInvalid(userID)
-        case .answered, .caughtUp, .clock, .takeNewIdentity, .notify:
+        case .answered, .caughtUp, .takeNewIdentity, .notify:
             break
         }
+    }
+
+    private func setClock(_ time: WallTime) throws {
+        try store?.setClockOffset(.milliseconds(time.milliseconds - wallClock.time.milliseconds))
     }
 }

@@ -13,8 +13,9 @@ import SyncModel
 // Unchecked: see Simulation.
 final class SimulatedGateway: @unchecked Sendable {
     private struct Connection {
-        let link: SimulatedLink
         let channel: EmbeddedChannel
+        /// Tells the device that the connection is gone.
+        let end: () -> Void
     }
 
     /// The channel's end in the network: what is written is on its way at once.
@@ -29,6 +30,22 @@ final class SimulatedGateway: @unchecked Sendable {
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             var buffer = unwrapOutboundIn(data)
             while let packet = try? decoder.decode(buffer: &buffer) { link?.toDevice(packet) }
+            promise?.succeed()
+        }
+
+        func flush(context: ChannelHandlerContext) {}
+    }
+
+    /// The same end of an MQTT client's connection.
+    private final class MQTTWire: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        private weak var line: SimulatedMQTTLine?
+
+        init(_ line: SimulatedMQTTLine) { self.line = line }
+
+        func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+            line?.toClient(unwrapOutboundIn(data))
             promise?.succeed()
         }
 
@@ -62,12 +79,15 @@ final class SimulatedGateway: @unchecked Sendable {
     private static let sweepWindowSeconds: UInt32 = 20
     let process: SimulatedProcess
     private let loop = EmbeddedEventLoop()
+    private let directory: ControlDirectory
+    /// Until then it hears nothing of changed rules.
+    private var isUnawareUntil = Duration.zero
     private let core: GatewayCore
     private let lease: GatewayLease
     private var connections: [UInt64: Connection] = [:]
     private var lastConnection: UInt64 = 0
 
-    init(_ name: String, number: UInt64, broker: SimulatedBroker, control: Mss_Bus_V1_Snapshot) {
+    init(_ name: String, number: UInt64, broker: SimulatedBroker, database: SimulatedDatabase) {
         let process = SimulatedProcess(name, in: broker.simulation)
         let simulation = process.simulation
         self.process = process
@@ -78,16 +98,17 @@ final class SimulatedGateway: @unchecked Sendable {
                 AMQPConsumption(queue: Topology.noticesQueue(gatewayID: name), prefetch: nil) {
                     link.core?.received($0)
                 }
-            ], answers: [.verdicts, .relayed], processID: name, clock: simulation.clock, logger: process.logger,
+            ], answers: [.verdicts, .relayed], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let directory = ControlDirectory(
             bus: bus, keysFor: .device, wakeUps: AsyncStream.makeStream(of: Void.self), logger: process.logger
-        ) {}
-        directory.take(control)
+        ) { link.core?.surroundingsChanged() }
+        self.directory = directory
+        directory.take(database.store.snapshot)
         let core = GatewayCore(
             gatewayID: name, limits: Self.limits, admission: AdmissionLimits(),
             ring: KeyRing.empty.sealing(for: .device), control: ControlConnection(bus: bus, directory: directory),
-            clock: simulation.clock, random: { simulation.chance() }, logger: process.logger)
+            clock: process.clock, random: { simulation.chance() }, logger: process.logger)
         link.core = core
         bus.onConnectionChange { isConnected in if isConnected { link.core?.announceAll() } }
         self.core = core
@@ -101,6 +122,7 @@ final class SimulatedGateway: @unchecked Sendable {
             if turns % 10 == 0 { core.tell(core.registry.all, .ticked) }
             self?.loop.advanceTime(by: Self.turn)
         }
+        process.every(.seconds(1)) { [weak self] in self?.refresh(from: database) }
         let pacer = core.makePacer(sessionsPerSecond: 1_000) { until in
             // Unchecked: a process that dies in it never goes on.
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
@@ -120,6 +142,31 @@ final class SimulatedGateway: @unchecked Sendable {
         renew()
     }
 
+    // MARK: Rules
+
+    /// It hears nothing of changed rules for a while.
+    func cutOffFromRules(for duration: Duration) { isUnawareUntil = process.simulation.elapsed + duration }
+
+    /// Asks for rules that are not the ones it has, as `ControlDirectory.refresh` does.
+    private func refresh(from database: SimulatedDatabase) {
+        guard database.isUp, isUnawareUntil <= process.simulation.elapsed else { return }
+        let asked = directory.version
+        guard database.store.control.version != asked else { return }
+        let snapshot = database.store.snapshot
+        let simulation = process.simulation
+        simulation.after(simulation.pick(.milliseconds(1), .milliseconds(20))) { [weak self] in
+            self?.process.perform { [weak self] in self?.directory.take(snapshot) }
+        }
+    }
+
+    /// The version of the rules that it goes by, for who checks.
+    var rulesVersion: Int64 { directory.version }
+
+    /// The rules that it goes by, for who checks.
+    func rule(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
+        directory.configuration(instanceID, bizType)
+    }
+
     private func renew() {
         let lease = lease
         process.simulation.begin { [weak self] in
@@ -131,19 +178,11 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
+    // MARK: Devices
+
     /// A device has connected.
     func accept(_ link: SimulatedLink) {
-        lastConnection += 1
-        let number = lastConnection
-        let channel = EmbeddedChannel(loop: loop)
-        channel.connect(to: Self.anyAddress, promise: nil)
-        connections[number] = Connection(link: link, channel: channel)
-        let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
-        try? channel.pipeline.syncOperations.addHandlers([Wire(link), handler])
-        channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
-            guard let connection = self?.connections.removeValue(forKey: number) else { return }
-            connection.link.closedByGateway()
-        }
+        let channel = open { handler in [Wire(link), handler] } end: { link.closedByGateway() }
         link.whenAtGateway = { [weak self, unowned link] packet in
             self?.process.perform {
                 guard channel.isActive else { return }
@@ -153,6 +192,39 @@ final class SimulatedGateway: @unchecked Sendable {
         }
         link.whenClosedAtGateway = { [weak self] in self?.process.perform { channel.close(promise: nil) } }
         loop.run()
+    }
+
+    /// An MQTT client has connected.
+    func accept(_ line: SimulatedMQTTLine) {
+        let channel = open { handler in
+            [MQTTWire(line), MQTTBridge(now: core.clock.wallTime), handler]
+        } end: {
+            line.closedByGateway()
+        }
+        line.whenAtGateway = { [weak self] packet in
+            self?.process.perform {
+                guard channel.isActive else { return }
+                _ = try? channel.writeInbound(packet)
+            }
+        }
+        line.whenClosedAtGateway = { [weak self] in self?.process.perform { channel.close(promise: nil) } }
+        loop.run()
+    }
+
+    private func open(
+        _ handlers: (DeviceHandler) -> [any ChannelHandler], end: @escaping () -> Void
+    ) -> EmbeddedChannel {
+        lastConnection += 1
+        let number = lastConnection
+        let channel = EmbeddedChannel(loop: loop)
+        channel.connect(to: Self.anyAddress, promise: nil)
+        connections[number] = Connection(channel: channel, end: end)
+        let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
+        try? channel.pipeline.syncOperations.addHandlers(handlers(handler))
+        channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
+            self?.connections.removeValue(forKey: number)?.end()
+        }
+        return channel
     }
 
     // A literal that is an address: nothing to fail on.
@@ -167,7 +239,7 @@ final class SimulatedGateway: @unchecked Sendable {
         connections = [:]
         for (_, connection) in open {
             connection.channel.close(promise: nil)
-            connection.link.closedByGateway()
+            connection.end()
         }
         loop.run()
     }

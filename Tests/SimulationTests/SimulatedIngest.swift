@@ -15,23 +15,24 @@ final class SimulatedIngest: @unchecked Sendable {
         let process = SimulatedProcess(name, in: broker.simulation)
         self.process = process
         let bus = MessageBus(
-            consumptions: [], processID: name, clock: process.simulation.clock, logger: process.logger,
+            consumptions: [], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         submission = BusSubmission(bus: bus)
         process.every(.milliseconds(100)) { bus.expireRequests() }
     }
 
-    /// Takes a call and answers it: nil when the process died first, and the caller hears nothing.
+    /// Takes a call and answers it, each push in its place: nil when the process died first, and the caller hears
+    /// nothing.
     func submit(
-        _ push: PushRequest, _ configuration: SyncConfiguration, answer: @escaping (PushOutcome?) -> Void
+        _ pushes: [PushRequest], _ configuration: SyncConfiguration, answer: @escaping ([PushOutcome]?) -> Void
     ) {
         let waiting = Answer(answer)
         open.removeAll(where: \.isGiven)
         open.append(waiting)
         process.perform { [self] in
             process.simulation.begin { [self] in
-                let outcome = await submission.submit([push], configuration: configuration)[0]
-                process.isAlive ? process.perform { waiting.give(outcome) } : waiting.give(nil)
+                let outcomes = await submission.submit(pushes, configuration: configuration)
+                process.isAlive ? process.perform { waiting.give(outcomes) } : waiting.give(nil)
             }
         }
     }
@@ -44,15 +45,15 @@ final class SimulatedIngest: @unchecked Sendable {
 
     // Unchecked: see Simulation.
     private final class Answer: @unchecked Sendable {
-        private let body: (PushOutcome?) -> Void
+        private let body: ([PushOutcome]?) -> Void
         private(set) var isGiven = false
 
-        init(_ body: @escaping (PushOutcome?) -> Void) { self.body = body }
+        init(_ body: @escaping ([PushOutcome]?) -> Void) { self.body = body }
 
-        func give(_ outcome: PushOutcome?) {
+        func give(_ outcomes: [PushOutcome]?) {
             guard !isGiven else { return }
             isGiven = true
-            body(outcome)
+            body(outcomes)
         }
     }
 }

@@ -8,9 +8,10 @@ import SyncModel
 import SyncStore
 
 @testable import MobileSync
+@testable import OplogWriter
 
-/// Who ends sessions for tenants, by the steps of the writers' lane of operations: it is stored, then every gateway with
-/// a lease is told, and the tenant is answered once all have taken note.
+/// Ends sessions for tenants and recalls pushes for backends, by the steps of the writers' lane of operations: the change
+/// is stored, then every gateway with a lease is told, and the caller is answered once all have answered.
 // Unchecked: see Simulation.
 final class SimulatedOperator: @unchecked Sendable {
     /// Gateways that have not answered.
@@ -32,7 +33,7 @@ final class SimulatedOperator: @unchecked Sendable {
         self.process = process
         self.database = database
         let bus = MessageBus(
-            consumptions: [], answers: [.taken], processID: name, clock: process.simulation.clock,
+            consumptions: [], answers: [.taken], processID: name, clock: process.clock,
             logger: process.logger, over: process.connecting(to: broker, number: number))
         self.bus = bus
         process.every(.milliseconds(100)) { bus.expireRequests() }
@@ -42,18 +43,33 @@ final class SimulatedOperator: @unchecked Sendable {
     func revoke(_ user: BoundUser, of instanceID: InstanceID, whenCertain: @escaping () -> Void) {
         let digest = SessionDigest.of(user.sessionID)
         guard let book = database.revoke(UserID(user.userID), digest: digest), book.isComplete else { return }
+        tell(book, whenCertain: whenCertain) { correlation in
+            .with {
+                $0.sessionsRevoked.instanceID = instanceID.text
+                $0.sessionsRevoked.userID = user.userID
+                $0.sessionsRevoked.sessionDigest = Data(digest)
+                $0.sessionsRevoked.correlation = correlation
+            }
+        }
+    }
+
+    /// - Parameter whenCertain: the backend has been told that the push is recalled.
+    func recall(_ id: ThirdMessageID, of address: ChannelAddress, whenCertain: @escaping () -> Void) {
+        guard let (recalled, book) = database.recall(id, of: address), let recalled, book.isComplete else { return }
+        tell(book, whenCertain: whenCertain) { correlation in
+            .with { $0.oplogs = .init([recalled], of: address, correlation: correlation) }
+        }
+    }
+
+    private func tell(
+        _ book: LeaseBook, whenCertain: @escaping () -> Void,
+        _ build: @escaping (_ correlation: UInt64) -> Mss_Bus_V1_GatewayNotice
+    ) {
         let open = Open(book.leases.count)
         let answered = Answered(open: open, whenCertain: whenCertain)
         if book.leases.isEmpty { return whenCertain() }
         for gateway in book.gatewayIDs {
-            bus.notify(gateway: gateway, timeout: Self.patience) { correlation in
-                .with {
-                    $0.sessionsRevoked.instanceID = instanceID.text
-                    $0.sessionsRevoked.userID = user.userID
-                    $0.sessionsRevoked.sessionDigest = Data(digest)
-                    $0.sessionsRevoked.correlation = correlation
-                }
-            } completion: { result in
+            bus.notify(gateway: gateway, timeout: Self.patience, build) { result in
                 if case .success = result { answered.note(true) } else { answered.note(false) }
             }
         }

@@ -18,9 +18,19 @@ final class SimulatedProcess: @unchecked Sendable {
     /// What is done after everything that happens in the process.
     var afterwards: () -> Void = {}
 
+    /// Of its machine.
+    let wallClock: SimulatedClock
+
     init(_ name: String, in simulation: Simulation) {
         self.name = name
         self.simulation = simulation
+        wallClock = simulation.makeClock()
+    }
+
+    /// What it takes for its machine's clocks.
+    var clock: ProcessClock {
+        ProcessClock(
+            now: { [unowned simulation] in simulation.now }, wallTime: { [wallClock] in wallClock.time })
     }
 
     /// What connects a bus of this process.

@@ -16,7 +16,7 @@ final class SimulatedValidator {
         let bus = MessageBus(
             consumptions: [
                 AMQPConsumption(queue: CommandQueue.validate.rawValue, prefetch: 256) { inbox.whenFilled($0) }
-            ], processID: name, clock: process.simulation.clock, logger: process.logger,
+            ], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let simulation = process.simulation
         inbox.whenFilled = { deliveries in

@@ -28,6 +28,9 @@ final class SimulatedWriter {
     private var leases = LeaseWatch()
     /// Dies right after the next commit of an append, before anybody hears of it.
     var diesAfterCommit = false
+    /// How long it takes at the most until the answer to a commit is read, and until a page is.
+    var commitTakes = Duration.zero
+    var pageTakes = Duration.milliseconds(6)
 
     init(_ name: String, number: UInt64, database: SimulatedDatabase, broker: SimulatedBroker) {
         let process = SimulatedProcess(name, in: broker.simulation)
@@ -40,7 +43,7 @@ final class SimulatedWriter {
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }
-            }, answers: [.taken], processID: name, clock: process.simulation.clock, logger: process.logger,
+            }, answers: [.taken], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let factBook = FactBook(bus: bus)
         append = AppendWork(bus: bus, factBook: factBook)
@@ -61,7 +64,7 @@ final class SimulatedWriter {
 
     private func keepLeases() {
         let store = SimulatedDatabaseConnection(database: database, process: process)
-        try? leases.tick(in: store, clock: process.simulation.clock)
+        try? leases.tick(in: store, clock: process.clock)
     }
 
     private func turn(_ queue: CommandQueue) {
@@ -70,7 +73,8 @@ final class SimulatedWriter {
         busyLanes[queue, default: 0] += 1
         // The statement is under way for a moment.
         let simulation = process.simulation
-        simulation.after(simulation.pick(.microseconds(300), .milliseconds(6))) { [weak self] in
+        let longest = queue == .fetch ? pageTakes : .milliseconds(6)
+        simulation.after(simulation.pick(.microseconds(300), longest)) { [weak self] in
             self?.process.perform { [weak self] in self?.work(on: queue) }
         }
     }
@@ -100,7 +104,12 @@ final class SimulatedWriter {
         let tasks = work.tasks(of: deliveries, now: process.simulation.now, logger: process.logger)
         guard !tasks.isEmpty else { return }
         var connection = SimulatedDatabaseConnection(database: database, process: process)
-        if diesAfterCommit, Work.queue == .append { connection.whenAppended = { [process] in process.kill() } }
+        if Work.queue == .append {
+            connection.whenAppended = { [self] in
+                if diesAfterCommit { process.kill() }
+                process.connection?.hold(for: process.simulation.pick(.zero, commitTakes))
+            }
+        }
         perform(work, tasks, connection)
     }
 }

@@ -36,9 +36,16 @@ final class Simulation: @unchecked Sendable {
         log = keepsLog ? [] : nil
     }
 
-    /// What simulated processes take for their machine's clocks.
-    var clock: ProcessClock {
-        ProcessClock(now: { [unowned self] in now }, wallTime: { [unowned self] in wallTime })
+    /// Whether each machine has a wall clock of its own; otherwise all agree.
+    var clocksDiffer = false
+
+    /// The wall clock of another machine.
+    func makeClock() -> SimulatedClock {
+        guard clocksDiffer else { return SimulatedClock(self) }
+        let hour = Duration.seconds(3_600)
+        // Most machines are set right, some are minutes off, and some hours.
+        let range = pick([Duration.milliseconds(200), .seconds(90), hour * 2])
+        return SimulatedClock(self, offset: pick(.zero - range, range), drift: (chance() - 0.5) * 0.002)
     }
 
     var now: ContinuousClock.Instant { began + elapsed }

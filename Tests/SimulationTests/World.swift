@@ -13,20 +13,21 @@ import SyncStore
 /// promised must come true.
 // Unchecked: see Simulation.
 final class World: @unchecked Sendable {
-    private static let instance = Instance(
+    static let instance = Instance(
         id: InstanceID("sim"), name: "sim", isEnabled: true, validatorURL: "http://tenant",
         verdictLifetime: .seconds(600))
-    private static let configurations = [
+    static let configurations = [
         configuration("CHAT", .user, isMultiDevice: true), configuration("DEVICE", .device),
         configuration("CHECKED", .user, isMultiDevice: true, checksSession: true, lifetime: .seconds(3)),
         configuration("TRUSTED", .user, isMultiDevice: true, checksSession: true), configuration("SOLO", .user),
         configuration("LIVE", .user, isMultiDevice: true, isPersistent: false),
         configuration("LATEST", .user, isMultiDevice: true, repush: .threshold(3)),
         configuration("NEWS", .globalUser, isMultiDevice: true, isImmediate: true),
+        configuration("VAULT", .user, checksSession: true), configuration("RULES", .device),
     ]
     /// How often each of them is pushed to.
     private static let load = [0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7].map { configurations[$0] }
-    private static let liar = "liar"
+    static let liar = "liar"
     /// A run with more events than this comes to no rest.
     private static let mostEvents = 1_000_000
     /// How long a run is under load, and how long it may take to heal.
@@ -35,23 +36,25 @@ final class World: @unchecked Sendable {
 
     let simulation: Simulation
     let history: History
-    private let plan: FaultPlan
-    private let broker: SimulatedBroker
-    private let database: SimulatedDatabase
+    let plan: FaultPlan
+    let broker: SimulatedBroker
+    let database: SimulatedDatabase
     private let folder: URL
-    private var writers: [SimulatedWriter] = []
-    private var gateways: [SimulatedGateway] = []
+    var writers: [SimulatedWriter] = []
+    var gateways: [SimulatedGateway] = []
     private var ingests: [SimulatedIngest] = []
     private var validators: [SimulatedValidator] = []
-    private var devices: [SimulatedDevice] = []
+    var devices: [SimulatedDevice] = []
     private var simple: SimulatedSimpleDevice?
-    private let operation: SimulatedOperator
+    /// The parts of the trials that this run has.
+    private(set) lazy var cast = Cast(self)
+    let operation: SimulatedOperator
     private var lastConnection: UInt64 = 0
     private var lastPush = 0
     private var lastSession = 0
     /// Pushes whose backends have not ended with them.
-    private var openPushes = 0
-    private var isHealing = false
+    var openPushes = 0
+    var isHealing = false
     private(set) var faultCounts: [FaultPlan.Kind: Int] = [:]
 
     private static func configuration(
@@ -73,10 +76,14 @@ final class World: @unchecked Sendable {
         self.simulation = simulation
         self.folder = folder
         plan = FaultPlan(simulation)
-        history = History(simulation, instance: Self.instance, configurations: Self.configurations)
-        broker = SimulatedBroker(simulation)
-        database = SimulatedDatabase(
+        simulation.clocksDiffer = plan.trials.contains(.clocks)
+        let database = SimulatedDatabase(
             simulation, instances: [Self.instance], configurations: Self.configurations)
+        self.database = database
+        history = History(
+            simulation, instance: Self.instance, configurations: Self.configurations,
+            databaseTime: { [unowned database] in database.now })
+        broker = SimulatedBroker(simulation)
         operation = SimulatedOperator("operator", number: 0, database: database, broker: broker)
         for number in 1...simulation.pick(1...2) { writers.append(makeWriter("writer-\(number)")) }
         for number in 1...simulation.pick(1...3) { gateways.append(makeGateway("gateway-\(number)")) }
@@ -90,6 +97,13 @@ final class World: @unchecked Sendable {
             ) { [unowned self] in gateways }
         }
         database.whenAdvanced = { [history] in history.advanced($0, in: $1) }
+        database.whenCommitted = { [history] pushes, answers in
+            for (push, answer) in zip(pushes, answers) {
+                guard let answer, answer.isPersistent, !answer.isDuplicate else { continue }
+                history.committed(push.oplog.thirdMessageID.text, answer.oplogID)
+            }
+        }
+        cast.enter()
     }
 
     // MARK: Parts
@@ -100,15 +114,15 @@ final class World: @unchecked Sendable {
     }
 
     private func makeWriter(_ name: String) -> SimulatedWriter {
-        SimulatedWriter(name, number: nextConnection(), database: database, broker: broker)
+        let writer = SimulatedWriter(name, number: nextConnection(), database: database, broker: broker)
+        if plan.trials.contains(.bursts) {
+            (writer.commitTakes, writer.pageTakes) = (.milliseconds(30), .milliseconds(700))
+        }
+        return writer
     }
 
     private func makeGateway(_ name: String) -> SimulatedGateway {
-        var snapshot = Mss_Bus_V1_Snapshot()
-        snapshot.version = 1
-        snapshot.instances = [Self.instance.bus]
-        snapshot.configurations = Self.configurations.map(\.bus)
-        return SimulatedGateway(name, number: nextConnection(), broker: broker, control: snapshot)
+        SimulatedGateway(name, number: nextConnection(), broker: broker, database: database)
     }
 
     private func makeIngest(_ name: String) -> SimulatedIngest {
@@ -119,7 +133,7 @@ final class World: @unchecked Sendable {
         SimulatedValidator(name, number: nextConnection(), broker: broker, history: history)
     }
 
-    private func makeDevice(_ name: String, user: String? = nil) -> SimulatedDevice {
+    func makeDevice(_ name: String, user: String? = nil) -> SimulatedDevice {
         let device = SimulatedDevice(
             name, instanceID: Self.instance.id.text, folder: folder.path,
             user: BoundUser(userID: user ?? "user-\(simulation.pick(1...2))", sessionID: newSession()),
@@ -138,7 +152,7 @@ final class World: @unchecked Sendable {
         return device
     }
 
-    private func newSession() -> String {
+    func newSession() -> String {
         lastSession += 1
         return "session-\(lastSession)"
     }
@@ -147,6 +161,7 @@ final class World: @unchecked Sendable {
 
     /// Runs the whole of it.
     func run() {
+        history.observe(PresenceEvent.disturbed)
         broker.noticeLoss = plan.noticeLoss
         database.refusals = plan.refusals
         database.lostAnswers = plan.lostAnswers
@@ -160,7 +175,10 @@ final class World: @unchecked Sendable {
         heal()
         let isHealed = settle()
         if isHealed, plan.endsCalmly { pushCalmly() }
-        for device in devices where !device.isConnected { history.fault(.delivered, "\(device.id) is not back") }
+        for device in devices + cast.devices where !device.isConnected {
+            history.fault(.delivered, "\(device.id) is not back")
+        }
+        cast.check()
         if simulation.eventCount >= Self.mostEvents { history.fault(.delivered, "it comes to no rest") }
         history.end(database.store)
         finish()
@@ -175,18 +193,33 @@ final class World: @unchecked Sendable {
 
     /// Nothing fails any more: each push reaches whom it is for, and where one device is to have it, one.
     private func pushCalmly() {
+        history.observe(PresenceEvent.healed)
         // Sessions that ended lately have been found out, and everybody is registered again.
-        simulation.run(for: .seconds(10))
+        simulation.run(for: .seconds(11))
         guard settle() else { return }
+        pushLiveAtOnce()
         for configuration in Self.configurations where configuration.kind != .device {
             for user in configuration.kind == .user ? ["user-1", "user-2"] : [""] {
+                let isAway = configuration.isSingleDevice && !ownerIsThere(user)
                 push(
                     configuration, to: user,
-                    reach: configuration.isSingleDevice ? .one : isBound(user) ? .everyone : .optional)
+                    reach: !isBound(user) || isAway ? .optional : configuration.isSingleDevice ? .one : .everyone)
             }
         }
         for device in devices where !device.lies { push(Self.configurations[1], to: device.id) }
         _ = settle()
+    }
+
+    /// Live data by several ways at the same time, which devices with open sessions must all get.
+    private func pushLiveAtOnce() {
+        for user in ["user-1", "user-2"] {
+            for number in 0..<6 {
+                simulation.after(.milliseconds(3) * number) { [unowned self] in
+                    push(Self.configurations[5], to: user, reach: .optional)
+                }
+            }
+        }
+        simulation.run(for: .seconds(3))
     }
 
     private func isBound(_ user: String) -> Bool { devices.contains { user.isEmpty || $0.user?.userID == user } }
@@ -216,22 +249,34 @@ final class World: @unchecked Sendable {
         for device in devices { (device.forgets, device.repeatedFrames, device.frameHoles) = (0, 0, 0) }
         simple?.forgets = 0
         for device in devices { device.endFaults() }
-        simulation.after(.seconds(5)) { [unowned self] in findOwners() }
+        cast.heal()
+        simulation.after(.seconds(5)) { [unowned self] in leaveOwners() }
     }
 
     /// Data of which a user has one copy waits for the user's owner (spec D8): where that device now is another user's,
-    /// the user signs in anew on one that is there.
-    private func findOwners() {
-        for user in ["user-1", "user-2"] {
-            let there = devices.filter { $0.user?.userID == user }
-            let owner = database.store.owner(of: UserID(user), in: Self.instance.id)
-            guard let first = there.first, !there.contains(where: { $0.id == owner?.text }) else { continue }
-            first.bind(BoundUser(userID: user, sessionID: newSession()))
+    /// nobody is owed it.
+    private func leaveOwners() {
+        for user in ["user-1", "user-2"] where !ownerIsThere(user) {
+            for configuration in Self.configurations where configuration.isSingleDevice {
+                history.ownerIsAway(from: address(of: configuration, user))
+            }
         }
     }
 
+    private func ownerIsThere(_ user: String) -> Bool {
+        let owner = database.store.owner(of: UserID(user), in: Self.instance.id)
+        return devices.contains { $0.user?.userID == user && $0.id == owner?.text }
+    }
+
+    private func address(of configuration: SyncConfiguration, _ target: String) -> ChannelAddress {
+        ChannelAddress(
+            target: TargetAddress(instanceID: Self.instance.id, kind: configuration.kind, target: target),
+            bizType: configuration.bizType)
+    }
+
     private var isWhole: Bool {
-        openPushes == 0 && devices.allSatisfy(\.isConnected) && simple?.isConnected ?? true && history.isSettled
+        openPushes == 0 && devices.allSatisfy(\.isConnected) && simple?.isConnected ?? true && cast.isWhole
+            && database.waitingCommits == 0 && history.isSettled
     }
 
     // MARK: Load
@@ -239,7 +284,7 @@ final class World: @unchecked Sendable {
     private func pushSoon() {
         simulation.after(simulation.pick(.milliseconds(10), .milliseconds(200))) { [unowned self] in
             guard !isHealing else { return }
-            push()
+            plan.trials.contains(.batches) && simulation.happens(0.15) ? pushBatch() : push()
             pushSoon()
         }
     }
@@ -256,30 +301,74 @@ final class World: @unchecked Sendable {
         push(configuration, to: target)
     }
 
-    private func push(_ configuration: SyncConfiguration, to target: String, reach: HistoryReach? = nil) {
+    func push(_ configuration: SyncConfiguration, to target: String, reach: HistoryReach? = nil) {
+        let push = make(configuration, to: target, reach: reach)
+        openPushes += 1
+        attempt([push], left: 4)
+        if plan.trials.contains(.recalls), reach == nil, simulation.happens(0.2) { recallSoon(push) }
+    }
+
+    /// Several pushes to one target in one call.
+    private func pushBatch() {
+        let configuration = Self.configurations[simulation.pick([0, 0, 1, 4, 6])]
+        let target = configuration.kind == .device ? simulation.pick(devices).id : "user-\(simulation.pick(1...2))"
+        let pushes = (0..<simulation.pick(2...6)).map { _ in make(configuration, to: target, reach: nil) }
+        history.called(pushes.map(\.name))
+        openPushes += pushes.count
+        attempt(pushes, left: 6)
+    }
+
+    /// Begins a push, which the caller sends.
+    private func make(
+        _ configuration: SyncConfiguration, to target: String, reach: HistoryReach?
+    ) -> SimulatedPush {
         lastPush += 1
-        let address = ChannelAddress(
-            target: TargetAddress(instanceID: Self.instance.id, kind: configuration.kind, target: target),
-            bizType: configuration.bizType)
         var usual: HistoryReach =
             switch configuration.bizType.text {
-            case "SOLO": .anyone
-            case "LIVE", "LATEST": .optional
+            case "SOLO", "VAULT": .anyone
+            case "LATEST": .connected
+            case "LIVE": .optional
             default: .everyone
             }
-        var push = SimulatedPush(name: "push-\(lastPush)", address: address, configuration: configuration)
+        var push = SimulatedPush(
+            name: "push-\(lastPush)", address: address(of: configuration, target), configuration: configuration)
+        var validity: Duration?
         if reach == nil, simulation.happens(0.04) {
             (push.targeting, usual) = (Targeting(operatingSystem: .iOS), .nobody)
         } else if reach == nil, simulation.happens(0.04) {
-            let validity = simulation.pick(.milliseconds(300), .seconds(6))
-            (push.validUntil, usual) = (simulation.wallTime + validity, .optional)
+            validity = simulation.pick(.milliseconds(300), .seconds(6))
+            usual = .optional
+        } else if plan.trials.contains(.validity), reach == nil, simulation.happens(0.3) {
+            validity = simulation.happens(0.3) ? simulation.pick(.seconds(5), .seconds(60))
+                : simulation.pick(.seconds(120), .seconds(7_200))
         }
-        // What a liar says that it has it need not be given; past what it was not sent it may not be moved.
+        push.validUntil = validity.map { database.now + $0 }
+        // What a liar says that it has it need not be given; past what it was not sent it may not be moved. What ends
+        // soon a receiver is moved past as well.
         history.invoked(
-            push.name, address, reach: target == Self.liar ? .optional : reach ?? usual,
-            isOwed: [.everyone, .anyone].contains(reach ?? usual))
-        openPushes += 1
-        attempt(push, left: 4)
+            push.name, push.address, reach: target == Self.liar ? .optional : reach ?? usual,
+            isOwed: (reach ?? usual).isOwed && validity.map { $0 > .seconds(100) } ?? true,
+            validFor: validity)
+        return push
+    }
+
+    /// The backend recalls a push, and again until it is told that the recall holds.
+    private func recallSoon(_ push: SimulatedPush) {
+        simulation.after(simulation.pick(.milliseconds(10), .seconds(3))) { [unowned self] in
+            guard !isHealing, history.isAnswered(push.name) else { return }
+            history.recallBegan(push.name)
+            recall(push, left: 5)
+        }
+    }
+
+    private func recall(_ push: SimulatedPush, left: Int) {
+        guard left > 0 else { return }
+        operation.recall(ThirdMessageID(push.name), of: push.address) { [unowned self] in
+            history.recalled(push.name, in: database.store)
+        }
+        simulation.after(.seconds(2)) { [unowned self] in
+            if !history.isRecalled(push.name) { recall(push, left: left - 1) }
+        }
     }
 
     /// Many pushes to one channel, more than a page has.
@@ -290,43 +379,52 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// A backend's call, repeated with the same thirdMsgId while its outcome is not known.
-    private func attempt(_ push: SimulatedPush, left: Int) {
-        guard left > 0 else {
-            openPushes -= 1
+    /// A backend's call, repeated with the same thirdMsgIds while their outcome is not known.
+    private func attempt(_ pushes: [SimulatedPush], left: Int) {
+        guard left > 0, !pushes.isEmpty else {
+            openPushes -= pushes.count
             return
         }
-        let again = { [unowned self] in
+        let again = { [unowned self] (pushes: [SimulatedPush]) in
             simulation.after(simulation.pick(.milliseconds(50), .seconds(2))) { [unowned self] in
-                attempt(push, left: left - 1)
+                attempt(pushes, left: left - 1)
             }
         }
-        guard
-            let ingest = ingests.filter(\.process.isAlive).isEmpty
-                ? nil : simulation.pick(ingests.filter(\.process.isAlive))
-        else { return again() }
+        let there = ingests.filter(\.process.isAlive)
+        guard !there.isEmpty else { return again(pushes) }
+        for push in pushes { history.sends(push) }
+        simulation.pick(there).submit(pushes.map(\.request), pushes[0].configuration) { [unowned self] outcomes in
+            let open = zip(pushes, outcomes ?? []).filter { !isOver($0, $1) }.map(\.0)
+            guard outcomes != nil else {
+                for push in pushes { history.maybeStored(push.name) }
+                return again(pushes)
+            }
+            if !open.isEmpty { again(open) }
+        }
+    }
+
+    /// Takes the answer to one push; false: the backend sends it again.
+    private func isOver(_ push: SimulatedPush, _ outcome: PushOutcome) -> Bool {
         let name = push.name
-        ingest.submit(push.request, push.configuration) { [unowned self] outcome in
-            switch outcome {
-            case .stored(let id, online: false) where !push.configuration.isPersistent:
-                history.notOnline(name, id)
-                openPushes -= 1
-            case .duplicate where !push.configuration.isPersistent:
-                history.lostTrack(of: name)
-                openPushes -= 1
-            case .stored(let id, _), .duplicate(let id):
-                history.answered(name, id, in: database.store)
-                openPushes -= 1
-            case .notAttempted:
-                // Some leave it at that: nothing was done.
-                if simulation.happens(0.2) { openPushes -= 1 } else { again() }
-            case .unknown, nil:
-                history.maybeStored(name)
-                again()
-            case .refused, .noConfiguration:
-                history.fault(.attempted, "\(name) was refused")
-            }
+        history.heard(outcome, of: push)
+        switch outcome {
+        case .stored(let id, online: false) where !push.configuration.isPersistent:
+            history.notOnline(name, id)
+        case .duplicate where !push.configuration.isPersistent:
+            history.lostTrack(of: name)
+        case .stored(let id, _), .duplicate(let id):
+            history.answered(name, id, in: database.store)
+        case .notAttempted:
+            // Some leave it at that: nothing was done.
+            guard simulation.happens(0.2) else { return false }
+        case .unknown:
+            history.maybeStored(name)
+            return false
+        case .refused, .noConfiguration:
+            history.fault(.attempted, "\(name) was refused")
         }
+        openPushes -= 1
+        return true
     }
 
     // MARK: Faults
@@ -358,6 +456,7 @@ final class World: @unchecked Sendable {
         case .sessionEnds: simulation.pick(devices).user.map { history.becameInvalid($0.sessionID) }
         case .sessionRevoked: simulation.pick(devices).user.map(revoke)
         case .manyPushes: pushMany()
+        default: cast.happen(kind)
         }
     }
 
@@ -382,7 +481,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    private func revoke(_ user: BoundUser) {
+    func revoke(_ user: BoundUser) {
         history.becameInvalid(user.sessionID)
         operation.revoke(user, of: Self.instance.id) { [unowned self] in
             history.revoked(user.sessionID, in: database.store)
@@ -394,7 +493,7 @@ final class World: @unchecked Sendable {
             + validators.map(\.process)
     }
 
-    private func pause() -> Duration { simulation.pick(.milliseconds(100), .seconds(10)) }
+    func pause() -> Duration { simulation.pick(.milliseconds(100), .seconds(10)) }
 
     /// One of a tier dies, now or soon; its supervisor starts another once it is dead.
     private func replace<Tier>(
@@ -431,6 +530,16 @@ final class World: @unchecked Sendable {
         simulation.after(simulation.pick(.milliseconds(10), .seconds(3))) { [unowned self, unowned device] in
             guard device.user == nil else { return }
             device.bind(BoundUser(userID: "user-\(simulation.pick(1...2))", sessionID: newSession()))
+        }
+    }
+}
+
+extension HistoryReach {
+    /// Whether no receiver may be moved past a push without having been sent it.
+    fileprivate var isOwed: Bool {
+        switch self {
+        case .everyone, .anyone, .device: true
+        case .one, .connected, .optional, .nobody: false
         }
     }
 }
