@@ -219,8 +219,12 @@ final class Reporter: Service, Sendable {
                 $0.correlation = correlation
                 $0.channelID = receiver.channelID
                 // Both empty where the channel has one sync point for its user or device.
-                $0.deviceID = receiver.storeID == nil ? "" : receiver.deviceID.text
-                $0.storeID = receiver.storeID?.text ?? ""
+                if let storeID = receiver.storeID {
+                    $0.deviceID = receiver.deviceID.text
+                    $0.storeID = storeID.text
+                } else {
+                    $0.storedBy = receiver.deviceID.text
+                }
                 $0.upto = upto.value
             }
         } completion: { [self] result in

@@ -33,7 +33,7 @@ struct AckWork: LaneWork {
         let advances = commands.filter { $0.resentID == 0 }.map { command in
             SyncPointStore.Advance(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
-                upto: OplogID(command.upto))
+                upto: OplogID(command.upto), storedBy: command.storedBy)
         }
         let outcome = Result { () throws(PostgresError) in try store.record(resends, advances) }
         bus.together {

@@ -47,6 +47,11 @@
         case openingFromHead
         case fetchFailureForgotten
         case bindNotRepeated
+        case claimMovesSharedPoint
+        case writesNotChecked
+        case unverifiedTakesOwnership
+        case reconnectTakesOwnership
+        case supersededUnregistered
         // Client.
         case clientBindNotCompared
         case clientGapIgnored
@@ -64,6 +69,7 @@
         case keysForgotten
         case pointFalls
         case headNotRaised
+        case strangerMovesSharedPoint
 
         /// These show in one session that anything happens to (`SessionWalk`): in a whole service it takes minutes of
         /// bad luck until they hurt somebody.
@@ -119,6 +125,11 @@
             case .openingFromHead: "a session begins at its sync point"
             case .fetchFailureForgotten: "a page that did not come is asked for again"
             case .bindNotRepeated: "a registration that failed is repeated"
+            case .claimMovesSharedPoint: "a position that a device claims does not move the user's one sync point"
+            case .writesNotChecked: "a device changes nothing of a user whose data it may not receive"
+            case .unverifiedTakesOwnership: "a device owns a user only with a valid verdict, where owners are checked"
+            case .reconnectTakesOwnership: "only a bind that the app asked for takes ownership"
+            case .supersededUnregistered: "a connection that is not registered yet learns that a newer one exists"
             case .clientBindNotCompared: "frames of a former user are dropped"
             case .clientGapIgnored: "a batch that leaves a gap is not stored"
             case .clientTakesKnown: "what is known is not stored anew"
@@ -134,6 +145,7 @@
             case .keysForgotten: "a thirdMsgId is stored once in its channel"
             case .pointFalls: "a sync point only rises"
             case .headNotRaised: "an id is drawn once"
+            case .strangerMovesSharedPoint: "only the owner moves the user's one sync point"
             }
         }
     }

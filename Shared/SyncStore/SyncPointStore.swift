@@ -10,12 +10,15 @@ package enum SyncPointStore {
         package var deviceID: String
         package var storeID: String
         package var upto: OplogID
+        /// The device that stored it, where `deviceID` is empty.
+        package var storedBy: String
 
-        package init(channelID: Int64, deviceID: String, storeID: String, upto: OplogID) {
+        package init(channelID: Int64, deviceID: String, storeID: String, upto: OplogID, storedBy: String = "") {
             self.channelID = channelID
             self.deviceID = deviceID
             self.storeID = storeID
             self.upto = upto
+            self.storedBy = storedBy
         }
     }
 
@@ -52,14 +55,20 @@ package enum SyncPointStore {
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 
-    /// Raises sync points; what is not above the point on record, or above the channel's head, changes nothing wrong:
-    /// the first is dropped, the second clamped.
+    /// Raises sync points. Values below the point on record are dropped, values above the channel's head are clamped to
+    /// the head. The one sync point that a user has in a single-device channel moves only while the device that stored
+    /// it owns the user (spec D8): the gateway sees to that, and this statement is the second belt.
+    ///
+    /// The owner is looked up by its key for each row, never joined: a plan made on an empty table would read it whole.
     package static func advance(_ advances: [Advance]) -> Query<Void> {
         let sql = """
             INSERT INTO sync_point AS p (channel_id, device_id, store_id, oplog_id)
             SELECT i.channel_id, i.device_id, i.store_id, least(max(i.upto), c.head)
-            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS i (channel_id, device_id, store_id, upto)
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])
+                AS i (channel_id, device_id, store_id, upto, stored_by)
             JOIN channel c ON c.channel_id = i.channel_id
+            WHERE c.kind <> 0 OR i.device_id <> '' OR i.stored_by = (
+                SELECT w.device_id FROM owner w WHERE w.instance_id = c.instance_id AND w.user_id = c.target)
             GROUP BY i.channel_id, i.device_id, i.store_id, c.head
             ORDER BY i.channel_id, i.device_id, i.store_id
             ON CONFLICT (channel_id, device_id, store_id) DO UPDATE SET oplog_id = excluded.oplog_id
@@ -68,6 +77,7 @@ package enum SyncPointStore {
         let parameters: [PostgresValue] = [
             .int64Array(advances.map(\.channelID)), .textArray(advances.map(\.deviceID)),
             .textArray(advances.map(\.storeID)), .int64Array(advances.map(\.upto.value)),
+            .textArray(advances.map(\.storedBy)),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
