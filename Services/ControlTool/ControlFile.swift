@@ -24,6 +24,8 @@ struct ControlFile: Codable {
         let pushesPerDay: Int?
         /// A device id belongs to the secret that it is first registered with; false by default.
         let bindDevices: Bool?
+        /// Every bind takes a user's single-device data over, not only one that the app asked for; false by default.
+        let latestConnectionOwns: Bool?
         /// UTF-16 units of a session id at the most; 100 by default.
         let sessionLength: Int?
         /// Where operations of devices go; none by default, and of one that exists as it is.
@@ -100,6 +102,7 @@ extension Instance {
                 over: existing?.validatorForm),
             requiresSignature: entry.requireSignature ?? existing?.requiresSignature ?? false,
             bindsDevices: entry.bindDevices ?? existing?.bindsDevices ?? false,
+            latestConnectionOwns: entry.latestConnectionOwns ?? existing?.latestConnectionOwns ?? false,
             sessionUnits: entry.sessionLength ?? existing?.sessionUnits ?? Limits.sessionUnits,
             limits: KeyLimits(
                 requestsPerSecond: entry.requestsPerSecond.map { $0 == 0 ? nil : $0 }
@@ -123,8 +126,8 @@ extension ControlFile.InstanceEntry {
             requireSignature: instance.requiresSignature,
             // 0: no limit.
             requestsPerSecond: instance.limits.requestsPerSecond ?? 0, pushesPerDay: instance.limits.pushesPerDay ?? 0,
-            bindDevices: instance.bindsDevices, sessionLength: instance.sessionUnits, relayUrl: instance.relayURL,
-            enabled: instance.isEnabled)
+            bindDevices: instance.bindsDevices, latestConnectionOwns: instance.latestConnectionOwns,
+            sessionLength: instance.sessionUnits, relayUrl: instance.relayURL, enabled: instance.isEnabled)
     }
 }
 

@@ -67,6 +67,7 @@ extension Instance {
             ("asked", asked), ("verdict lifetime", "\(verdictLifetime.components.seconds) s"),
             ("retention", "\(retention.components.seconds / 86_400) days"),
             ("signature required", requiresSignature ? "yes" : "no"), ("binds devices", bindsDevices ? "yes" : "no"),
+            ("latest connection owns", latestConnectionOwns ? "yes" : "no"),
             ("session length", "\(sessionUnits)"), ("limits without a key", LimitArguments.words(limits)),
             ("relay", relayURL), ("revision", "\(revision)"),
         ].map { "\($0.0): \(OneLine.of($0.1))" }.joined(separator: "\n")

@@ -69,6 +69,8 @@ struct InstanceCommand: AsyncParsableCommand {
         @OptionGroup var limits: LimitArguments
         @Flag(help: "A device id belongs to the secret that it is first registered with.")
         var bindDevices = false
+        @Flag(help: "Every bind takes a user's single-device data over, not only one that the app asked for.")
+        var latestConnectionOwns = false
         @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
         var sessionLength = Limits.sessionUnits
         @Option(name: .customLong("relay-url"), help: "Where the tenant takes operations; none: they are refused.")
@@ -81,7 +83,8 @@ struct InstanceCommand: AsyncParsableCommand {
                 gatewayWorkspaceId: gateway.gatewayWorkspaceID, verdictLifetimeSeconds: verdictLifetimeSeconds,
                 retentionDays: retentionDays, requireSignature: requireSignature,
                 requestsPerSecond: limits.requestsPerSecond, pushesPerDay: limits.pushesPerDay,
-                bindDevices: bindDevices, sessionLength: sessionLength, relayUrl: relayURL, enabled: true)
+                bindDevices: bindDevices, latestConnectionOwns: latestConnectionOwns, sessionLength: sessionLength,
+                relayUrl: relayURL, enabled: true)
             let instance = Instance(entry)
             let message = try instance.soundBus
             try await ControlClient.with { client in
@@ -111,6 +114,10 @@ struct InstanceCommand: AsyncParsableCommand {
         var requireSignature: Bool?
         @Flag(inversion: .prefixedNo, help: "A device id belongs to the secret that it is first registered with.")
         var bindDevices: Bool?
+        @Flag(
+            inversion: .prefixedNo,
+            help: "Every bind takes a user's single-device data over, not only one that the app asked for.")
+        var latestConnectionOwns: Bool?
         @Option(help: "UTF-16 units of a session id at the most, 100 to 4096.")
         var sessionLength: Int?
         @Option(
@@ -133,6 +140,7 @@ struct InstanceCommand: AsyncParsableCommand {
                 instance.retention = options.retentionDays.map { .seconds($0 * 86_400) } ?? instance.retention
                 instance.requiresSignature = options.requireSignature ?? instance.requiresSignature
                 instance.bindsDevices = options.bindDevices ?? instance.bindsDevices
+                instance.latestConnectionOwns = options.latestConnectionOwns ?? instance.latestConnectionOwns
                 instance.sessionUnits = options.sessionLength ?? instance.sessionUnits
                 instance.limits = options.limits.over(instance.limits)
                 instance.relayURL = options.relayURL ?? instance.relayURL

@@ -14,6 +14,12 @@ struct ChannelCursor {
     private(set) var stored: OplogID
     /// The device itself has said so, now or before: `stored` also counts what was passed over.
     private(set) var acknowledged: OplogID
+    /// The server's record reaches as far, or was asked to.
+    private var recorded: OplogID
+    /// The position that the device claimed when it was bound, or when the cursor before this one ended.
+    private let claimed: OplogID
+    /// The position that the device claims counts here; otherwise only the recorded one does (spec D7, D8).
+    let countsClaim: Bool
     /// The newest oplog id known to exist.
     private(set) var head: OplogID
     /// A page is on its way.
@@ -29,6 +35,8 @@ struct ChannelCursor {
     private var recalled: Set<OplogID> = []
     /// Of a simple device; nil: the device's library has a ladder of its own.
     var resends: BatchResends?
+    /// Oplogs that a simple device has acknowledged, and that were not reported.
+    private var confirmed: [OplogID] = []
     /// Valid oplogs up to here were left out, which the next batch tells; zero: none.
     private var passedOver = OplogID.zero
     /// Bytes of batches sent and not yet stored, by the batch's end.
@@ -54,21 +62,28 @@ struct ChannelCursor {
     ///     claims less now is an older copy of itself: its own position counts (spec D7), and what it has lost comes
     ///     again.
     ///   - reported: the device's own, nil when it has none for this channel.
+    ///   - countsClaim: whether the device's own counts. Where it does not, what the device has above the record is
+    ///     sent once more, and the device drops it as known: its acknowledgement moves the record.
     init(
-        channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?
+        channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?,
+        countsClaim: Bool = true
     ) {
         self.channelID = channelID
         self.head = head
+        self.countsClaim = countsClaim
+        claimed = reported ?? .zero
         // A device can be above the head after a failover that lost commits; it is clamped, never refused.
-        announced = min(reported ?? .zero, head)
+        let known = min(claimed, head)
         #if KNOWN_BAD
-            let isOlderCopy = acknowledged > announced && !KnownBad.olderStorePassedOver.isOn
+            let isOlderCopy = countsClaim && acknowledged > known && !KnownBad.olderStorePassedOver.isOn
         #else
-            let isOlderCopy = acknowledged > announced
+            let isOlderCopy = countsClaim && acknowledged > known
         #endif
-        sent = isOlderCopy ? announced : min(max(recorded, announced), head)
-        stored = isOlderCopy ? announced : recorded
-        self.acknowledged = max(acknowledged, announced)
+        sent = isOlderCopy ? known : min(countsClaim ? max(recorded, known) : recorded, head)
+        announced = min(known, sent)
+        stored = isOlderCopy ? known : recorded
+        self.recorded = recorded
+        self.acknowledged = max(acknowledged, countsClaim ? known : .zero)
         #if KNOWN_BAD
             if KnownBad.openingFromHead.isOn { sent = head }
         #endif
@@ -77,6 +92,9 @@ struct ChannelCursor {
         // What lies between is on no store of this device: the store is new, or older than the record.
         passOver(upto: sent)
     }
+
+    /// The device has this, or is being sent it, as far as it says itself.
+    var held: OplogID { max(announced, claimed) }
 
     /// Whether something is to be read.
     var isBehind: Bool { sent < head }
@@ -174,7 +192,7 @@ struct ChannelCursor {
             } else if entry.recalls == nil, filters?.flows(entry.id, attributes: entry.attributes) == false {
                 // Not for this receiver: a changed parameter may bring it later, so nobody is told of it.
                 continue
-            } else if entry.recalls.map({ $0 <= announced }) ?? true {
+            } else if entry.recalls.map({ $0 <= held }) ?? true {
                 // Of a tombstone: only a device that was sent the original learns that it is gone (spec H7).
                 new.append(entry)
             }
@@ -230,24 +248,41 @@ struct ChannelCursor {
         return freed
     }
 
-    /// The sync point to record, nil when it has not risen: with nothing under way to the device, all that was sent or
-    /// skipped, and what the device said it has when it connected (spec D12).
-    mutating func settle() -> OplogID? {
+    /// With nothing under way to the device it has all that was sent or skipped, and what it said it has when it
+    /// connected (spec D12).
+    mutating func settle() {
         #if KNOWN_BAD
-            if KnownBad.settlesUnderWay.isOn, sent > stored {
-                stored = sent
-                return sent
-            }
+            if KnownBad.settlesUnderWay.isOn { stored = max(stored, sent) }
         #endif
-        guard unacknowledged.isEmpty, sent > stored else { return nil }
-        stored = sent
-        return sent
+        if unacknowledged.isEmpty { stored = max(stored, sent) }
+    }
+
+    /// Something was stored, or acknowledged by a simple device, and not reported.
+    var owesReport: Bool { stored > recorded || !confirmed.isEmpty }
+
+    /// Takes what is to be reported: the sync point to record, nil when it did not rise, and what a simple device has
+    /// acknowledged.
+    mutating func takeReport() -> (upto: OplogID?, confirmed: [OplogID]) {
+        defer { (recorded, confirmed) = (max(recorded, stored), []) }
+        return (stored > recorded ? stored : nil, confirmed)
+    }
+
+    /// What the cursor of the same channel before this one knows and no page tells: tombstones to come, and what is not
+    /// reported of a simple device.
+    mutating func takeOver(from former: ChannelCursor) {
+        recalled = former.recalled.filter { $0 > sent }
+        confirmed = former.confirmed
+    }
+
+    /// Takes the acknowledgement of a simple device: its app has the batches up to there.
+    mutating func confirm(upto: OplogID, now: ContinuousClock.Instant) {
+        confirmed += resends?.acknowledged(upto: upto, now: now) ?? []
     }
 
     /// Takes the device's acknowledgement, clamped to what it was sent; what was skipped behind it counts as stored.
     ///
-    /// - Returns: the sync point to record, nil when it did not rise, and the bytes that are free again.
-    mutating func acknowledge(upto: OplogID) -> (record: OplogID?, freedBytes: Int) {
+    /// - Returns: the bytes that are free again.
+    mutating func acknowledge(upto: OplogID) -> Int {
         // What waits to be written was not sent yet.
         let sent = unwritten.first?.announced ?? announced
         #if KNOWN_BAD
@@ -261,10 +296,9 @@ struct ChannelCursor {
             freed += first.bytes
             unacknowledged.removeFirst()
         }
-        if let settled = settle() { return (settled, freed) }
-        guard upto > stored else { return (nil, freed) }
-        stored = upto
-        return (upto, freed)
+        settle()
+        stored = max(stored, upto)
+        return freed
     }
 
     /// Bytes sent and not yet stored.

@@ -219,10 +219,10 @@ final class DeviceHandler: ChannelInboundHandler {
             gateway.claim(claim, for: handle(on: context))
         case .listen(let targets):
             gateway.registry.listen(number, to: targets)
-        case .open(let identity, let connectionEpoch, let takesOwnership, let verdictFor):
+        case .open(let identity, let connectionEpoch, let opensBind, let takesOwnership, let verdictFor):
             gateway.open(
-                identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership, verdictFor: verdictFor,
-                for: handle(on: context))
+                identity, connectionEpoch: connectionEpoch, opensBind: opensBind, takesOwnership: takesOwnership,
+                verdictFor: verdictFor, for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
             gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
         case .fetch(let request):

@@ -71,6 +71,7 @@ final class GatewayCore: Sendable {
             configuration: { [directory] in directory.configuration($0, $1) },
             instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
             random: random, filtered: { [directory] in directory.filtered($0) },
+            checks: { [directory] in directory.checks($0) },
             connects: { [desk = self.admission] in desk.connects($0, at: $1) },
             binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
         tails = GlobalTails(clock: clock) { [bus] channelID, after, newest, answer in
@@ -233,8 +234,8 @@ final class GatewayCore: Sendable {
     // MARK: Requests of one session
 
     func open(
-        _ identity: SessionIdentity, connectionEpoch: Int64, takesOwnership: Bool, verdictFor: Duration,
-        for session: SessionHandle
+        _ identity: SessionIdentity, connectionEpoch: Int64, opensBind: Bool, takesOwnership: Bool,
+        verdictFor: Duration, for session: SessionHandle
     ) {
         let gatewayEpoch = currentLease?.epoch ?? 0
         let registration = registrations.wrappingAdd(1, ordering: .relaxed).newValue
@@ -254,6 +255,7 @@ final class GatewayCore: Sendable {
                 $0.open.deviceConnectionNumber = identity.connectionNumber
                 $0.open.registrationNumber = registration
                 $0.open.connectionEpoch = connectionEpoch
+                $0.open.opensBind = opensBind
                 $0.open.takesOwnership = takesOwnership
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
                 $0.open.suspended = identity.suspended.map(\.text).sorted()

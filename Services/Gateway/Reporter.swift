@@ -230,8 +230,12 @@ final class Reporter: Service, Sendable {
                 $0.correlation = correlation
                 $0.channelID = place.channelID
                 // Both empty where the channel has one sync point for its user or device.
-                $0.deviceID = place.receiver.storeID == nil ? "" : place.receiver.deviceID.text
-                $0.storeID = place.receiver.storeID?.text ?? ""
+                if let storeID = place.receiver.storeID {
+                    $0.deviceID = place.receiver.deviceID.text
+                    $0.storeID = storeID.text
+                } else {
+                    $0.storedBy = place.receiver.deviceID.text
+                }
                 $0.userID = place.receiver.userID?.text ?? ""
                 $0.upto = progress.upto.value
                 $0.acknowledged = progress.acknowledged.value

@@ -15,7 +15,8 @@ enum SessionAction {
     /// Listen for notices of these targets, and of no others.
     case listen([TargetAddress])
     /// Register the session, or announce it again; the answer comes back with the bind it was asked for.
-    case open(SessionIdentity, connectionEpoch: Int64, takesOwnership: Bool, verdictFor: Duration)
+    case open(
+        SessionIdentity, connectionEpoch: Int64, opensBind: Bool, takesOwnership: Bool, verdictFor: Duration)
     /// Note foreground state and verdict.
     case update(SessionIdentity, connectionEpoch: Int64, verdictFor: Duration)
     /// Read a page.

@@ -46,7 +46,8 @@ struct SessionCheck {
     /// The answer to a question is being acted on: no younger word can be had. Data with the lifetime 0, or one shorter
     /// than a call takes, goes out then and never else (spec V5).
     var isFresh = false
-    private var isAsking = false
+    /// A question is on its way to the tenant.
+    private(set) var isAsking = false
     /// The tenant gave no verdict: it is asked again then, and not before.
     private var retryAt: ContinuousClock.Instant?
     private var failures = 0

@@ -9,8 +9,10 @@ struct SessionRereads {
     static let listMax = 16
 
     private var waiting: [Mss_Bus_V1_Reread] = []
-    private var sent: [UInt64: SyncModel.ChannelKind] = [:]
+    private var sent: [UInt64: SessionStateMachine.ChannelKey] = [:]
     private var done: Set<UInt64> = []
+    /// The device has them on its disk, which the store does not know.
+    private var unreported: [UInt64: SessionStateMachine.ChannelKey] = [:]
     private var recalled: [Int64: Set<Int64>] = [:]
     private var mayBeMore = false
 
@@ -26,12 +28,12 @@ struct SessionRereads {
     }
 
     /// Takes out those that may go now; the others wait for what stands in their way.
-    mutating func take(_ allows: (Mss_Bus_V1_Reread) -> SyncModel.ChannelKind?) -> [Mss_Bus_V1_Reread] {
+    mutating func take(_ allows: (Mss_Bus_V1_Reread) -> SessionStateMachine.ChannelKey?) -> [Mss_Bus_V1_Reread] {
         guard !waiting.isEmpty else { return [] }
         var taken: [Mss_Bus_V1_Reread] = []
         waiting.removeAll { reread in
-            guard let kind = allows(reread) else { return false }
-            sent[UInt64(bitPattern: reread.rereadID)] = kind
+            guard let key = allows(reread) else { return false }
+            sent[UInt64(bitPattern: reread.rereadID)] = key
             taken.append(reread)
             return true
         }
@@ -44,11 +46,21 @@ struct SessionRereads {
     /// It was not written: the store is to tell it again.
     mutating func takeBack(_ number: UInt64) { sent[number] = nil }
 
-    /// The device has it on its disk; false for a number that was not sent.
-    mutating func acknowledged(_ number: UInt64) -> Bool {
-        guard sent.removeValue(forKey: number) != nil else { return false }
+    /// The device has it on its disk; a number that was not sent has no effect.
+    mutating func acknowledged(_ number: UInt64) {
+        guard let key = sent.removeValue(forKey: number) else { return }
         done.insert(number)
-        return true
+        unreported[number] = key
+    }
+
+    /// Whether the store is to be told of some.
+    var owesReport: Bool { !unreported.isEmpty }
+
+    /// Takes out those that the store may be told of, in the order of their numbers.
+    mutating func takeReport(_ allows: (SessionStateMachine.ChannelKey) -> Bool) -> [UInt64] {
+        let numbers = unreported.filter { allows($0.value) }.keys.sorted()
+        for number in numbers { unreported[number] = nil }
+        return numbers
     }
 
     /// Whether the store may have more than it told.
@@ -66,6 +78,7 @@ struct SessionRereads {
     /// Another user is bound: the device drops what is under way for the former.
     mutating func forgetUser() {
         waiting = []
-        sent = sent.filter { !$0.value.needsUser }
+        sent = sent.filter { !$0.value.kind.needsUser }
+        unreported = unreported.filter { !$0.value.kind.needsUser }
     }
 }

@@ -16,17 +16,49 @@ extension SessionStateMachine {
             else { continue }
             let key = ChannelKey(kind: kind, bizType: BizType(item.bizType))
             guard var cursor = cursors[key] else { continue }
-            let (upto, freed) = cursor.acknowledge(upto: OplogID(item.upto))
-            actions += confirmed(cursor.resends?.acknowledged(upto: OplogID(item.upto), now: world.now), in: cursor)
+            windowUsed -= cursor.acknowledge(upto: OplogID(item.upto))
+            cursor.confirm(upto: OplogID(item.upto), now: world.now)
             cursors[key] = cursor
-            windowUsed -= freed
-            if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
+            actions += report(of: key, in: world)
         }
-        for number in ack.rereads where rereads.acknowledged(number) {
-            actions.append(.finishReread(Int64(bitPattern: number)))
-        }
+        for number in ack.rereads { rereads.acknowledged(number) }
+        actions += reportRereads(in: world)
         if rereads.wantsMore() { actions += announce(in: world) }
         return actions + readOn(in: world)
+    }
+
+    /// Reports what the device did with a channel's data, once it may (spec D16): how far it has stored it, and of a
+    /// simple device what its app was given.
+    mutating func report(of key: ChannelKey, in world: SessionSurroundings) -> [SessionAction] {
+        guard let identity, let cursor = cursors[key], cursor.owesReport, mayReport(key, of: identity, in: world),
+            cursor.countsClaim == countsClaim(key, of: identity, in: world),
+            let (upto, confirmed) = cursors[key]?.takeReport()
+        else { return [] }
+        var actions: [SessionAction] = []
+        if !confirmed.isEmpty {
+            // A simple device's acknowledgement is its app's too (spec D13); nobody waits for an answer.
+            let found = [cursor.channelID: confirmed.map(\.value)]
+            actions.append(
+                .confirm(
+                    ConfirmedReport(
+                        id: nil, deviceID: identity.deviceID, userID: identity.userID, confirmed: found)))
+        }
+        if let upto { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
+        return actions
+    }
+
+    /// Reports what could not be reported when the device said it.
+    mutating func reportOwed(in world: SessionSurroundings) -> [SessionAction] {
+        let owing = cursors.filter { $0.value.owesReport }.map(\.key)
+        return owing.flatMap { report(of: $0, in: world) } + reportRereads(in: world)
+    }
+
+    private mutating func reportRereads(in world: SessionSurroundings) -> [SessionAction] {
+        guard let identity, rereads.owesReport else { return [] }
+        var rereads = rereads
+        let numbers = rereads.takeReport { mayReport($0, of: identity, in: world) }
+        self.rereads = rereads
+        return numbers.map { .finishReread(Int64(bitPattern: $0)) }
     }
 
     /// What records a sync point of the session.
@@ -68,5 +100,17 @@ extension SessionStateMachine {
         _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
     ) -> Bool {
         world.rules(of: key, in: identity.instanceID)?.hasReceiverPerStore ?? (key.kind != .device)
+    }
+
+    /// Whether the position that the device claims counts in the channel: there it harms nobody but the device. The sync
+    /// point of a single-device channel is the user's: the recorded one counts (spec D8). Nil: there is no configuration.
+    func countsClaim(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Bool? {
+        guard key.kind == .user else { return true }
+        #if KNOWN_BAD
+            if KnownBad.claimMovesSharedPoint.isOn { return true }
+        #endif
+        return world.rules(of: key, in: identity.instanceID).map { !$0.isSingleDevice }
     }
 }

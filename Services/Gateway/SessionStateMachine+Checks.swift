@@ -1,6 +1,7 @@
 import BusMessages
 import Credentials
 import DeviceProtocol
+import SwiftProtobuf
 import SyncModel
 
 // Asking the tenant whether the session is valid, and what follows from its word (spec V4–V6, H7).
@@ -91,11 +92,13 @@ extension SessionStateMachine {
             // Nobody is left to be asked: what waits goes on by what is known.
             if !next.isEmpty { return next }
         case .word:
-            actions = tellVerdict(reply?.reason ?? "", in: world)
+            // The registration that it may take tells the store of the verdict.
+            let takes = takeOwnership(in: world)
+            actions = tellVerdict(reply?.reason ?? "", in: world) + takes
             check.isFresh = true
         }
         defer { check.isFresh = false }
-        return actions + resume(in: world) + readOn(in: world)
+        return actions + releaseRequests(in: world) + resume(in: world) + readOn(in: world)
     }
 
     /// The tenant has called a session invalid when some gateway asked: nothing goes out on it from now on (spec V6).
@@ -146,7 +149,7 @@ extension SessionStateMachine {
     private static let revocation = "the session was ended; sign in again"
 
     private mutating func verdictEnded(_ reason: String, in world: SessionSurroundings) -> [SessionAction] {
-        tellVerdict(reason, in: world) + resume(in: world) + readOn(in: world)
+        tellVerdict(reason, in: world) + releaseRequests(in: world) + resume(in: world) + readOn(in: world)
     }
 
     /// Tells device and store what holds now.
@@ -173,6 +176,34 @@ extension SessionStateMachine {
         let remaining = check.remaining(of: lifetime, at: world.now)
         guard let identity, check.isNewsToStore(remaining, of: lifetime, at: world.now) else { return [] }
         return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictForStore(in: world))]
+    }
+
+    // MARK: Requests that wait for a word
+
+    /// Keeps a request of the device until the tenant has answered.
+    ///
+    /// - Returns: nil: no answer is on its way, so the device is to ask again.
+    mutating func hold(_ request: Mss_Device_V1_Packet, in world: SessionSurroundings) -> [SessionAction]? {
+        let question = askForWord(in: world)
+        guard check.isAsking else { return nil }
+        // A device has one report under way; another one takes its place.
+        if request.hasReport { heldRequests.removeAll(where: \.hasReport) }
+        heldRequests.append(request)
+        return question
+    }
+
+    /// Decides about the requests that waited for the tenant's answer.
+    private mutating func releaseRequests(in world: SessionSurroundings) -> [SessionAction] {
+        let held = heldRequests
+        heldRequests = []
+        return held.flatMap { request -> [SessionAction] in
+            switch request.body {
+            case .submitOperations(let frame)?: submit(frame, in: world)
+            case .keepParameters(let frame)?: keep(frame, in: world)
+            case .confirmReport(let report)?: received(report, in: world)
+            default: []
+            }
+        }
     }
 
     // MARK: What waits for a word
@@ -212,4 +243,8 @@ extension SessionStateMachine {
             resendRecorded(channelID: channelID, oplogID: oplogID, repeats: repeats, in: world)
         }
     }
+}
+
+extension Mss_Device_V1_Packet {
+    fileprivate var hasReport: Bool { if case .confirmReport? = body { true } else { false } }
 }

@@ -104,7 +104,7 @@ extension SessionStateMachine {
         if connect.hasBind {
             return take(connect.bind, in: world) ?? refuseBind(connect.bind, in: world)
         }
-        return register(takesOwnership: false, in: world)
+        return register(in: world)
     }
 
     /// Why a registration whose device id belongs to another secret ends the connection.

@@ -19,9 +19,33 @@ extension SessionStateMachine {
             return close(.protocolViolation, "operations came before the answer to those before them")
         }
         operations.lastNumber = frame.number
+        return submit(frame, in: world)
+    }
+
+    /// Hands a frame to the relay, refuses it, or keeps it until the tenant has answered.
+    mutating func submit(
+        _ frame: Mss_Device_V1_SubmitOperations, in world: SessionSurroundings
+    ) -> [SessionAction] {
         let asked = SessionOperations.Frame(number: frame.number, ids: frame.operations.map(\.operationID))
+        operations.submitted = nil
         if let refusal = refusal(of: frame, asked) { return [.answer(refusal)] }
         guard let identity, let userID = identity.userID else { return [] }
+        if let withheld = withholding(.operations, of: identity, in: world) {
+            switch withheld {
+            case .awaitsWord, .notEligible(.sessionNotValid):
+                if let actions = hold(.with { $0.submitOperations = frame }, in: world) {
+                    operations.submitted = asked
+                    return actions
+                }
+            case .noLease, .awaitsFilter, .notEligible: break
+            }
+            return [
+                .answer(
+                    asked.refusal(
+                        OperationRefusalCode.unavailable, "the session cannot be checked now",
+                        retryAfterMilliseconds: SessionOperations.pauseMilliseconds))
+            ]
+        }
         operations.submitted = asked
         return [
             .submit(
@@ -31,7 +55,7 @@ extension SessionStateMachine {
         ]
     }
 
-    /// Why nothing of a frame goes to the relay now; nil: it does.
+    /// Why nothing of a frame goes to the relay now; nil: it may.
     private func refusal(
         of frame: Mss_Device_V1_SubmitOperations, _ asked: SessionOperations.Frame
     ) -> Mss_Device_V1_Packet? {

@@ -38,9 +38,16 @@ extension SessionStateMachine {
             return close(.protocolViolation, "parameters came before the answer to those before them")
         }
         filters.lastKeeping = frame.number
+        return keep(frame, in: world)
+    }
+
+    /// Has a frame's values kept, refuses it, or keeps the frame until the tenant has answered.
+    mutating func keep(_ frame: Mss_Device_V1_KeepParameters, in world: SessionSurroundings) -> [SessionAction] {
+        filters.isKeeping = false
         func refused(_ refusal: Mss_Device_V1_RequestRefusal, _ reason: String) -> [SessionAction] {
             [.answer(.parametersKept(frame.number, refusal, reason))]
         }
+        func later() -> [SessionAction] { refused(.tryAgain, "the session cannot be checked now") }
         guard phase == .open, let identity, !opensBind else { return refused(.tryAgain, "no bind is in force yet") }
         guard frame.bindNumber == identity.bindNumber else { return refused(.tryAgain, "another bind is in force") }
         guard let userID = identity.userID else { return refused(.notEligible, "no user is bound") }
@@ -65,8 +72,33 @@ extension SessionStateMachine {
             }
             parameters.append(DeviceParameter(bizType: BizType(item.bizType), name: item.name, value: value))
         }
+        switch withholdingOfParameters(Set(parameters.map(\.bizType)), of: identity, in: world) {
+        case nil: break
+        case .notEligible(.notOwner)?:
+            return refused(.notEligible, "another device of the user owns its single-device data")
+        case .awaitsWord?, .notEligible(.sessionNotValid)?:
+            guard let actions = hold(.with { $0.keepParameters = frame }, in: world) else { return later() }
+            filters.isKeeping = true
+            return actions
+        case .noLease?, .awaitsFilter?, .notEligible?:
+            return later()
+        }
         filters.isKeeping = true
         return [.keepParameters(parameters, of: userID, number: frame.number)]
+    }
+
+    /// What stands between the device and values for its user (spec D16): they decide about what is pushed of these
+    /// business types, to all of the user's devices. Nil: nothing.
+    private func withholdingOfParameters(
+        _ bizTypes: Set<BizType>, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Withholding? {
+        if let withheld = withholding(.parameters, of: identity, in: world) { return withheld }
+        for bizType in bizTypes {
+            guard let kind = world.configuration(identity.instanceID, bizType)?.kind else { continue }
+            let key = ChannelKey(kind: kind, bizType: bizType)
+            if let withheld = withholding(key, of: identity, in: world, for: .report) { return withheld }
+        }
+        return nil
     }
 
     /// The store has answered; false: it may have kept them or not.

@@ -32,6 +32,23 @@ extension SessionStateMachine {
         phase == .closed ? [] : close(refusal.code, refusal.reason)
     }
 
+    /// A newer connection of this device has been registered. One that is not registered itself learns from its own
+    /// registration whether it is that connection, or an older one.
+    mutating func superseded(by epoch: Int64) -> [SessionAction] {
+        #if KNOWN_BAD
+            if KnownBad.supersededUnregistered.isOn, phase != .open { return [] }
+        #endif
+        if phase == .opening { newestConnection = max(newestConnection, epoch) }
+        guard phase == .open, connectionEpoch < epoch else { return [] }
+        return close(.superseded, "a newer connection of this device is open")
+    }
+
+    /// An operator ends this device's connection.
+    mutating func disconnectedByOperator() -> [SessionAction] {
+        guard phase == .opening || phase == .open else { return [] }
+        return close(.disconnected, "an operator ended the connection")
+    }
+
     /// This gateway has more devices than others: this one goes where there are fewer, unless data is on its way to it.
     mutating func surplus() -> [SessionAction] {
         guard phase == .open, windowUsed == 0, !isRegistering else { return [] }

@@ -56,8 +56,7 @@ extension SessionStateMachine {
         }
         guard let reply else { return [.answer(.historyPage(request.number, .tryAgain))] }
         guard !reply.notOwner else {
-            ownsUser = false
-            return [.answer(.historyPage(request.number, .notEligible))]
+            return [.answer(.historyPage(request.number, .notEligible))] + loseOwnership(in: world)
         }
         let entries = reply.entries.map(Oplog.init(bus:)).filter {
             request.allows($0, of: channel.channelID, for: identity.traits, now: world.wallTime)
@@ -141,10 +140,10 @@ extension SessionStateMachine {
         guard let reply, reply.channels.count == request.channels.count else { return page(.tryAgain) }
         var summaries: [Mss_Device_V1_ChannelSummary] = []
         for (channel, standing) in zip(request.channels, reply.channels) {
-            if standing.notOwner { ownsUser = false }
+            if standing.notOwner { return page(.tryAgain) + loseOwnership(in: world) }
             let last = standing.hasLast ? Oplog(bus: standing.last) : nil
             // What is not as it was when it was asked for makes the page wrong: the device asks for it anew.
-            guard !standing.notOwner, withholding(channel.key, of: identity, in: world) == nil,
+            guard withholding(channel.key, of: identity, in: world) == nil,
                 last.map({
                     request.allows($0, of: channel.channelID, for: identity.traits, now: world.wallTime)
                 }) ?? true

@@ -1,5 +1,6 @@
 import BusMessages
 import DeviceProtocol
+import SwiftProtobuf
 import SyncModel
 
 // What goes to a device more than once, and what its app did with oplogs.
@@ -11,7 +12,7 @@ extension SessionStateMachine {
             guard let key = keysByChannelID[reread.channelID] else { return nil }
             let reason = withholding(key, of: identity, in: world)
             if case .awaitsWord = reason { awaitsWord = true }
-            return reason == nil ? key.kind : nil
+            return reason == nil ? key : nil
         }
         self.rereads = rereads
         return (awaitsWord ? askForWord(in: world) : [])
@@ -29,40 +30,58 @@ extension SessionStateMachine {
             }
     }
 
-    /// What the app did with oplogs.
-    func received(_ report: Mss_Device_V1_ConfirmReport) -> [SessionAction] {
+    /// The app has done something with oplogs. What the device may not report is left out (spec D16). A report with
+    /// something that it may report later waits for the tenant's word. Without one it gets no answer, so that the device
+    /// repeats it.
+    mutating func received(
+        _ report: Mss_Device_V1_ConfirmReport, in world: SessionSurroundings
+    ) -> [SessionAction] {
         guard let identity else { return [] }
+        let (found, awaitsVerdict) = confirmed(report, by: identity, in: world)
+        if awaitsVerdict, let actions = hold(.with { $0.confirmReport = report }, in: world) { return actions }
+        return [.confirm(found)]
+    }
+
+    /// - Returns: what may be reported, without an id when more of it may be later; and whether that takes a verdict.
+    private func confirmed(
+        _ report: Mss_Device_V1_ConfirmReport, by identity: SessionIdentity, in world: SessionSurroundings
+    ) -> (ConfirmedReport, awaitsVerdict: Bool) {
         var found = ConfirmedReport(id: report.reportID, deviceID: identity.deviceID, userID: identity.userID)
+        var awaitsVerdict = false
+        func allows(_ key: ChannelKey) -> Bool {
+            if mayReport(key, of: identity, in: world) { return true }
+            switch withholding(key, of: identity, in: world, for: .report) {
+            // Another device's is never this one's to report; everything else may end.
+            case .notEligible(.notOwner) where !claim.isOpen: break
+            case .notEligible(.sessionNotValid): (found.id, awaitsVerdict) = (nil, true)
+            case nil, .noLease, .awaitsWord, .awaitsFilter, .notEligible: found.id = nil
+            }
+            return false
+        }
         for item in report.channels {
-            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber) else { continue }
+            guard let key = channel(item.kind, item.bizType, bind: item.bindNumber), let cursor = cursors[key],
+                allows(key)
+            else { continue }
             found.confirmed[cursor.channelID, default: []] += item.oplogIds.filter { $0 <= cursor.head.value }
         }
         for item in report.resent {
-            guard let cursor = cursor(item.kind, item.bizType, bind: item.bindNumber), item.oplogID <= cursor.head.value
+            guard let key = channel(item.kind, item.bizType, bind: item.bindNumber), let cursor = cursors[key],
+                item.oplogID <= cursor.head.value, allows(key)
             else { continue }
             found.resent.append(
                 ConfirmedReport.Resent(
                     channelID: cursor.channelID, oplogID: OplogID(item.oplogID),
                     attempts: min(Int(item.attempts), Limits.resendHandOuts), isDead: item.dead))
         }
-        return [.confirm(found)]
+        return (found, awaitsVerdict)
     }
 
-    /// The channel that a frame names; nil for an unknown one, and for one of an earlier bind.
-    func cursor(_ kind: Mss_Device_V1_ChannelKind, _ bizType: String, bind: UInt32) -> ChannelCursor? {
+    /// The channel that a frame names; nil for one of an earlier bind.
+    func channel(_ kind: Mss_Device_V1_ChannelKind, _ bizType: String, bind: UInt32) -> ChannelKey? {
         guard let kind = SyncModel.ChannelKind(wire: kind), !kind.needsUser || bind == identity?.bindNumber else {
             return nil
         }
-        return cursors[ChannelKey(kind: kind, bizType: BizType(bizType))]
-    }
-
-    /// A simple device's acknowledgement is its app's too (spec D13); nobody waits for an answer.
-    func confirmed(_ ids: [OplogID]?, in cursor: ChannelCursor) -> [SessionAction] {
-        guard let ids, !ids.isEmpty, let identity else { return [] }
-        let found = [cursor.channelID: ids.map(\.value)]
-        return [
-            .confirm(ConfirmedReport(id: nil, deviceID: identity.deviceID, userID: identity.userID, confirmed: found))
-        ]
+        return ChannelKey(kind: kind, bizType: BizType(bizType))
     }
 
     /// Some time has passed: the resend ladder of a simple device.
@@ -86,12 +105,11 @@ extension SessionStateMachine {
                         channelID: cursor.channelID, receiver: resendReceiver(key, of: identity), oplogID: oplogID,
                         repeats: repeats))
             case .giveUp(let oplogIDs, let upto, let attempts):
-                let (recorded, freed) = cursor.acknowledge(upto: upto)
+                windowUsed -= cursor.acknowledge(upto: upto)
                 _ = cursor.resends?.acknowledged(upto: upto, now: world.now)
                 cursors[key] = cursor
-                windowUsed -= freed
                 actions.append(.gaveUp(oplogIDs, attempts: attempts, channelID: cursor.channelID))
-                if let recorded { actions.append(record(recorded, of: key, cursor, for: identity, in: world)) }
+                actions += report(of: key, in: world)
             }
         }
         return actions.isEmpty ? [] : actions + readOn(in: world)

@@ -49,6 +49,10 @@ struct SessionStateMachine {
     private var pausedFetches: [ChannelKey] = []
     /// The last word of the store on whether this device owns the bound user (spec D8).
     var ownsUser = false
+    /// Whether the present bind is to make it the owner.
+    var claim = OwnershipClaim()
+    /// Of the device: they wait for the tenant's word, at most one of operations, of parameters and of confirmations.
+    var heldRequests: [Mss_Device_V1_Packet] = []
     var rereads = SessionRereads()
     var requests = SessionRequests()
     /// Operations of the present bind on their way to the relay.
@@ -63,6 +67,8 @@ struct SessionStateMachine {
     private(set) var leaseEpoch: Int64 = 0
     /// Something came up while a registration was on its way, whose answer may not know it.
     private var announcesAgain = false
+    /// The newest connection of this device that is known of, while this one is not registered.
+    var newestConnection: Int64 = 0
     /// The user was bound, which is not registered yet.
     private(set) var opensBind = false
     /// What the tenant said meanwhile: the device hears it behind the bind's result.
@@ -139,7 +145,7 @@ struct SessionStateMachine {
         case (.open, .storedAck(let ack)):
             return received(ack, in: world)
         case (.open, .confirmReport(let report)):
-            return received(report)
+            return received(report, in: world)
         case (_, .close):
             phase = .closed
             return [.close(.normal, "the device closed")]
@@ -171,7 +177,8 @@ struct SessionStateMachine {
         identity?.bindNumber = bind.bindNumber
         note(bind.syncPoints, needingUser: true)
         opensBind = true
-        return dropParked(in: world) + register(takesOwnership: !bind.userID.isEmpty, in: world) + validate(in: world)
+        claim = claim(of: bind, in: world)
+        return dropParked(in: world) + register(in: world) + validate(in: world)
     }
 
     /// What the instance allows (spec V1).
@@ -192,7 +199,7 @@ struct SessionStateMachine {
         identity?.isForeground = foreground
         guard phase == .open, let identity else { return [] }
         // Global oplogs are not pushed to an app in the foreground; they are read when it comes there (spec D15).
-        if foreground, !isRegistering { return register(takesOwnership: false, in: world) }
+        if foreground, !isRegistering { return register(in: world) }
         return [.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictForStore(in: world))]
     }
 
@@ -218,7 +225,7 @@ struct SessionStateMachine {
     // MARK: Registration
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
-    mutating func register(takesOwnership: Bool, in world: SessionSurroundings) -> [SessionAction] {
+    mutating func register(in world: SessionSurroundings) -> [SessionAction] {
         guard !isRegistering else { return identity.map { [.listen($0.targets)] } ?? [] }
         if let instanceID = identity?.instanceID {
             let filtered = world.filtered(instanceID)
@@ -228,12 +235,13 @@ struct SessionStateMachine {
         guard let identity else { return [] }
         isRegistering = true
         registering = (world.leaseEpoch, world.holdsLease)
+        claim.isAsked = takesOwnership(in: world)
         needsOpen = false
         return [
             .listen(identity.targets),
             .open(
-                identity, connectionEpoch: connectionEpoch, takesOwnership: takesOwnership,
-                verdictFor: verdictForStore(in: world)),
+                identity, connectionEpoch: connectionEpoch, opensBind: opensBind,
+                takesOwnership: claim.isAsked, verdictFor: verdictForStore(in: world)),
         ]
     }
 
@@ -247,18 +255,20 @@ struct SessionStateMachine {
         isRegistering = false
         if reply.leaseLost { return registrationFailed(in: world) }
         if reply.wrongDeviceSecret { return closeForWrongSecret() }
-        guard reply.connectionEpoch > 0 else {
+        guard reply.connectionEpoch > 0, reply.connectionEpoch >= newestConnection else {
             return close(.superseded, "a newer connection of this device is open")
         }
         connectionEpoch = reply.connectionEpoch
         leaseEpoch = registering.leaseEpoch
-        ownsUser = reply.owner
         #if KNOWN_BAD
             let bindNumber = KnownBad.anyRegistrationTaken.isOn ? identity.bindNumber : bindNumber
         #endif
         guard bindNumber == identity.bindNumber else {
-            return register(takesOwnership: identity.userID != nil, in: world)
+            return register(in: world)
         }
+        // Another device may have stored more meanwhile: the record of the user's sync points counts anew.
+        let becomesOwner = reply.owner && !ownsUser
+        ownsUser = reply.owner
         if phase == .opening {
             // Only under a lease are the rules here, which it was also registered by, those in force.
             guard registering.isUnderLease, world.holdsLease, leaseEpoch == world.leaseEpoch else {
@@ -266,17 +276,18 @@ struct SessionStateMachine {
             }
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
-        for state in reply.channels { learn(state, in: world) }
+        for state in reply.channels { learn(state, becomesOwner: becomesOwner, in: world) }
         filters.learn(reply.channels)
         for (address, early) in earlyHeads {
-            learn(address, channelID: early.channelID, head: early.head)
+            learn(address, channelID: early.channelID, head: early.head, in: world)
             guard let key = keysByChannelID[early.channelID] else { continue }
             cursors[key]?.learnRecalls(of: early.recalled)
         }
         earlyHeads = [:]
         // Before anything is read on: what was ended while nobody could tell it goes out no more.
         let ended = learnRevocation(reply, in: world)
-        var actions = settleAll(in: world)
+        for key in cursors.keys { cursors[key]?.settle() }
+        var actions: [SessionAction] = []
         if phase == .opening {
             phase = .open
             actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.wallTime)))
@@ -289,7 +300,7 @@ struct SessionStateMachine {
             if let untoldState { actions.append(.send(untoldState)) }
             untoldState = nil
         }
-        actions += ended + tellParameters(reply, to: identity)
+        actions += ended + (ownsUser ? closeClaim(of: identity) : []) + tellParameters(reply, to: identity)
         if hasUntoldVerdict {
             hasUntoldVerdict = false
             actions += tellStore(in: world)
@@ -316,19 +327,7 @@ struct SessionStateMachine {
         guard phase == .open || phase == .opening else { return [] }
         announcesAgain = isRegistering
         guard !isRegistering else { return [] }
-        return register(takesOwnership: opensBind && identity?.userID != nil, in: world)
-    }
-
-    /// A newer connection of this device has been registered.
-    mutating func superseded(by epoch: Int64) -> [SessionAction] {
-        guard phase == .open, connectionEpoch < epoch else { return [] }
-        return close(.superseded, "a newer connection of this device is open")
-    }
-
-    /// An operator ends this device's connection.
-    mutating func disconnectedByOperator() -> [SessionAction] {
-        guard phase == .opening || phase == .open else { return [] }
-        return close(.disconnected, "an operator ended the connection")
+        return register(in: world)
     }
 
     // MARK: Channels
@@ -357,11 +356,14 @@ struct SessionStateMachine {
             key.kind.isGlobal && world.rules(of: key, in: identity.instanceID)?.isImmediate != true
         if let known = cursors[key]?.channelID, known > notice.channelID { return [] }
         if cursors[key]?.channelID != notice.channelID, !isHeld {
-            learn(notice.address, channelID: notice.channelID, head: .zero)
+            learn(notice.address, channelID: notice.channelID, head: .zero, in: world)
         }
         cursors[key]?.learnRecalls(of: recalled)
         guard var cursor = cursors[key], !isHeld else { return [] }
-        if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
+        if let owner = notice.owner, owner != identity.deviceID, ownsUser {
+            cursors[key]?.learn(head: notice.upto)
+            return loseOwnership(in: world)
+        }
         // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
         let isForThisDevice = notice.owner == identity.deviceID || !isSingleDevice(key, of: identity, in: world)
         #if KNOWN_BAD
@@ -386,11 +388,11 @@ struct SessionStateMachine {
             return []
         }
         cursor.isFetching = false
-        if reply.notOwner { ownsUser = false }
         cursor.learn(head: OplogID(reply.upto))
         cursors[key] = cursor
+        if reply.notOwner { return loseOwnership(in: world) + readOn(in: world) }
         let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto))
-        if fit == .known, !reply.notOwner, OplogID(reply.after) == cursor.sent {
+        if fit == .known, OplogID(reply.after) == cursor.sent {
             // The store has less than was told of it, after a failover that lost commits: asked again in a moment.
             cursors[key]?.isFetching = true
             pausedFetches.append(key)
@@ -399,11 +401,11 @@ struct SessionStateMachine {
         }
         // The reasons to withhold are asked again: they may have come up while the page was on its way.
         let reason = withholding(key, of: identity, in: world)
-        if case .awaitsWord = reason, !reply.notOwner, fit == .applies {
+        if case .awaitsWord = reason, fit == .applies {
             cursors[key]?.isFetching = true
             return park(.page(reply, channelID: channelID), in: world)
         }
-        guard !reply.notOwner, fit == .applies, reason == nil else { return readOn(in: world) }
+        guard fit == .applies, reason == nil else { return readOn(in: world) }
         let entries = reply.entries.map(Oplog.init(bus:))
         var actions: [SessionAction] = []
         var discardedUpto = OplogID.zero
@@ -433,7 +435,6 @@ struct SessionStateMachine {
         to identity: SessionIdentity, in world: SessionSurroundings
     ) -> [SessionAction] {
         guard var cursor = cursors[key] else { return [] }
-        defer { cursors[key] = cursor }
         let taken = cursor.take(
             upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime,
             filters: filters[cursor.channelID], batchEntries: batchEntries)
@@ -441,26 +442,21 @@ struct SessionStateMachine {
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
         if taken.batches.isEmpty {
-            if let upto = cursor.settle() { actions.append(record(upto, of: key, cursor, for: identity, in: world)) }
-            return actions
+            cursor.settle()
+            cursors[key] = cursor
+            return actions + report(of: key, in: world)
         }
-        return actions + push(taken.batches, of: key, &cursor, to: identity, in: world)
+        actions += push(taken.batches, of: key, &cursor, to: identity, in: world)
+        cursors[key] = cursor
+        return actions
     }
 
-    /// Records what the device has, or was spared, beyond what the server knew.
-    private mutating func settleAll(in world: SessionSurroundings) -> [SessionAction] {
-        guard let identity else { return [] }
-        return cursors.keys.compactMap { key in
-            guard let upto = cursors[key]?.settle(), let cursor = cursors[key] else { return nil }
-            return record(upto, of: key, cursor, for: identity, in: world)
-        }
-    }
-
-    /// Reads every channel that is behind and may go out, as far as the window allows; says "caught up" once.
+    /// Reports what is owed, and reads every channel that is behind and may go out, as far as the window allows; says
+    /// "caught up" once.
     mutating func readOn(in world: SessionSurroundings) -> [SessionAction] {
         guard phase == .open, !isRegistering, let identity else { return [] }
         // Data that the connection cannot take would be taken back, and read again, without end.
-        var actions = world.room > 0 ? sendRereads(to: identity, in: world) : []
+        var actions = reportOwed(in: world) + (world.room > 0 ? sendRereads(to: identity, in: world) : [])
         var isCatchingUp = false
         for (key, cursor) in cursors where cursor.isBehind {
             if !mayRead(key, of: identity, in: world) {
@@ -495,35 +491,42 @@ struct SessionStateMachine {
         return actions
     }
 
-    private mutating func learn(_ state: Mss_Bus_V1_ChannelState, in world: SessionSurroundings) {
+    private mutating func learn(_ state: Mss_Bus_V1_ChannelState, becomesOwner: Bool, in world: SessionSurroundings) {
         guard let target = TargetAddress(bus: state.target) else { return }
         let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
         learn(
             address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint),
             acknowledged: acknowledged(state, of: address, in: world),
-            resent: (OplogID(state.resentID), Int(state.repeats)))
+            resent: (OplogID(state.resentID), Int(state.repeats)), becomesOwner: becomesOwner, in: world)
     }
 
     private mutating func learn(
         _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero,
-        acknowledged: OplogID = .zero, resent: (OplogID, Int) = (.zero, 0)
+        acknowledged: OplogID = .zero, resent: (OplogID, Int) = (.zero, 0), becomesOwner: Bool = false,
+        in world: SessionSurroundings
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
         let known = cursors[key]
+        let countsClaim = countsClaim(key, of: identity, in: world) ?? false
         if let known, known.channelID >= channelID {
             // A lower one is of before a failover.
-            if known.channelID == channelID { cursors[key]?.learn(head: head) }
-            return
+            if known.channelID > channelID { return }
+            cursors[key]?.learn(head: head)
+            // Whose sync point it is has changed, or is only now this device's to move.
+            guard known.countsClaim != countsClaim || becomesOwner && !countsClaim else { return }
         }
         if let known {
-            // A failover has lost the channel, and it was made anew: what the device has, or is being sent, stays.
+            // Or a failover has lost the channel, and it was made anew: what the device has, or is being sent, stays.
             keysByChannelID[known.channelID] = nil
             windowUsed -= known.unacknowledgedBytes
         }
+        let isSame = known?.channelID == channelID
         var cursor = ChannelCursor(
-            channelID: channelID, head: max(head, known?.announced ?? .zero), recorded: recorded,
-            acknowledged: acknowledged, reported: known?.announced ?? reportedPoints[key])
+            channelID: channelID, head: max(head, isSame ? known?.head ?? .zero : known?.announced ?? .zero),
+            recorded: recorded, acknowledged: acknowledged,
+            reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim)
+        if isSame, let known { cursor.takeOver(from: known) }
         if identity.isSimple {
             cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
         }
@@ -543,6 +546,8 @@ struct SessionStateMachine {
         reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
         earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
         ownsUser = false
+        claim = OwnershipClaim()
+        heldRequests = []
         rereads.forgetUser()
         check = SessionCheck()
         hasUntoldVerdict = false
@@ -576,17 +581,12 @@ struct SessionStateMachine {
             for key in pausedFetches { cursors[key]?.isFetching = false }
             pausedFetches = []
             if needsOpen, !isRegistering {
-                actions += register(takesOwnership: opensBind && identity?.userID != nil, in: world)
+                actions += register(in: world)
             } else {
                 actions += readOn(in: world)
             }
         }
         return actions
-    }
-
-    /// Something outside changed that rules look at: configurations, or the lease.
-    mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] {
-        readOn(in: world) + registerForFilters(in: world)
     }
 
     /// The connection is gone.

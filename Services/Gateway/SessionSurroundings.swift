@@ -19,6 +19,8 @@ struct SessionSurroundings: Sendable {
     let random: @Sendable () -> Double
     /// Which configurations of an instance have filters.
     var filtered: @Sendable (InstanceID) -> FilteredTypes = { _ in FilteredTypes() }
+    /// What of an instance needs a valid verdict.
+    let checks: @Sendable (InstanceID) -> InstanceChecks
     /// Takes one of the connects that the app has in a second; false: there is none left (reliability SEC11).
     var connects: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true }
     /// The same of the user's binds.

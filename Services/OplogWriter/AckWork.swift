@@ -33,7 +33,8 @@ struct AckWork: LaneWork {
         let advances = commands.filter { $0.resentID == 0 }.map { command in
             SyncPointStore.Advance(
                 channelID: command.channelID, deviceID: command.deviceID, storeID: command.storeID,
-                userID: command.userID, upto: OplogID(command.upto), acknowledged: OplogID(command.acknowledged))
+                userID: command.userID, upto: OplogID(command.upto), acknowledged: OplogID(command.acknowledged),
+                storedBy: command.storedBy)
         }
         let outcome = Result { () throws(PostgresError) in try store.record(resends, advances) }
         bus.together {

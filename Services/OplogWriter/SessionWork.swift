@@ -132,6 +132,7 @@ extension DeviceSessionStore.Registration {
             suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil,
             pushToken: session.hasPushToken ? PushToken(bus: session.pushToken) : nil)
+        opensBind = session.opensBind
         filtered = session.filtered.map { BizType($0) }
         parameters = session.parameters.compactMap(DeviceParameter.init(bus:))
     }

@@ -97,7 +97,7 @@ extension SyncModel.Instance {
                     .init(
                         appID: bus.mobileGateway.appID, workspaceID: bus.mobileGateway.workspaceID,
                         wrapsBody: bus.mobileGateway.wrapsBody)) : .http, requiresSignature: bus.requiresSignature,
-            bindsDevices: bus.bindsDevices,
+            bindsDevices: bus.bindsDevices, latestConnectionOwns: bus.latestConnectionOwns,
             sessionUnits: bus.sessionUnits == 0 ? Limits.sessionUnits : Int(bus.sessionUnits),
             limits: SyncModel.KeyLimits(bus: bus.limits), keys: bus.keys.compactMap(SyncModel.AppKey.init(bus:)),
             relayURL: bus.relayURL, revision: Int(clamping: bus.revision))
@@ -114,6 +114,7 @@ extension SyncModel.Instance {
             $0.retentionDays = UInt32(retention.components.seconds / 86_400)
             $0.requiresSignature = requiresSignature
             $0.bindsDevices = bindsDevices
+            $0.latestConnectionOwns = latestConnectionOwns
             $0.sessionUnits = UInt32(sessionUnits)
             $0.limits = limits.bus
             $0.keys = keys.map(\.bus)

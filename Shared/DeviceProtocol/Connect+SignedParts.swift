@@ -34,6 +34,7 @@ extension Mss_Device_V1_Connect {
                 parts.add(parameter.value)
             }
         }
+        if bind.requestedByApp { parts.add(true) }
         return parts.list
     }
 }

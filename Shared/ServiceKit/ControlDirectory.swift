@@ -22,6 +22,7 @@ package final class ControlDirectory: Service, Sendable {
         var instances: [InstanceID: Instance] = [:]
         var configurations: [ConfigurationKey: SyncConfiguration] = [:]
         var filtered: [InstanceID: FilteredTypes] = [:]
+        var checks: [InstanceID: InstanceChecks] = [:]
         var instanceOfBackendKey: [String: InstanceID] = [:]
         /// Texts of their own: one that shares its memory with a key's would be found equal faster.
         var backendKeys: [String] = []
@@ -84,6 +85,9 @@ package final class ControlDirectory: Service, Sendable {
 
     /// The configurations of an instance that have filters.
     package func filtered(_ id: InstanceID) -> FilteredTypes { state.withLock { $0.filtered[id] ?? FilteredTypes() } }
+
+    /// What of an instance needs a valid verdict of the tenant.
+    package func checks(_ id: InstanceID) -> InstanceChecks { state.withLock { $0.checks[id] ?? InstanceChecks() } }
 
     /// Every instance, in the order of their ids.
     package var instances: [Instance] {
@@ -154,6 +158,10 @@ package final class ControlDirectory: Service, Sendable {
         }
         new.filtered = Dictionary(grouping: new.configurations.values.filter(\.isFiltered), by: \.instanceID)
             .mapValues { FilteredTypes($0) }
+        let checked = Dictionary(grouping: new.configurations.values.filter(\.checksSession), by: \.instanceID)
+        for (id, configurations) in checked {
+            new.checks[id] = new.instances[id].map { InstanceChecks($0, configurations) }
+        }
         state.withLock { state in
             new.confirmedAt = state.confirmedAt
             state = new

@@ -15,6 +15,9 @@ package struct Instance: Hashable, Sendable {
     package var requiresSignature: Bool
     /// A device id belongs to the secret that it was first registered with (reliability SEC9).
     package var bindsDevices: Bool
+    /// Every bind takes the user's single-device data over, a background reconnect too; otherwise only a bind that the
+    /// app asked for (spec D8).
+    package var latestConnectionOwns: Bool
     /// UTF-16 units of a session id at the most (spec V1).
     package var sessionUnits: Int
     /// What calls without a key may do.
@@ -29,8 +32,8 @@ package struct Instance: Hashable, Sendable {
     package init(
         id: InstanceID, name: String, isEnabled: Bool, validatorURL: String, verdictLifetime: Duration,
         retention: Duration = Limits.retention, validatorForm: ValidatorForm = .http, requiresSignature: Bool = false,
-        bindsDevices: Bool = false, sessionUnits: Int = Limits.sessionUnits, limits: KeyLimits = KeyLimits(),
-        keys: [AppKey] = [], relayURL: String = "", revision: Int = 0
+        bindsDevices: Bool = false, latestConnectionOwns: Bool = false, sessionUnits: Int = Limits.sessionUnits,
+        limits: KeyLimits = KeyLimits(), keys: [AppKey] = [], relayURL: String = "", revision: Int = 0
     ) {
         self.id = id
         self.name = name
@@ -41,6 +44,7 @@ package struct Instance: Hashable, Sendable {
         self.retention = retention
         self.requiresSignature = requiresSignature
         self.bindsDevices = bindsDevices
+        self.latestConnectionOwns = latestConnectionOwns
         self.sessionUnits = sessionUnits
         self.limits = limits
         self.keys = keys

@@ -55,6 +55,11 @@
         case olderStorePassedOver
         case globalSharedByUsers
         case tailsOutliveEpoch
+        case claimMovesSharedPoint
+        case writesNotChecked
+        case unverifiedTakesOwnership
+        case reconnectTakesOwnership
+        case supersededUnregistered
         // Client.
         case clientBindNotCompared
         case clientGapIgnored
@@ -75,6 +80,7 @@
         case lateCommitNotSwept
         case controlVersionRepeats
         case leaseByDatabaseClock
+        case strangerMovesSharedPoint
 
         /// These show in one session that anything happens to (`SessionWalk`): in a whole service it takes minutes of
         /// bad luck until they hurt somebody.
@@ -138,6 +144,11 @@
             case .olderStorePassedOver: "an older copy of a store gets again what it has lost"
             case .globalSharedByUsers: "each user of a shared device receives global data"
             case .tailsOutliveEpoch: "a new epoch forgets what was read of global channels in the epoch before"
+            case .claimMovesSharedPoint: "a position that a device claims does not move the user's one sync point"
+            case .writesNotChecked: "a device changes nothing of a user whose data it may not receive"
+            case .unverifiedTakesOwnership: "a device owns a user only with a valid verdict, where owners are checked"
+            case .reconnectTakesOwnership: "only a bind that the app asked for takes ownership"
+            case .supersededUnregistered: "a connection that is not registered yet learns that a newer one exists"
             case .clientBindNotCompared: "frames of a former user are dropped"
             case .clientGapIgnored: "a batch that leaves a gap is not stored"
             case .clientTakesKnown: "what is known is not stored anew"
@@ -156,6 +167,7 @@
             case .lateCommitNotSwept: "the sweep finds every commit, however long it took"
             case .controlVersionRepeats: "a version of control data names one state, also after a failover"
             case .leaseByDatabaseClock: "a jump of the database's clock ends no lease"
+            case .strangerMovesSharedPoint: "only the owner moves the user's one sync point"
             }
         }
     }

@@ -36,7 +36,7 @@ package enum ControlStore {
         SELECT instance_id, name, is_enabled, validator_url, verdict_lifetime_ms, extract(day FROM retention)::integer,
             coalesce(gateway_app_id, ''), coalesce(gateway_workspace_id, ''), gateway_wraps_body IS TRUE,
             requires_signature, binds_devices, session_units, coalesce(requests_per_second, 0),
-            coalesce(pushes_per_day, 0), revision, relay_url
+            coalesce(pushes_per_day, 0), revision, relay_url, latest_connection_owns
         FROM instance
         """
 
@@ -47,7 +47,7 @@ package enum ControlStore {
             id: InstanceID(row.text(0)), name: row.text(1), isEnabled: row.bool(2), validatorURL: row.text(3),
             verdictLifetime: .milliseconds(row.int64(4)), retention: .seconds(Int64(row.int32(5)) * 86_400),
             validatorForm: gateway.appID.isEmpty ? .http : .mobileGateway(gateway), requiresSignature: row.bool(9),
-            bindsDevices: row.bool(10), sessionUnits: Int(row.int32(11)),
+            bindsDevices: row.bool(10), latestConnectionOwns: row.bool(16), sessionUnits: Int(row.int32(11)),
             limits: limits(requestsPerSecond: row.int32(12), pushesPerDay: row.int64(13)),
             relayURL: row.text(15), revision: Int(row.int64(14)))
     }
@@ -105,7 +105,7 @@ package enum ControlStore {
     private static func change(_ instance: Instance, _ way: Way, by actor: OperationActor) -> Change {
         let sql = """
             SELECT version, is_changed, is_stale FROM change_instance($1, $2, ROW($3, $4, $5, $6, nullif($7, ''),
-                CASE WHEN $7 <> '' THEN $8 END, CASE WHEN $7 <> '' THEN $9 END, $10, $11, $12, $13, nullif($14, 0),
+                CASE WHEN $7 <> '' THEN $8 END, CASE WHEN $7 <> '' THEN $9 END, $10, $11, $12, $19, $13, nullif($14, 0),
                 nullif($15, 0), make_interval(days => $16), $17, $18)::instance)
             """
         var gateway = ValidatorForm.MobileGateway(appID: "", workspaceID: "")
@@ -121,7 +121,7 @@ package enum ControlStore {
                 .int32(Int32(clamping: instance.limits.requestsPerSecond ?? 0)),
                 .int64(Int64(instance.limits.pushesPerDay ?? 0)),
                 .int32(Int32(instance.retention.components.seconds / 86_400)),
-                .int64(Int64(instance.revision)), .text(instance.relayURL),
+                .int64(Int64(instance.revision)), .text(instance.relayURL), .bool(instance.latestConnectionOwns),
             ])
     }
 

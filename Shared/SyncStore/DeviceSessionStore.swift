@@ -58,6 +58,7 @@ package enum DeviceSessionStore {
         package var deviceConnectionNumber: UInt64
         /// 0 for a new connection.
         package var connectionEpoch: Int64
+        /// The device becomes the owner of the user.
         package var takesOwnership: Bool
         package var verdictMilliseconds: Int64
         /// What the device does not take now.
@@ -71,6 +72,8 @@ package enum DeviceSessionStore {
         package var filtered: [BizType] = []
         /// What the device has set.
         package var parameters: [DeviceParameter] = []
+        /// The user was bound by this connection just now.
+        package var opensBind = false
 
         package init(
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,

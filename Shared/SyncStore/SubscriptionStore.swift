@@ -131,7 +131,8 @@ package enum SubscriptionStore {
             let filter = rules?.resolved(
                 device: session.parameters.values(of: place.bizType),
                 user: settled.userParameters.values(of: place.bizType))
-            let isContinuing = session.connectionEpoch > 0 && !(place.kind.needsUser && session.takesOwnership)
+            let opens = session.opensBind || session.takesOwnership
+            let isContinuing = session.connectionEpoch > 0 && !(place.kind.needsUser && opens)
             let change = history.adopt(
                 filter ?? .everything, head: place.head, isKnown: place.isKnown || isContinuing, stored: place.stored,
                 oldest: place.oldest)

@@ -14,10 +14,12 @@ package enum SyncPointStore {
         package var upto: OplogID
         /// The part of it that the store itself acknowledged or claimed.
         package var acknowledged: OplogID
+        /// The device that stored it, where `deviceID` is empty.
+        package var storedBy: String
 
         package init(
             channelID: Int64, deviceID: String, storeID: String, userID: String = "", upto: OplogID,
-            acknowledged: OplogID = .zero
+            acknowledged: OplogID = .zero, storedBy: String = ""
         ) {
             self.channelID = channelID
             self.deviceID = deviceID
@@ -25,6 +27,7 @@ package enum SyncPointStore {
             self.userID = userID
             self.upto = upto
             self.acknowledged = acknowledged
+            self.storedBy = storedBy
         }
     }
 
@@ -66,16 +69,21 @@ package enum SyncPointStore {
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 
-    /// Raises sync points; what is not above the point on record, or above the channel's head, changes nothing wrong:
-    /// the first is dropped, the second clamped.
+    /// Raises sync points. Values below the point on record are dropped, values above the channel's head are clamped to
+    /// the head. The one sync point that a user has in a single-device channel moves only while the device that stored
+    /// it owns the user (spec D8): the gateway sees to that, and this statement is the second belt.
+    ///
+    /// The owner is looked up by its key for each row, never joined: a plan made on an empty table would read it whole.
     package static func advance(_ advances: [Advance]) -> Query<Void> {
         let sql = """
             INSERT INTO sync_point AS p (channel_id, device_id, store_id, user_id, oplog_id, acknowledged_id)
             SELECT i.channel_id, i.device_id, i.store_id, i.user_id, least(max(i.upto), c.head),
                 least(max(i.acknowledged), c.head)
-            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
-                AS i (channel_id, device_id, store_id, user_id, upto, acknowledged)
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+                AS i (channel_id, device_id, store_id, user_id, upto, acknowledged, stored_by)
             JOIN channel c ON c.channel_id = i.channel_id
+            WHERE c.kind <> 0 OR i.device_id <> '' OR i.stored_by = (
+                SELECT w.device_id FROM owner w WHERE w.instance_id = c.instance_id AND w.user_id = c.target)
             GROUP BY i.channel_id, i.device_id, i.store_id, i.user_id, c.head
             ORDER BY i.channel_id, i.device_id, i.store_id, i.user_id
             ON CONFLICT (channel_id, device_id, store_id, user_id) DO UPDATE
@@ -87,6 +95,7 @@ package enum SyncPointStore {
             .int64Array(advances.map(\.channelID)), .textArray(advances.map(\.deviceID)),
             .textArray(advances.map(\.storeID)), .textArray(advances.map(\.userID)),
             .int64Array(advances.map(\.upto.value)), .int64Array(advances.map(\.acknowledged.value)),
+            .textArray(advances.map(\.storedBy)),
         ]
         return Query(PostgresStatement(sql, parameters)) { _ in }
     }

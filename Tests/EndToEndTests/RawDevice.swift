@@ -81,6 +81,7 @@ final class RawDevice: Sendable {
             $0.connect.bind.bindNumber = 1
             $0.connect.bind.userID = user
             $0.connect.bind.sessionID = "session"
+            $0.connect.bind.requestedByApp = true
             more(&$0.connect)
         }
     }

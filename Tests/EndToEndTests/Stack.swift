@@ -98,6 +98,9 @@ final class Stack: Sendable {
             security: TestHost.areSeparate ? AMQPSecurity(authorityFile: certificateAuthority) : nil)
     }
 
+    /// Where the tenant answers session checks.
+    var validatorURL: String { "http://127.0.0.1:\(plan.settings.tenantPort)/session/validate" }
+
     /// What the tenant says of a session from now on.
     func setTruth(of session: String, _ isValid: Bool) async throws {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(plan.settings.tenantPort)/control")

@@ -234,7 +234,8 @@ struct ControlChangeTests {
                     {"name": "one", "enabled": true, "relayUrl": "", "revision": 1, "instanceId": "app", "bindDevices": false, \#
                     "gatewayAppId": "app", "pushesPerDay": null, "validatorUrl": "", "retentionDays": 30, \#
                     "sessionLength": 100, "validatorMode": "mgs", "requireSignature": false, "requestsPerSecond": 5, \#
-                    "gatewayWorkspaceId": "space", "validatorWrapsBody": false, "verdictLifetimeSeconds": 600}
+                    "gatewayWorkspaceId": "space", "validatorWrapsBody": false, "latestConnectionOwns": false, \#
+                    "verdictLifetimeSeconds": 600}
                     """#)
         }
     }

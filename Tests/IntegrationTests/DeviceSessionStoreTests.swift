@@ -263,6 +263,67 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("D8: the one sync point of a user moves by what its owner stored, and by nobody else's claim")
+    func onlyTheOwnerAdvances() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure(isMultiDevice: false)
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            let owner = Self.session("owner", on: "g", lease)
+            _ = try await database.run(DeviceSessionStore.register(owner))
+            let stranger = Self.session("stranger", on: "g", lease, number: 2, takesOwnership: false)
+            #expect(try await !database.run(DeviceSessionStore.register(stranger)).ownsUser)
+            let channel = try await database.append((1...5).map { Self.push("\($0)") })[0].channelID
+            func advance(to upto: Int64, by device: String) async throws -> [Int64] {
+                try await database.run(
+                    SyncPointStore.advance([
+                        .init(channelID: channel, deviceID: "", storeID: "", upto: OplogID(upto), storedBy: device)
+                    ]))
+                return try await database.run(DeviceSessionStore.channels(of: owner)).map(\.syncPoint.value)
+            }
+            #expect(try await advance(to: (1 << 53) - 1, by: "stranger") == [0])
+            #expect(try await advance(to: 5, by: "") == [0])
+            #expect(try await advance(to: 3, by: "owner") == [3])
+            // The app binds the user on the other device.
+            _ = try await database.run(DeviceSessionStore.register(Self.session("stranger", on: "g", lease, number: 3)))
+            #expect(try await advance(to: 4, by: "owner") == [3])
+            #expect(try await advance(to: 5, by: "stranger") == [5])
+        }
+    }
+
+    @Test("D16: without a verdict nobody becomes the owner where a single-device configuration has the check on")
+    func ownersAreChecked() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            func configure(validator: String, multiDevice: Bool) async throws {
+                try await database.configure([
+                    SyncConfiguration(
+                        instanceID: Self.app, bizType: BizType("B"), description: "", kind: .user,
+                        isMultiDevice: multiDevice, isPersistent: true, repush: .all, checksSession: true,
+                        isOnline: true)
+                ])
+                let instance = Instance(
+                    id: Self.app, name: "", isEnabled: true, validatorURL: validator, verdictLifetime: .seconds(600))
+                _ = try await database.run(ControlStore.put(instance, by: "test"))
+            }
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            func owns(_ device: String, _ number: UInt64, verdict: Int64) async throws -> Bool {
+                var session = Self.session(device, on: "g", lease, number: number)
+                session.verdictMilliseconds = verdict
+                return try await database.run(DeviceSessionStore.register(session)).ownsUser
+            }
+            try await configure(validator: "http://tenant", multiDevice: false)
+            #expect(try await !owns("a", 1, verdict: 0))
+            #expect(try await owns("a", 2, verdict: 1_000))
+            #expect(try await !owns("b", 3, verdict: 0))
+            #expect(try await owns("a", 4, verdict: 0), "an owner stays the owner")
+            try await configure(validator: "http://tenant", multiDevice: true)
+            #expect(try await owns("b", 5, verdict: 0))
+            try await configure(validator: "", multiDevice: false)
+            #expect(try await owns("c", 6, verdict: 0), "there is nobody to be asked")
+        }
+    }
+
     @Test("a lease stays on record with the control version it was renewed by, until somebody has seen it run out")
     func leaseBook() async throws {
         try await TestDatabase.with(connections: 1) { databases in

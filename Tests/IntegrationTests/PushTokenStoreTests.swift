@@ -128,7 +128,7 @@ struct PushTokenStoreTests {
             let first = try await scene.push("1")
             #expect(try await scene.claim() == ["t-owner"])
             let advance = SyncPointStore.Advance(
-                channelID: first.channelID, deviceID: "", storeID: "", upto: first.oplogID)
+                channelID: first.channelID, deviceID: "", storeID: "", upto: first.oplogID, storedBy: "owner")
             try await scene.database.run(SyncPointStore.advance([advance]))
             #expect(try await scene.claim(patience: .zero).isEmpty)
             _ = try await scene.push("2")

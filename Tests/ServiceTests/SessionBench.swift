@@ -41,7 +41,8 @@ struct SessionBench {
             now: now, wallTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
             instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 },
-            filtered: { _ in FilteredTypes(Array(configurations.values)) })
+            filtered: { _ in FilteredTypes(Array(configurations.values)) },
+            checks: { _ in InstanceChecks(instance, configurations.values) })
     }
 
     mutating func receive(_ fill: (inout Mss_Device_V1_Packet) -> Void) -> [SessionAction] {
@@ -173,7 +174,7 @@ extension [SessionAction] {
     var opens: Int { count { if case .open = $0 { true } else { false } } }
     /// The registrations, as they name the session.
     var announced: [SessionIdentity] {
-        compactMap { if case .open(let identity, _, _, _) = $0 { identity } else { nil } }
+        compactMap { if case .open(let identity, _, _, _, _) = $0 { identity } else { nil } }
     }
     var kept: [(parameters: [DeviceParameter], number: UInt32)] {
         compactMap { if case .keepParameters(let parameters, _, let number) = $0 { (parameters, number) } else { nil } }

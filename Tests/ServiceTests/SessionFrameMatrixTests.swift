@@ -91,6 +91,7 @@ struct SessionFrameMatrixTests {
         Row(name: "history page") { $0.historyPage.requestNumber = 1 },
         Row(name: "summary page") { $0.summaryPage.requestNumber = 1 },
         Row(name: "operations taken") { $0.operationsTaken.number = 1 },
+        Row(name: "ownership taken") { $0.ownershipTaken.bindNumber = 1 },
         Row(name: "unknown body") { $0.body = nil },
     ]
 

@@ -51,7 +51,8 @@ struct SessionResendTests {
                 isMultiDevice: true, isPersistent: true, repush: .all, checksSession: false, isOnline: isOnline)
             return SessionSurroundings(
                 now: now, wallTime: wallTime, holdsLease: true, configuration: { _, _ in configuration },
-                instance: { _ in SessionResendTests.instance }, openKey: { _, _ in nil }, random: { 0 })
+                instance: { _ in SessionResendTests.instance }, openKey: { _, _ in nil }, random: { 0 },
+                checks: { _ in InstanceChecks() })
         }
 
         func target(_ instance: String = "i") -> TargetAddress {

@@ -62,6 +62,7 @@ struct SessionWalk {
         ("operationsTaken", { $0.operationsTaken.number = 1 }),
         ("keepParameters", { $0.keepParameters.number = 1 }), ("parametersKept", { $0.parametersKept.number = 1 }),
         ("userParameters", { $0.userParameters.bindNumber = 1 }),
+        ("ownershipTaken", { $0.ownershipTaken.bindNumber = 1 }),
         ("none", { $0.body = nil }),
     ]
     /// These mostly end a session: they are drawn less often.

@@ -213,7 +213,7 @@ struct VerdictWorld {
         for action in actions {
             switch action {
             case .fetch(let page): schedule(.page(Int(page.channelID), after: page.after.value), in: below(20_000))
-            case .open(let identity, _, _, _):
+            case .open(let identity, _, _, _, _):
                 schedule(.storeLooks(bind: identity.bindNumber), in: below(30_000))
             case .validate(_, _, _, let number): ask(number)
             case .push(let batch, _, let channelID): judge(batch, Int(channelID))

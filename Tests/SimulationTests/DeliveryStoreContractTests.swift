@@ -174,6 +174,7 @@ struct DeliveryStoreContractTests {
         let deviceNumber = UInt64.random(in: 0...4, using: &random)
         let connection = Int.random(in: 0..<3, using: &random)
         let (takesOwnership, suspends) = (Bool.random(using: &random), Bool.random(using: &random))
+        let verdict: Int64 = Bool.random(using: &random) ? 60_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
             let known = names.connections[device] ?? []
             return .open(
@@ -185,7 +186,7 @@ struct DeliveryStoreContractTests {
                     isForeground: true, connectionNumber: number, registrationNumber: registration,
                     deviceConnectionNumber: deviceNumber,
                     connectionEpoch: connection < known.count ? known[known.count - 1 - connection] : 0,
-                    takesOwnership: takesOwnership, verdictMilliseconds: 0,
+                    takesOwnership: takesOwnership, verdictMilliseconds: verdict,
                     suspended: suspends ? [BizType("CHAT")] : []), sessionDigest: [])
         }
         guard case .opened(let left) = try postgres.perform([command(theirs)])[0].get(),
@@ -225,7 +226,8 @@ struct DeliveryStoreContractTests {
         func advance(_ names: Names) -> SyncPointStore.Advance {
             SyncPointStore.Advance(
                 channelID: names.channelID(address), deviceID: isOwn ? device : "", storeID: isOwn ? "s" : "",
-                userID: user, upto: OplogID(upto), acknowledged: isOwn ? OplogID(acknowledged) : .zero)
+                userID: user, upto: OplogID(upto), acknowledged: isOwn ? OplogID(acknowledged) : .zero,
+                storedBy: isOwn ? "" : device)
         }
         func resend(_ names: Names) -> SyncPointStore.Resend {
             SyncPointStore.Resend(

@@ -473,7 +473,10 @@ struct MemoryStore {
             registration: registration, connectionEpoch: epoch, isForeground: registration.isForeground,
             verdictUntil: now + .milliseconds(registration.verdictMilliseconds))
         let isRepeat = isSameGateway && held?.registration.registrationNumber == registration.registrationNumber
-        if registration.takesOwnership, let userID = registration.userID, !isRepeat {
+        let isChecked = checksOwners(of: registration.instanceID)
+        if registration.takesOwnership, let userID = registration.userID, !isRepeat,
+            registration.verdictMilliseconds > 0 || !isChecked
+        {
             owners[UserKey(instanceID: registration.instanceID, userID: userID)] = registration.deviceID
         }
         let supersedes = held.map { $0.connectionEpoch < epoch } ?? false
@@ -578,7 +581,9 @@ struct MemoryStore {
             syncPoints[receiver, default: SyncPoint()].repeats = resend.repeats
         }
         for advance in advances {
-            guard let channel = channels.first(where: { $0.id == advance.channelID }) else { continue }
+            guard let channel = channels.first(where: { $0.id == advance.channelID }),
+                maySet(advance, of: channel.address.target)
+            else { continue }
             let receiver = Receiver(
                 channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID,
                 userID: advance.userID)
@@ -594,5 +599,19 @@ struct MemoryStore {
             #endif
             syncPoints[receiver, default: SyncPoint()].oplogID = upto
         }
+    }
+
+    /// The one sync point that a user has in a channel is moved by the device that owns the user.
+    private func maySet(_ advance: SyncPointStore.Advance, of target: TargetAddress) -> Bool {
+        #if KNOWN_BAD
+            if KnownBad.strangerMovesSharedPoint.isOn { return true }
+        #endif
+        let user = UserKey(instanceID: target.instanceID, userID: UserID(target.target))
+        return target.kind != .user || !advance.deviceID.isEmpty || owners[user]?.text == advance.storedBy
+    }
+
+    private func checksOwners(of instanceID: InstanceID) -> Bool {
+        let own = configurations.values.filter { $0.instanceID == instanceID }
+        return instances[instanceID].map { InstanceChecks($0, own).ofOwners } ?? false
     }
 }

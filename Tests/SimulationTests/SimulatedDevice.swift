@@ -30,6 +30,8 @@ final class SimulatedDevice {
     /// The app's life, and the connection's: what belongs to an earlier one is late.
     private var life = 0
     private var attempt = 0
+    /// How often the app has bound a user since the first.
+    private var requests: UInt64 = 0
     /// The tenant calls the bound session invalid.
     var whenSessionInvalid: (String) -> Void = { _ in }
     /// It acknowledges also what it does not have, and what is another's.
@@ -48,6 +50,7 @@ final class SimulatedDevice {
         self.id = id
         self.instanceID = instanceID
         self.user = user
+        self.user?.request = 0
         self.history = history
         self.simulation = simulation
         self.gateways = gateways
@@ -95,10 +98,12 @@ final class SimulatedDevice {
 
     /// Another user signs in, or the same with another session.
     func bind(_ user: BoundUser?) {
+        requests += 1
         self.user = user
+        self.user?.request = requests
         history.bound(id, of: instanceID, to: user)
         guard let store else { return }
-        perform(machine.userChanged(to: user, points: points(in: store), now: simulation.now))
+        perform(machine.userChanged(to: self.user, points: points(in: store), now: simulation.now))
         keepTime()
         read()
     }
@@ -361,6 +366,8 @@ final class SimulatedDevice {
             self.end = self.end ?? end
         case .notify(.sessionInvalid(let userID, _)):
             whenSessionInvalid(userID)
+        case .ownershipTaken(let request):
+            if user?.request == request { user?.request = nil }
         case .answered, .caughtUp, .takeNewIdentity, .notify:
             break
         }

@@ -6,6 +6,7 @@ struct InstanceInput: Decodable, Sendable {
     var name: String?
     var requiresSignature: Bool?
     var bindsDevices: Bool?
+    var latestConnectionOwns: Bool?
     var validatorUrl: String?
     var relayUrl: String?
     var validatorMode: String?
@@ -28,6 +29,9 @@ struct InstanceInput: Decodable, Sendable {
         RouteInput("name", "For people."),
         RouteInput("requiresSignature", .flag, "Backend calls and device connects must be signed."),
         RouteInput("bindsDevices", .flag, "A device id belongs to the secret that it was first registered with."),
+        RouteInput(
+            "latestConnectionOwns", .flag,
+            "Every bind takes a user's single-device data over, not only one that the app asked for."),
         RouteInput("validatorUrl", "Where the tenant answers session checks; empty: no check can succeed."),
         RouteInput("relayUrl", "Where the tenant takes operations of devices; empty: they are refused."),
         RouteInput("validatorMode", "http (standard), or mgs: through an mPaaS mobile gateway."),
@@ -58,6 +62,7 @@ struct InstanceInput: Decodable, Sendable {
         guard (1...100).contains(instance.name.utf16.count) else { throw .wrong("name", "fault.longerThan", "100") }
         if let requiresSignature { instance.requiresSignature = requiresSignature }
         if let bindsDevices { instance.bindsDevices = bindsDevices }
+        if let latestConnectionOwns { instance.latestConnectionOwns = latestConnectionOwns }
         if let url = try Self.url(validatorUrl, "validatorUrl") { instance.validatorURL = url }
         if let url = try Self.url(relayUrl, "relayUrl") { instance.relayURL = url }
         instance.validatorForm = try form(instance.validatorForm)

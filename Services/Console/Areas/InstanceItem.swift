@@ -23,6 +23,8 @@ struct InstanceItem: Encodable, Sendable {
     let enabled: Bool
     let requiresSignature: Bool
     let bindsDevices: Bool
+    /// Every bind takes a user's single-device data over, not only one that the app asked for.
+    let latestConnectionOwns: Bool
     let validatorUrl: String
     /// Where operations of devices go; empty: they are refused.
     let relayUrl: String
@@ -47,7 +49,8 @@ struct InstanceItem: Encodable, Sendable {
     let api: String
 
     private enum CodingKeys: String, CodingKey {
-        case instanceId, name, enabled, requiresSignature, bindsDevices, validatorUrl, relayUrl, validatorMode
+        case instanceId, name, enabled, requiresSignature, bindsDevices, latestConnectionOwns, validatorUrl, relayUrl
+        case validatorMode
         case gatewayAppId, gatewayWorkspaceId, gatewayWrapsBody, verdictLifetimeSeconds, retentionDays, sessionLength
         case requestsPerSecond, pushesPerDay, keys, revision
     }
@@ -60,6 +63,7 @@ struct InstanceItem: Encodable, Sendable {
         enabled = instance.isEnabled
         requiresSignature = instance.requiresSignature
         bindsDevices = instance.bindsDevices
+        latestConnectionOwns = instance.latestConnectionOwns
         validatorUrl = instance.validatorURL
         relayUrl = instance.relayURL
         isMobileGateway = gateway != nil

@@ -259,6 +259,7 @@ final class LoadDevice: ChannelInboundHandler {
             $0.connect.bind.userID = plan.user(ofDevice: number)
             $0.connect.bind.sessionID = "load"
             $0.connect.bind.syncPoints = points(isUser: true)
+            $0.connect.bind.requestedByApp = true
             $0.connect.deviceSecret = secret
         }
         return plan.connectSigner?.signed(packet, now: .now) ?? packet

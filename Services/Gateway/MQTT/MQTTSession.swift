@@ -131,6 +131,8 @@ struct MQTTSession {
                 $0.connect.bind.bindNumber = 1
                 $0.connect.bind.userID = user
                 $0.connect.bind.sessionID = session
+                // A client that goes on with its session only connects again.
+                $0.connect.bind.requestedByApp = connect.isCleanStart
             }
         }
         return [.toGateway(frame)]

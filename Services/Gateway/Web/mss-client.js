@@ -27,7 +27,7 @@ const layouts = {
     + '6 storedAck StoredAck, 7 confirmReport ConfirmReport, 8 confirmRecorded ConfirmRecorded, 9 caughtUp CaughtUp,'
     + '10 sessionState SessionState, 11 foreground Foreground, 12 ping Ping, 13 pong Pong, 14 close Close,'
     + '15 subscriptions Subscriptions, 16 historyRequest HistoryRequest, 17 historyPage HistoryPage,'
-    + '18 summaryRequest SummaryRequest, 19 summaryPage SummaryPage',
+    + '18 summaryRequest SummaryRequest, 19 summaryPage SummaryPage, 25 ownershipTaken OwnershipTaken',
   Connect: '1 protocolVersion uint32, 2 instanceId text, 3 deviceId text, 4 storeId text, 5 osName text,'
     + '6 osVersion text, 7 appVersion text, 8 sdkVersion text, 9 background bool, 10 syncPoints SyncPoint[],'
     + '11 bind Bind, 12 simple bool, 13 suspended text[], 14 signature Signature, 15 deviceSecret bytes,'
@@ -36,7 +36,8 @@ const layouts = {
   SyncPoint: '1 kind uint32, 2 bizType text, 3 oplogId int64',
   Connected: '1 connectionId text, 2 heartbeatSeconds uint32, 3 maxFrameBytes uint32, 4 serverTimeMs int64,'
     + '5 firstResendMs uint32, 6 maxHeartbeatSeconds uint32',
-  Bind: '1 bindNumber uint32, 2 userId text, 3 sessionId text, 4 syncPoints SyncPoint[]',
+  Bind: '1 bindNumber uint32, 2 userId text, 3 sessionId text, 4 syncPoints SyncPoint[], 6 requestedByApp bool',
+  OwnershipTaken: '1 bindNumber uint32',
   BindResult: '1 bindNumber uint32, 2 accepted bool, 3 reason text',
   Push: '1 batches ChannelBatch[]',
   ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
@@ -258,6 +259,7 @@ export function signedText(connect) {
   parts.push(Boolean(bind), ...bind ? [bind.bindNumber, bind.userId, bind.sessionId, ...points(bind.syncPoints)] : []);
   parts.push(connect.simple, connect.suspended?.length, ...connect.suspended ?? [], connect.deviceSecret ?? '');
   parts.push(connect.connectionNumber);
+  if (bind?.requestedByApp) parts.push(true);
   const bytes = [];
   for (const part of parts) {
     const content = part instanceof Uint8Array ? part
@@ -1047,6 +1049,8 @@ export class SyncClient extends EventTarget {
   #inbox = null;
   #link = null;
   #user = null;
+  /** The app has bound the user, and no gateway has said yet that this device owns the user's single-device data. */
+  #isRequested = false;
   #status = Status.notAvailable;
   #handlers = new Map();
   #heartbeat = new Heartbeat();
@@ -1202,6 +1206,7 @@ export class SyncClient extends EventTarget {
     checkId('userId', userId);
     if (sessionId.length > 4096) throw new RangeError('sessionId takes at most 4096 characters');
     this.#user = { userId, sessionId };
+    this.#isRequested = true;
     this.#sendBind();
   }
 
@@ -1228,7 +1233,8 @@ export class SyncClient extends EventTarget {
     link.accepted = false;
     const { userId, sessionId } = this.#user ?? { userId: '', sessionId: '' };
     const syncPoints = userId ? this.#inbox.syncPoints(userId) : [];
-    return { bindNumber: link.bindNumber, userId, sessionId, syncPoints };
+    const requestedByApp = Boolean(userId) && this.#isRequested;
+    return { bindNumber: link.bindNumber, userId, sessionId, syncPoints, requestedByApp };
   }
 
   // -- data
@@ -1477,6 +1483,7 @@ export class SyncClient extends EventTarget {
     if (name === 'connected') this.#opened(link, values);
     else if (name === 'push') this.#pushed(link, values.batches);
     else if (name === 'bindResult' && isPresent) this.#bound(link, values);
+    else if (name === 'ownershipTaken' && isPresent) this.#isRequested = false;
     else if (name === 'caughtUp' && (isPresent || values.bindNumber === 0)) this.#emit('caughtUp', {});
     else if (name === 'sessionState' && isPresent && values.validity) {
       const event = { 1: 'sessionValid', 2: 'sessionInvalid' }[values.validity];

@@ -690,7 +690,8 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._connectionEpoch = newValue}
   }
 
-  /// The user was bound by this connection just now, so this device becomes the owner (spec, Owner).
+  /// The device becomes the owner of the bound user (spec, Owner): the app asked for that, and the verdict is valid where
+  /// owners are checked. The store refuses it without a verdict where a single-device configuration has the check on.
   package var takesOwnership: Bool {
     get {_storage._takesOwnership}
     set {_uniqueStorage()._takesOwnership = newValue}
@@ -765,6 +766,12 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
   package var parameters: [Mss_Bus_V1_Parameter] {
     get {_storage._parameters}
     set {_uniqueStorage()._parameters = newValue}
+  }
+
+  /// The user was bound by this connection just now: no earlier registration of it was for this bind.
+  package var opensBind: Bool {
+    get {_storage._opensBind}
+    set {_uniqueStorage()._opensBind = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1341,6 +1348,10 @@ package nonisolated struct Mss_Bus_V1_AckCommand: Sendable {
   /// The part of upto that the store itself has acknowledged or claimed; the rest was passed over.
   package var acknowledged: Int64 = 0
 
+  /// The device that stored it, where device_id is empty. The sync point of a single-device channel moves only while
+  /// this device owns the channel's user (spec D8).
+  package var storedBy: String = String()
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1846,6 +1857,12 @@ package nonisolated struct Mss_Bus_V1_Instance: @unchecked Sendable {
   package var relayURL: String {
     get {_storage._relayURL}
     set {_uniqueStorage()._relayURL = newValue}
+  }
+
+  /// Every bind takes ownership, a background reconnect too; otherwise only a bind that the app asked for.
+  package var latestConnectionOwns: Bool {
+    get {_storage._latestConnectionOwns}
+    set {_uniqueStorage()._latestConnectionOwns = newValue}
   }
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -5130,7 +5147,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0\u{1}filtered\0\u{1}parameters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0\u{1}filtered\0\u{1}parameters\0\u{3}opens_bind\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -5155,6 +5172,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _pushToken: Mss_Bus_V1_PushToken? = nil
     var _filtered: [String] = []
     var _parameters: [Mss_Bus_V1_Parameter] = []
+    var _opensBind: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5187,6 +5205,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _pushToken = source._pushToken
       _filtered = source._filtered
       _parameters = source._parameters
+      _opensBind = source._opensBind
     }
   }
 
@@ -5227,6 +5246,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 20: try { try decoder.decodeSingularMessageField(value: &_storage._pushToken) }()
         case 21: try { try decoder.decodeRepeatedStringField(value: &_storage._filtered) }()
         case 22: try { try decoder.decodeRepeatedMessageField(value: &_storage._parameters) }()
+        case 23: try { try decoder.decodeSingularBoolField(value: &_storage._opensBind) }()
         default: break
         }
       }
@@ -5305,6 +5325,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       if !_storage._parameters.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._parameters, fieldNumber: 22)
       }
+      if _storage._opensBind != false {
+        try visitor.visitSingularBoolField(value: _storage._opensBind, fieldNumber: 23)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5336,6 +5359,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._pushToken != rhs_storage._pushToken {return false}
         if _storage._filtered != rhs_storage._filtered {return false}
         if _storage._parameters != rhs_storage._parameters {return false}
+        if _storage._opensBind != rhs_storage._opensBind {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -6498,7 +6522,7 @@ nonisolated extension Mss_Bus_V1_AckCommands: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AckCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0\u{3}user_id\0\u{1}acknowledged\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0\u{3}user_id\0\u{1}acknowledged\0\u{3}stored_by\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6515,6 +6539,7 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
       case 7: try { try decoder.decodeSingularUInt32Field(value: &self.repeats) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 9: try { try decoder.decodeSingularInt64Field(value: &self.acknowledged) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self.storedBy) }()
       default: break
       }
     }
@@ -6548,6 +6573,9 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if self.acknowledged != 0 {
       try visitor.visitSingularInt64Field(value: self.acknowledged, fieldNumber: 9)
     }
+    if !self.storedBy.isEmpty {
+      try visitor.visitSingularStringField(value: self.storedBy, fieldNumber: 10)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6561,6 +6589,7 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if lhs.repeats != rhs.repeats {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.acknowledged != rhs.acknowledged {return false}
+    if lhs.storedBy != rhs.storedBy {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -7381,7 +7410,7 @@ nonisolated extension Mss_Bus_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Instance"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0\u{1}revision\0\u{3}relay_url\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}instance_id\0\u{1}name\0\u{1}enabled\0\u{3}validator_url\0\u{3}verdict_lifetime_ms\0\u{3}retention_days\0\u{3}mobile_gateway\0\u{3}requires_signature\0\u{3}binds_devices\0\u{3}session_units\0\u{1}keys\0\u{1}limits\0\u{1}revision\0\u{3}relay_url\0\u{3}latest_connection_owns\0")
 
   fileprivate class _StorageClass {
     var _instanceID: String = String()
@@ -7398,6 +7427,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
     var _limits: Mss_Bus_V1_KeyLimits? = nil
     var _revision: UInt64 = 0
     var _relayURL: String = String()
+    var _latestConnectionOwns: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -7422,6 +7452,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       _limits = source._limits
       _revision = source._revision
       _relayURL = source._relayURL
+      _latestConnectionOwns = source._latestConnectionOwns
     }
   }
 
@@ -7454,6 +7485,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         case 12: try { try decoder.decodeSingularMessageField(value: &_storage._limits) }()
         case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._revision) }()
         case 14: try { try decoder.decodeSingularStringField(value: &_storage._relayURL) }()
+        case 15: try { try decoder.decodeSingularBoolField(value: &_storage._latestConnectionOwns) }()
         default: break
         }
       }
@@ -7508,6 +7540,9 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
       if !_storage._relayURL.isEmpty {
         try visitor.visitSingularStringField(value: _storage._relayURL, fieldNumber: 14)
       }
+      if _storage._latestConnectionOwns != false {
+        try visitor.visitSingularBoolField(value: _storage._latestConnectionOwns, fieldNumber: 15)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -7531,6 +7566,7 @@ nonisolated extension Mss_Bus_V1_Instance: SwiftProtobuf.Message, SwiftProtobuf.
         if _storage._limits != rhs_storage._limits {return false}
         if _storage._revision != rhs_storage._revision {return false}
         if _storage._relayURL != rhs_storage._relayURL {return false}
+        if _storage._latestConnectionOwns != rhs_storage._latestConnectionOwns {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -400,6 +400,14 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     set {body = .userParameters(newValue)}
   }
 
+  package var ownershipTaken: Mss_Device_V1_OwnershipTaken {
+    get {
+      if case .ownershipTaken(let v)? = body {return v}
+      return Mss_Device_V1_OwnershipTaken()
+    }
+    set {body = .ownershipTaken(newValue)}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
@@ -427,6 +435,7 @@ package nonisolated struct Mss_Device_V1_Packet: Sendable {
     case keepParameters(Mss_Device_V1_KeepParameters)
     case parametersKept(Mss_Device_V1_ParametersKept)
     case userParameters(Mss_Device_V1_UserParameters)
+    case ownershipTaken(Mss_Device_V1_OwnershipTaken)
 
   }
 
@@ -654,6 +663,10 @@ package nonisolated struct Mss_Device_V1_Bind: Sendable {
   /// Replaces the device's list; of the Bind within Connect, Connect's counts.
   package var parameters: [Mss_Device_V1_Parameter] = []
 
+  /// The app asked for this bind: the device takes the user's single-device data over. False for a bind that the device
+  /// only repeats because it connects again.
+  package var requestedByApp: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -669,6 +682,19 @@ package nonisolated struct Mss_Device_V1_BindResult: Sendable {
   package var accepted: Bool = false
 
   package var reason: String = String()
+
+  package var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  package init() {}
+}
+
+/// This device owns the user of the bind now, as the app asked: it need not ask again.
+package nonisolated struct Mss_Device_V1_OwnershipTaken: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  package var bindNumber: UInt32 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1289,7 +1315,7 @@ nonisolated extension Mss_Device_V1_RequestRefusal: SwiftProtobuf._ProtoNameProv
 
 nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Packet"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0\u{3}submit_operations\0\u{3}operations_taken\0\u{3}keep_parameters\0\u{3}parameters_kept\0\u{3}user_parameters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}connect\0\u{1}connected\0\u{1}bind\0\u{3}bind_result\0\u{1}push\0\u{3}stored_ack\0\u{3}confirm_report\0\u{3}confirm_recorded\0\u{3}caught_up\0\u{3}session_state\0\u{1}foreground\0\u{1}ping\0\u{1}pong\0\u{1}close\0\u{1}subscriptions\0\u{3}history_request\0\u{3}history_page\0\u{3}summary_request\0\u{3}summary_page\0\u{3}submit_operations\0\u{3}operations_taken\0\u{3}keep_parameters\0\u{3}parameters_kept\0\u{3}user_parameters\0\u{3}ownership_taken\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1609,6 +1635,19 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
           self.body = .userParameters(v)
         }
       }()
+      case 25: try {
+        var v: Mss_Device_V1_OwnershipTaken?
+        var hadOneofValue = false
+        if let current = self.body {
+          hadOneofValue = true
+          if case .ownershipTaken(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.body = .ownershipTaken(v)
+        }
+      }()
       default: break
       }
     }
@@ -1715,6 +1754,10 @@ nonisolated extension Mss_Device_V1_Packet: SwiftProtobuf.Message, SwiftProtobuf
     case .userParameters?: try {
       guard case .userParameters(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 24)
+    }()
+    case .ownershipTaken?: try {
+      guard case .ownershipTaken(let v)? = self.body else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 25)
     }()
     case nil: break
     }
@@ -2094,7 +2137,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Bind"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0\u{1}parameters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0\u{1}parameters\0\u{3}requested_by_app\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2107,6 +2150,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
       case 3: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.requestedByApp) }()
       default: break
       }
     }
@@ -2128,6 +2172,9 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if !self.parameters.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.parameters, fieldNumber: 5)
     }
+    if self.requestedByApp != false {
+      try visitor.visitSingularBoolField(value: self.requestedByApp, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2137,6 +2184,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.sessionID != rhs.sessionID {return false}
     if lhs.syncPoints != rhs.syncPoints {return false}
     if lhs.parameters != rhs.parameters {return false}
+    if lhs.requestedByApp != rhs.requestedByApp {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2177,6 +2225,36 @@ nonisolated extension Mss_Device_V1_BindResult: SwiftProtobuf.Message, SwiftProt
     if lhs.bindNumber != rhs.bindNumber {return false}
     if lhs.accepted != rhs.accepted {return false}
     if lhs.reason != rhs.reason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Mss_Device_V1_OwnershipTaken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  package static let protoMessageName: String = _protobuf_package + ".OwnershipTaken"
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0")
+
+  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      default: break
+      }
+    }
+  }
+
+  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.bindNumber != 0 {
+      try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  package static func ==(lhs: Mss_Device_V1_OwnershipTaken, rhs: Mss_Device_V1_OwnershipTaken) -> Bool {
+    if lhs.bindNumber != rhs.bindNumber {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

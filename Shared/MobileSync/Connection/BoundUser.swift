@@ -4,6 +4,9 @@ import SyncModel
 struct BoundUser: Equatable, Sendable {
     let userID: String
     let sessionID: String
+    /// The number of the app's call that binds; nil once a gateway has said that this device owns the user's
+    /// single-device data. Binds are equal whatever it is.
+    var request: UInt64?
 
     static func == (left: BoundUser, right: BoundUser) -> Bool {
         left.userID.isSame(as: right.userID) && left.sessionID.isSame(as: right.sessionID)

@@ -29,6 +29,8 @@ enum ClientAction: Hashable, Sendable {
     case connected(firstResend: Duration?, serverTime: WallTime?)
     /// The gateway has told its clock.
     case clock(WallTime)
+    /// The device owns the user's single-device data, as the app asked by the bind with this number.
+    case ownershipTaken(request: UInt64)
     /// The device id is another's: take a new one.
     case takeNewIdentity
     /// Tell the app.

@@ -5,6 +5,8 @@ import Synchronization
 final class ClientBoard: Sendable {
     private struct State {
         var user: BoundUser?
+        /// How often the app has bound a user.
+        var requests: UInt64 = 0
         /// The gateway wants a new sign-in: the user stays the app's, but is not bound again by itself.
         var needsSignIn = false
         var status = SyncStatus.notAvailable
@@ -41,9 +43,12 @@ final class ClientBoard: Sendable {
     /// The connection's status.
     var status: SyncStatus { state.withLock { $0.status } }
 
-    /// Binds another user or session, or nobody.
+    /// The app binds another user or session, the same anew, or nobody.
     func setUser(_ user: BoundUser?) {
         state.withLock {
+            $0.requests += 1
+            var user = user
+            user?.request = $0.requests
             // A sign-out ends the values of the session.
             if $0.user?.userID != user?.userID { $0.sessionParameters = (user?.userID, []) }
             $0.user = user
@@ -52,6 +57,11 @@ final class ClientBoard: Sendable {
         changes.send(())
         wakes.send(())
         urges.send(())
+    }
+
+    /// A gateway has said that this device owns the user by the app's bind: the next connections need not ask for it.
+    func settle(request: UInt64) {
+        state.withLock { if $0.user?.request == request { $0.user?.request = nil } }
     }
 
     /// The session's values of a user who is still bound.

@@ -287,6 +287,8 @@ actor ClientEngine {
             send(signer?.signed(packet, now: serviceTime) ?? packet)
         case .clock(let time):
             try setClock(time)
+        case .ownershipTaken(let request):
+            board.settle(request: request)
         case .takeNewIdentity:
             try store.takeNewIdentity()
             board.deviceID = store.identity.deviceID

@@ -132,6 +132,9 @@ struct ClientStateMachine {
         case .userParameters(let list):
             guard list.bindNumber == binding.number, let userID = acceptedUserID else { return [] }
             return [.learnParameters(list, userID: userID)]
+        case .ownershipTaken(let taken):
+            guard taken.bindNumber == binding.number, let request = binding.user?.request else { return [] }
+            return [.ownershipTaken(request: request)]
         case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
             .summaryRequest, .submitOperations, .keepParameters, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
@@ -229,12 +232,12 @@ struct ClientStateMachine {
         return foundGap ? actions + end(.gap) : actions
     }
 
-    /// The app has bound another user or session, or none.
+    /// The app has bound another user or session, the same anew, or none.
     mutating func userChanged(
         to user: BoundUser?, points: [Mss_Device_V1_SyncPoint], parameters told: [Mss_Device_V1_Parameter] = [],
         now: ContinuousClock.Instant
     ) -> [ClientAction] {
-        guard phase == .greeting || phase == .open, user != binding.user else { return [] }
+        guard phase == .greeting || phase == .open, user != binding.user || isRequestedAnew(user) else { return [] }
         binding = Binding(number: binding.number + 1, user: user)
         // A report of the former user may be answered or not; what it carried is collected again when the user is back.
         report = nil
@@ -410,7 +413,13 @@ struct ClientStateMachine {
             $0.userID = binding.user?.userID ?? ""
             $0.sessionID = binding.user?.sessionID ?? ""
             $0.syncPoints = points
+            $0.requestedByApp = binding.user?.request != nil
         }
+    }
+
+    /// Whether the app has bound the user once more: this device is to take the user's single-device data over.
+    private func isRequestedAnew(_ user: BoundUser?) -> Bool {
+        user?.request != nil && user?.request != binding.user?.request
     }
 
     /// The connection is to end for this reason.

@@ -97,6 +97,8 @@ CREATE TABLE instance (
     verdict_lifetime_ms bigint NOT NULL CHECK (verdict_lifetime_ms >= 0),
     requires_signature boolean NOT NULL DEFAULT false,
     binds_devices boolean NOT NULL DEFAULT false,
+    -- Every bind takes ownership, not only one that the app asked for (spec D8).
+    latest_connection_owns boolean NOT NULL DEFAULT false,
     session_units integer NOT NULL DEFAULT 100 CHECK (session_units BETWEEN 100 AND 4096),
     -- Of calls without a key; null: no limit.
     requests_per_second integer CHECK (requests_per_second > 0),
@@ -377,7 +379,8 @@ CREATE FUNCTION instance_members(in_row instance) RETURNS jsonb LANGUAGE sql STA
         'validatorWrapsBody', in_row.gateway_wraps_body,
         'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
         'retentionDays', extract(day FROM in_row.retention)::integer, 'requireSignature', in_row.requires_signature,
-        'bindDevices', in_row.binds_devices, 'sessionLength', in_row.session_units,
+        'bindDevices', in_row.binds_devices, 'latestConnectionOwns', in_row.latest_connection_owns,
+        'sessionLength', in_row.session_units,
         'requestsPerSecond', in_row.requests_per_second, 'pushesPerDay', in_row.pushes_per_day,
         'revision', in_row.revision)
 $$;
@@ -471,6 +474,7 @@ BEGIN
         gateway_app_id = in_row.gateway_app_id, gateway_workspace_id = in_row.gateway_workspace_id,
         gateway_wraps_body = in_row.gateway_wraps_body, verdict_lifetime_ms = in_row.verdict_lifetime_ms,
         requires_signature = in_row.requires_signature, binds_devices = in_row.binds_devices,
+        latest_connection_owns = in_row.latest_connection_owns,
         session_units = in_row.session_units, requests_per_second = in_row.requests_per_second,
         pushes_per_day = in_row.pushes_per_day, retention = in_row.retention, revision = held.revision + 1
     WHERE n.instance_id = held.instance_id RETURNING n.* INTO STRICT in_row;
@@ -1304,7 +1308,8 @@ CREATE INDEX device_session_by_gateway ON device_session (gateway_id);
 -- Draws the epochs of leases, connections and binds; logged, so they rise over every crash.
 CREATE SEQUENCE presence_epoch AS bigint;
 
--- Which device receives a user's single-device channels; a disconnected owner stays owner (spec D8).
+-- Which device receives a user's single-device channels; a disconnected owner stays owner (spec D8). Only this device
+-- moves the user's one sync point of such a channel.
 CREATE TABLE owner (
     instance_id text COLLATE "C" NOT NULL,
     user_id text COLLATE "C" NOT NULL,
@@ -1361,7 +1366,8 @@ END $$;
 -- say which is newer. Where they do not, a rising connection epoch decides, not arrival: the newest wins. A command may
 -- come twice and late: among those of one gateway its numbers decide, so that no connection is superseded by itself or
 -- by one before it, and none goes back to an earlier bind. Epoch 0 in the answer: a newer one exists, or the secret is
--- wrong, and nothing changed.
+-- wrong, and nothing changed. Ownership moves only with a valid verdict where a single-device configuration has the
+-- session check on (spec D16): the gateway sees to that, and this function is the second belt.
 CREATE FUNCTION register_session(
     in_gateway text, in_gateway_epoch bigint, in_instance text, in_device text, in_store text,
     in_device_connection bigint, in_user text,
@@ -1436,6 +1442,10 @@ BEGIN
         EXIT WHEN FOUND;
     END LOOP;
     IF in_takes_ownership AND in_user <> ''
+        AND (in_verdict_ms > 0 OR NOT EXISTS (
+            SELECT FROM sync_configuration f JOIN instance n ON n.instance_id = f.instance_id
+            WHERE f.instance_id = in_instance AND f.kind = 0 AND NOT f.is_multi_device AND f.checks_session
+                AND n.validator_url <> ''))
         AND NOT coalesce(is_same_gateway AND in_registration_number = held.registration_number, false)
     THEN
         INSERT INTO owner AS w (instance_id, user_id, device_id, bind_epoch)

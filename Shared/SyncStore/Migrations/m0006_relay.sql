@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION instance_members(in_row instance) RETURNS jsonb LANGU
         'validatorWrapsBody', in_row.gateway_wraps_body,
         'verdictLifetimeSeconds', trim_scale(in_row.verdict_lifetime_ms::numeric / 1000),
         'retentionDays', extract(day FROM in_row.retention)::integer, 'requireSignature', in_row.requires_signature,
-        'bindDevices', in_row.binds_devices, 'sessionLength', in_row.session_units,
+        'bindDevices', in_row.binds_devices, 'latestConnectionOwns', in_row.latest_connection_owns,
+        'sessionLength', in_row.session_units,
         'requestsPerSecond', in_row.requests_per_second, 'pushesPerDay', in_row.pushes_per_day,
         'revision', in_row.revision)
 $$;
@@ -84,6 +85,7 @@ BEGIN
         gateway_app_id = in_row.gateway_app_id, gateway_workspace_id = in_row.gateway_workspace_id,
         gateway_wraps_body = in_row.gateway_wraps_body, verdict_lifetime_ms = in_row.verdict_lifetime_ms,
         requires_signature = in_row.requires_signature, binds_devices = in_row.binds_devices,
+        latest_connection_owns = in_row.latest_connection_owns,
         session_units = in_row.session_units, requests_per_second = in_row.requests_per_second,
         pushes_per_day = in_row.pushes_per_day, retention = in_row.retention, relay_url = in_row.relay_url,
         revision = held.revision + 1

@@ -127,6 +127,7 @@ final class CanaryDevice: Sendable {
             $0.bindNumber = number
             $0.userID = user
             $0.sessionID = session
+            $0.requestedByApp = true
         }
     }
 

@@ -38,6 +38,8 @@ enum ClientMatrix {
         },
         row("history-page-of-no-request", .ignored, .ignored) { $0.historyPage.requestNumber = 99 },
         row("summary-page-of-no-request", .ignored, .ignored) { $0.summaryPage.requestNumber = 99 },
+        row("ownership-taken-of-another-bind", .ignored, .ignored) { $0.ownershipTaken.bindNumber = 7 },
+        row("ownership-taken", .ignored, .ignored) { $0.ownershipTaken.bindNumber = 1 },
         row("ping", .pong, .pong) { $0.ping.number = 7 },
         row("pong", .ignored, .ignored) { $0.pong.number = 99 },
         row("empty-push", nil, .ignored) { $0.push = .init() },

@@ -42,6 +42,7 @@ struct DeviceIdentity: Sendable {
             $0.userID = user
             $0.sessionID = session
             $0.syncPoints = points
+            $0.requestedByApp = true
         }
     }
 

@@ -90,6 +90,7 @@ enum GatewayMatrix {
         row("session-state", .ignored) { packet, _ in packet.sessionState.validity = .invalid },
         row("history-page", .ignored) { packet, _ in packet.historyPage.requestNumber = 1 },
         row("summary-page", .ignored) { packet, _ in packet.summaryPage.requestNumber = 1 },
+        row("ownership-taken", .ignored) { packet, _ in packet.ownershipTaken.bindNumber = 1 },
         Row(
             name: "unknown-body",
             bytes: { _ in FrameBytes.frame(FrameBytes.field(FrameBytes.unknownField, [1, 2, 3])) },
