@@ -5,7 +5,7 @@ import SyncModel
 /// Every event costs the same however long the run is, but a device's change of user, which costs as much as was
 /// pushed to that user, the device and everybody.
 package struct HistoryChecker: Sendable {
-    private struct Push: Sendable {
+    struct Push: Sendable {
         let target: HistoryTarget
         let reach: HistoryReach
         let invokedAt: Duration
@@ -20,6 +20,8 @@ package struct HistoryChecker: Sendable {
         var after: String?
         var isRecallBegun = false
         var recalledAt: Duration?
+        /// Devices whose apps were told of the recall, also before it was answered.
+        var toldOfRecall: Set<String> = []
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
         var id: Int64?
@@ -31,7 +33,7 @@ package struct HistoryChecker: Sendable {
         var receiver: String?
     }
 
-    private struct Channel: Sendable {
+    struct Channel: Sendable {
         var highestAnswered: Int64 = 0
         var pushes: [Int64: String] = [:]
         /// Answered, in the order of their first answers.
@@ -41,7 +43,7 @@ package struct HistoryChecker: Sendable {
     }
 
     /// What one app was given of one channel.
-    private struct Given: Sendable {
+    struct Given: Sendable {
         var lastFirst: Int64 = 0
         var ids: Set<Int64> = []
         var confirmed: Set<Int64> = []
@@ -51,7 +53,7 @@ package struct HistoryChecker: Sendable {
         var unconfirmed: Int { ids.count - confirmed.count - withdrawn.count }
     }
 
-    private struct Device: Sendable {
+    struct Device: Sendable {
         /// Whose data it is to have: the user's, its own, everybody's.
         var audiences: [HistoryTarget]
         var user: String?
@@ -65,7 +67,7 @@ package struct HistoryChecker: Sendable {
         var openSince: Duration?
     }
 
-    private struct Receiver: Hashable, Sendable {
+    struct Receiver: Hashable, Sendable {
         let device: String
         let channel: HistoryTarget
     }
@@ -75,7 +77,7 @@ package struct HistoryChecker: Sendable {
     /// A device knows the service's clock from `Connected`, which may be 10 s under way before the device gives up; a
     /// hand-out is seen some time after it.
     package static let clockTolerance = Duration.seconds(12)
-    /// No fault of a network that lasts holds a frame back for longer; after this, a frame was written after the answer.
+    /// No fault of a network holds a frame back for longer: a frame that comes later was written after the answer.
     package static let longestFlight = Duration.seconds(30)
 
     package private(set) var faults: [HistoryFault] = []
@@ -85,19 +87,19 @@ package struct HistoryChecker: Sendable {
     package private(set) var answeredPushes = 0
     package private(set) var forgottenPushes = 0
     /// How many pairs of an answered push and an app it is for are open: the lag of the whole service.
-    package private(set) var owed = 0
-    private var pushes: [String: Push] = [:]
+    package internal(set) var owed = 0
+    var pushes: [String: Push] = [:]
     private var unanswered: Set<String> = []
-    private var channels: [HistoryTarget: Channel] = [:]
+    var channels: [HistoryTarget: Channel] = [:]
     private var channelsByAudience: [HistoryTarget: Set<HistoryTarget>] = [:]
-    private var devices: [String: Device] = [:]
+    var devices: [String: Device] = [:]
     private var devicesByAudience: [HistoryTarget: Set<String>] = [:]
-    private var given: [Receiver: Given] = [:]
+    var given: [Receiver: Given] = [:]
     /// What was pushed later than this cannot have been lost with the database that had it.
     private var lostCommitsAt: Duration?
-    private var isDatabaseClockRight = true
+    var isDatabaseClockRight = true
     /// Ends of pushes that are still to come, the next one last.
-    private var ends: [(at: Duration, push: String)] = []
+    var ends: [(at: Duration, push: String)] = []
 
     package init() {}
 
@@ -148,7 +150,8 @@ package struct HistoryChecker: Sendable {
         guard pushes[push] == nil else { return }
         pushes[push] = Push(
             target: target, reach: reach, invokedAt: time, validUntil: validUntil,
-            wasClockWrong: validUntil != nil && !isDatabaseClockRight, floor: channels[target]?.highestAnswered ?? 0)
+            wasClockWrong: validUntil != nil && !isDatabaseClockRight,
+            floor: channels[target]?.highestAnswered ?? 0)
         unanswered.insert(push)
         guard let validUntil else { return }
         var (place, upper) = (0, ends.count)
@@ -281,138 +284,6 @@ package struct HistoryChecker: Sendable {
         disown(name, push.target)
     }
 
-    // MARK: Calls with several pushes
-
-    private mutating func chain(_ names: [String]) {
-        var last: [HistoryTarget: String] = [:]
-        for name in names {
-            guard let target = pushes[name]?.target else { continue }
-            if let before = last.updateValue(name, forKey: target) {
-                pushes[name]?.before = before
-                pushes[before]?.after = name
-            }
-        }
-    }
-
-    /// Compares the first id of a push with those of its neighbours in the same call.
-    private mutating func checkOrder(_ name: String, _ push: Push, _ id: Int64, _ time: Duration) {
-        if let before = push.before, let other = pushes[before], let otherID = other.id, otherID >= id, !mayBeLost(other)
-        {
-            add(.ordered, time, "\(name) has \(id), and \(before), which stands before it in the call, \(otherID)")
-        }
-        if let after = push.after, let other = pushes[after], let otherID = other.id, otherID <= id, !mayBeLost(other) {
-            add(.ordered, time, "\(name) has \(id), and \(after), which stands behind it in the call, \(otherID)")
-        }
-    }
-
-    // MARK: Validity
-
-    /// Releases what has ended: no device has to get it any more.
-    package mutating func expire(at time: Duration) {
-        while let next = ends.last, next.at <= time {
-            ends.removeLast()
-            pushes[next.push]?.hasEnded = true
-            if let push = pushes[next.push] { disown(next.push, push.target) }
-        }
-    }
-
-    /// What is valid while the clock is wrong may end early or late.
-    private mutating func setClock(isRight: Bool) {
-        isDatabaseClockRight = isRight
-        guard !isRight else { return }
-        for (_, name) in ends {
-            pushes[name]?.wasClockWrong = true
-            if let push = pushes[name] { disown(name, push.target) }
-        }
-    }
-
-    /// Checks the first hand-out of a push that has ended or was recalled.
-    private mutating func checkLate(_ device: String, _ name: String, _ push: Push, _ time: Duration) {
-        if let end = push.validUntil, time > end + Self.clockTolerance, !push.wasClockWrong {
-            add(.attempted, time, "\(device) is given \(name) \(time - end) after its validity has ended")
-        }
-        // Its store may have had the push before the app of an earlier process was given it.
-        guard let recalledAt = push.recalledAt, time > recalledAt + Self.longestFlight, !mayBeLost(push),
-            let device = devices[device], device.startedAt < recalledAt
-        else { return }
-        add(.recalled, time, "an app is given \(name) \(time - recalledAt) after its recall was answered")
-    }
-
-    // MARK: Recalls
-
-    private mutating func beginRecall(_ name: String) {
-        guard let push = pushes[name], !push.isRecallBegun else { return }
-        pushes[name]?.isRecallBegun = true
-        disown(name, push.target)
-        guard let id = push.id else { return }
-        for (receiver, had) in given where receiver.channel.ofEverybody == push.target {
-            if had.ids.contains(id), !had.confirmed.contains(id) { given[receiver]?.withdrawn.insert(id) }
-        }
-    }
-
-    /// Whose app has confirmed the push is to be told of its recall.
-    private mutating func recall(_ name: String, _ time: Duration) {
-        guard let push = pushes[name], push.recalledAt == nil else { return }
-        pushes[name]?.recalledAt = time
-        guard let id = push.id, push.reach == .everyone, push.target.kind == .user || push.target.kind == .device else {
-            return
-        }
-        let tombstone = Self.tombstone(of: name)
-        pushes[tombstone] = Push(
-            target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
-        for device in audience(push.target) {
-            guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else { continue }
-            owe(tombstone, to: device)
-        }
-    }
-
-    private mutating func giveTombstone(
-        _ device: String, _ channel: HistoryTarget, _ id: Int64, _ recalls: Int64, _ time: Duration
-    ) {
-        let target = channel.ofEverybody
-        guard let name = channels[target]?.pushes[recalls], pushes[name]?.isRecallBegun == true else {
-            return add(.attempted, time, "\(device) is told that \(recalls) of \(target) was recalled, and it was not")
-        }
-        if !isFor(target, device) { add(.addressed, time, "\(device) is told of a recall in \(target)") }
-        if recalls >= id { add(.ordered, time, "\(device) is told by \(id) that \(recalls), behind it, was recalled") }
-        let receiver = receiver(device, channel)
-        var given = given.removeValue(forKey: receiver) ?? Given()
-        if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }
-        if given.ids.insert(id).inserted {
-            if id <= given.lastFirst {
-                add(.ordered, time, "\(device) is told of a recall as \(id) after \(given.lastFirst)")
-            }
-            given.lastFirst = max(given.lastFirst, id)
-        }
-        self.given[receiver] = given
-        if devices[device]?.owed.remove(Self.tombstone(of: name)) != nil { owed -= 1 }
-    }
-
-    private static func tombstone(of push: String) -> String { "the recall of \(push)" }
-
-    // MARK: Sessions
-
-    /// The next session reads what is not given yet as a backlog.
-    private mutating func close(_ device: String) {
-        guard devices[device]?.openSince != nil else { return }
-        devices[device]?.openSince = nil
-        for name in devices[device]?.owed ?? [] where pushes[name]?.reach == .connected {
-            devices[device]?.owed.remove(name)
-            owed -= 1
-        }
-    }
-
-    private mutating func waitForOwner(_ target: HistoryTarget) {
-        channels[target, default: Channel()].waitsForOwner = true
-        for device in audience(target) {
-            for name in devices[device]?.owed ?? [] where pushes[name]?.target == target {
-                guard pushes[name]?.reach == .anyone || pushes[name]?.reach == .one else { continue }
-                devices[device]?.owed.remove(name)
-                owed -= 1
-            }
-        }
-    }
-
     // MARK: The end
 
     /// Compares what was answered with what the database holds.
@@ -454,38 +325,59 @@ package struct HistoryChecker: Sendable {
     /// What an app should have been given and was not.
     package func lacks(_ device: String) -> [String] { (devices[device]?.owed ?? []).sorted() }
 
-    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed to
-    /// apps that have run all the while. One that began later has its own time to catch up.
-    package func open(since time: Duration) -> Int {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        return devices.values.reduce(unanswered.count(where: isOld)) {
-            $1.startedAt < time ? $0 + $1.owed.count(where: isOld) : $0
+    /// What is open since a time: calls begun before it without an answer, and hand-outs of such pushes that are owed
+    /// to apps that have run all the while. One that began later has its own time to catch up.
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func open(since time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> Int {
+        let calls = unanswered.count { isOld($0, time) }
+        return devices.values.reduce(calls) { sum, device in
+            guard device.startedAt < time else { return sum }
+            return sum + device.owed.count { isOld($0, time) && !self.isExempt($0, isExempt) }
         }
+    }
+
+    private func isOld(_ push: String, _ time: Duration) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
+
+    private func isExempt(_ push: String, _ isExempt: (HistoryTarget) -> Bool) -> Bool {
+        pushes[push].map { isExempt($0.target) } ?? false
     }
 
     /// The first of what is open since a time, in words.
     ///
     /// - Parameters:
     ///   - limit: no more than so many of each sort.
+    ///   - isExempt: whether nobody is there who may be given data of this channel.
     ///   - about: what else is known of a device.
     package func describeOpen(
-        since time: Duration, upTo limit: Int, about: (_ device: String) -> String
+        since time: Duration, upTo limit: Int, unless isExempt: (HistoryTarget) -> Bool = { _ in false },
+        about: (_ device: String) -> String
     ) -> [String] {
-        func isOld(_ push: String) -> Bool { pushes[push].map { $0.invokedAt < time } ?? false }
-        let calls = unanswered.filter(isOld).sorted()
-        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOld) }
+        func isOpen(_ push: String) -> Bool { isOld(push, time) && !self.isExempt(push, isExempt) }
+        let calls = unanswered.filter { isOld($0, time) }.sorted()
+        let late = devices.filter { $0.value.startedAt < time && $0.value.owed.contains(where: isOpen) }
             .sorted { $0.key < $1.key }
         return calls.prefix(limit).map { "\($0) is not answered" }
             + late.prefix(limit).map { name, device in
-                let types = Set(device.owed.filter(isOld).compactMap { pushes[$0]?.target.bizType }).sorted()
-                return "\(name) lacks \(device.owed.count) of \(types.joined(separator: ", ")) (\(about(name)))"
+                let open = device.owed.filter(isOpen).sorted()
+                let types = Set(open.compactMap { pushes[$0]?.target.bizType }).sorted()
+                let first = open.prefix(2).joined(separator: ", ")
+                return "\(name) lacks \(open.count) of \(types.joined(separator: ", ")) (\(first); \(about(name)))"
             }
     }
 
     /// Every device whose app was not given all, with what it lacks.
-    package var lagging: [(device: String, lacks: Int)] {
-        devices.filter { !$0.value.owed.isEmpty }.map { ($0.key, $0.value.owed.count) }.sorted { $0.0 < $1.0 }
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package func lagging(unless isExempt: (HistoryTarget) -> Bool = { _ in false }) -> [(
+        device: String, lacks: [String]
+    )] {
+        devices.map { ($0.key, $0.value.owed.filter { !self.isExempt($0, isExempt) }.sorted()) }
+            .filter { !$0.1.isEmpty }.sorted { $0.0 < $1.0 }
     }
+
+    /// When a push was begun; nil: nobody pushed it.
+    package func invokedAt(_ push: String) -> Duration? { pushes[push]?.invokedAt }
 
     /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
     package var unconfirmed: [(device: String, ids: Int)] {
@@ -495,11 +387,14 @@ package struct HistoryChecker: Sendable {
     }
 
     /// All that should have been given was given, or it is a fault.
-    package mutating func expectNothingOwed(at time: Duration) {
-        for (device, count) in lagging {
-            add(
-                .delivered, time,
-                "\(device) lacks \(count), among them \(lacks(device).prefix(3).joined(separator: ", "))")
+    ///
+    /// - Parameter isExempt: whether nobody is there who may be given data of this channel.
+    package mutating func expectNothingOwed(
+        at time: Duration, unless isExempt: (HistoryTarget) -> Bool = { _ in false }
+    ) {
+        for (device, lacks) in lagging(unless: isExempt) {
+            let first = lacks.prefix(3).joined(separator: ", ")
+            add(.delivered, time, "\(device) lacks \(lacks.count), among them \(first)")
         }
     }
 
@@ -524,11 +419,11 @@ package struct HistoryChecker: Sendable {
         return own + (user.map { [audience(.user, $0), audience(.globalUser, "")] } ?? [])
     }
 
-    private func audience(_ target: HistoryTarget) -> Set<String> { devicesByAudience[target.audience] ?? [] }
+    func audience(_ target: HistoryTarget) -> Set<String> { devicesByAudience[target.audience] ?? [] }
 
-    private func isFor(_ target: HistoryTarget, _ device: String) -> Bool { audience(target).contains(device) }
+    func isFor(_ target: HistoryTarget, _ device: String) -> Bool { audience(target).contains(device) }
 
-    private func receiver(_ device: String, _ channel: HistoryTarget) -> Receiver {
+    func receiver(_ device: String, _ channel: HistoryTarget) -> Receiver {
         guard channel.kind == .globalUser, channel.target.isEmpty else {
             return Receiver(device: device, channel: channel)
         }
@@ -545,7 +440,7 @@ package struct HistoryChecker: Sendable {
     }
 
     /// Whether a push was answered before a database without it took over.
-    private func mayBeLost(_ push: Push) -> Bool { lostCommitsAt.map { push.invokedAt <= $0 } ?? false }
+    func mayBeLost(_ push: Push) -> Bool { lostCommitsAt.map { push.invokedAt <= $0 } ?? false }
 
     /// Whether a device that it is for still has to be given a push.
     private func isDue(_ name: String, to device: String) -> Bool {
@@ -563,11 +458,11 @@ package struct HistoryChecker: Sendable {
         }
     }
 
-    private mutating func owe(_ push: String, to device: String) {
+    mutating func owe(_ push: String, to device: String) {
         if devices[device]?.owed.insert(push).inserted == true { owed += 1 }
     }
 
-    private mutating func disown(_ name: String, _ target: HistoryTarget) {
+    mutating func disown(_ name: String, _ target: HistoryTarget) {
         for device in audience(target) where devices[device]?.owed.remove(name) != nil { owed -= 1 }
     }
 

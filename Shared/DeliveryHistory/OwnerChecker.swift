@@ -25,6 +25,8 @@ package struct OwnerChecker: Sendable {
     private var devicesByUser: [String: Set<String>] = [:]
     /// Users of whom a device had a sign-in under way when it signed in as another: it may take effect late.
     private var stragglers: [String: Set<String>] = [:]
+    /// Per user, the last sign-in on a device that has another user now: a disconnected owner stays owner.
+    private var departures: [String: Duration] = [:]
 
     package init() {}
 
@@ -36,6 +38,7 @@ package struct OwnerChecker: Sendable {
         case .signedIn(let device, let user):
             if let before = signIns[device], before.user != user {
                 devicesByUser[before.user]?.remove(device)
+                departures[before.user] = max(before.at, departures[before.user] ?? before.at)
                 if before.settledAt == nil { stragglers[before.user, default: []].insert(device) }
             }
             signIns[device] = SignIn(user: user, at: time)
@@ -51,11 +54,14 @@ package struct OwnerChecker: Sendable {
     /// When the app asked last on this device.
     package func signedIn(_ device: String) -> Duration? { signIns[device]?.at }
 
-    /// Whether the service must serve the user's single-device data by now: the device on which the app signed in last
-    /// is there since before this time, and no other sign-in is under way.
+    /// Whether the service must serve the user's single-device data by now: every device that may be the owner is there
+    /// since before this time.
     package func isServable(_ user: String, since time: Duration) -> Bool {
-        guard let (_, newest) = newest(of: user), newest.isAlive, newest.at < time else { return false }
-        return isAlone(newest, of: user)
+        guard let (_, newest) = newest(of: user), stragglers[user]?.isEmpty != false else { return false }
+        return signIns(of: user).allSatisfy { signIn in
+            let mayOwn = signIn.at == newest.at || signIn.settledAt.map { $0 >= newest.at } ?? true
+            return !mayOwn || signIn.isAlive && signIn.at < time
+        }
     }
 
     /// Whether a push went to another device than the owner: an owner was settled when the push began, and is still.
@@ -68,17 +74,21 @@ package struct OwnerChecker: Sendable {
         return owner
     }
 
+    private func signIns(of user: String) -> [SignIn] { (devicesByUser[user] ?? []).compactMap { signIns[$0] } }
+
+    /// The last sign-in; nil: it was on a device that has another user now.
     private func newest(of user: String) -> (device: String, signIn: SignIn)? {
-        (devicesByUser[user] ?? []).compactMap { device in signIns[device].map { (device, $0) } }
+        let newest = (devicesByUser[user] ?? []).compactMap { device in signIns[device].map { (device, $0) } }
             .max { $0.1.at < $1.1.at }
+        guard let newest, newest.1.at > departures[user] ?? .zero - .seconds(1) else { return nil }
+        return newest
     }
 
     /// Whether every other sign-in was settled before the newest began.
     private func isAlone(_ newest: SignIn, of user: String) -> Bool {
         guard stragglers[user]?.isEmpty != false else { return false }
-        return (devicesByUser[user] ?? []).allSatisfy { device in
-            guard let signIn = signIns[device], signIn.at != newest.at else { return true }
-            return signIn.settledAt.map { $0 < newest.at } ?? false
+        return signIns(of: user).allSatisfy { signIn in
+            signIn.at == newest.at || signIn.settledAt.map { $0 < newest.at } ?? false
         }
     }
 }

@@ -33,6 +33,8 @@ package struct PresenceChecker: Sendable {
     package static let settling = Duration.seconds(10)
     /// In which live data must have reached an app whose session stayed open.
     package static let longestDelivery = Duration.seconds(30)
+    /// For so long after an answer NOT_ONLINE a session must still be open: a client may notice its end late.
+    package static let noticing = Duration.seconds(3)
     private static let mostFaults = 200
 
     package private(set) var faults: [HistoryFault] = []
@@ -48,6 +50,8 @@ package struct PresenceChecker: Sendable {
     /// Live pushes that devices must be given, by push and device.
     private var expected: [String: (devices: Set<String>, until: Duration)] = [:]
     private var givenEarly: [String: Set<String>] = [:]
+    /// Answers NOT_ONLINE that are wrong if the session of the device goes on.
+    private var suspected: [(push: String, device: String, until: Duration)] = []
 
     package init() {}
 
@@ -55,6 +59,7 @@ package struct PresenceChecker: Sendable {
     ///
     /// - Parameter time: since the run's beginning.
     package mutating func observe(_ event: PresenceEvent, at time: Duration) {
+        check(at: time)
         switch event {
         case .arrived(let device, let instance, let user): arrive(device, instance, user)
         case .opened(let device): sessions[device]?.openedAt = time
@@ -70,8 +75,13 @@ package struct PresenceChecker: Sendable {
         }
     }
 
-    /// Looks for live pushes that did not come in time.
+    /// Looks for answers that have turned out wrong, and for live pushes that did not come in time.
     package mutating func check(at time: Duration) {
+        while let first = suspected.first, first.until <= time {
+            suspected.removeFirst()
+            let text = "\(first.push) is answered NOT_ONLINE, and the session of \(first.device) was open all the while"
+            add(time, text)
+        }
         for (push, wait) in expected where wait.until <= time {
             expected[push] = nil
             for device in wait.devices.sorted() {
@@ -98,6 +108,7 @@ package struct PresenceChecker: Sendable {
 
     private mutating func close(_ device: String) {
         sessions[device]?.openedAt = nil
+        suspected.removeAll { $0.device == device }
         for push in Array(expected.keys) { expected[push]?.devices.remove(device) }
     }
 
@@ -139,9 +150,7 @@ package struct PresenceChecker: Sendable {
         case .unknown: return
         case .notOnline:
             judged += 1
-            if let device = present.min() {
-                add(time, "\(push) is answered NOT_ONLINE, and the session of \(device) was open over the whole call")
-            }
+            if let device = present.min() { suspected.append((push, device, time + Self.noticing)) }
         case .live, .sent:
             judged += 1
             if !call.isShared, let absence = absences[call.target.audience], absence.isClean,

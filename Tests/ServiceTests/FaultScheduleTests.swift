@@ -32,8 +32,10 @@ struct FaultScheduleTests {
     @Test("What lasts is given time, what is over at once is not waited for")
     func lengths() {
         for fault in Self.rounds(3, 300).joined() {
-            #expect(fault.length <= (fault.kind.lasts ? .seconds(6) : .milliseconds(500)))
-            #expect(fault.length >= (fault.kind.lasts ? .milliseconds(500) : .zero))
+            #expect(fault.kind.lengths.contains(Int(fault.length / .milliseconds(1))))
+        }
+        for kind in FaultKind.all {
+            #expect(kind.lengths.upperBound <= (kind == .standbyAway ? 60_000 : 30_000))
         }
     }
 
@@ -43,5 +45,10 @@ struct FaultScheduleTests {
         #expect(Set(names).count == names.count)
         #expect(names.filter { $0.hasPrefix("repeated deliveries") }.allSatisfy { $0.hasSuffix("-broker") })
         #expect(names.count >= 25)
+        for name in [
+            "locked channels", "relation lock over a week change", "synchronous standby away", "idle in transaction",
+        ] {
+            #expect(names.contains(name))
+        }
     }
 }

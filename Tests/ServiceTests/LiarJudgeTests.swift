@@ -104,4 +104,39 @@ struct LiarJudgeTests {
         #expect(judge.received(Self.push("CHAT", bind: 1, Self.target(TortureWorld.chat, "ann"))).isEmpty)
         #expect(judge.received(Self.push("CHECKED", bind: 2, Self.target(TortureWorld.checked, "bob"))).isEmpty)
     }
+
+    @Test("H7, D11: behind the answer to a ping, nothing comes that was recalled or had ended before the ping")
+    func breaches() {
+        let target = Self.target(TortureWorld.chat, "ann")
+        let packet = Self.push("CHAT", bind: 1, target)
+        for (end, breach) in [
+            (TorturePushLedger.End(recalledAt: .seconds(10)), SocketBarrier.Breach.recalled),
+            (TorturePushLedger.End(validUntil: .seconds(10) - HistoryChecker.clockTolerance), .expired),
+        ] {
+            var judge = LiarJudge(instance: Self.instance, device: "liar-1") { $0 == "push-1" ? end : nil }
+            judge.bound(1, user: "ann", session: "s1")
+            judge.pinged(1, at: .seconds(9))
+            judge.pinged(2, at: .seconds(10))
+            #expect(
+                judge.received(Self.pong(1)).isEmpty && judge.received(packet).isEmpty, "it may have been under way")
+            #expect(judge.received(Self.pong(2)).isEmpty)
+            #expect(judge.received(packet) == [.breach(breach, push: "push-1")])
+            #expect(judge.received(Self.push("CHAT", bind: 1, target, as: "push-2")).isEmpty)
+        }
+    }
+
+    @Test("A tombstone is no data")
+    func tombstone() {
+        var judge = Self.judge()
+        let packet = Mss_Device_V1_Packet.with {
+            $0.push.batches = [
+                .with {
+                    $0.bizType = "CHECKED"
+                    $0.bindNumber = 1
+                    $0.entries = [.with { $0.recalls = 1 }]
+                }
+            ]
+        }
+        #expect(judge.received(packet).isEmpty)
+    }
 }

@@ -92,7 +92,7 @@ struct HistoryCheckerTests {
         checker.observe(.bound(device: "device", instance: "app", user: "other"), at: .zero)
         #expect(checker.owed == 0)
         checker.observe(.bound(device: "device", instance: "app", user: "user"), at: .zero)
-        #expect(checker.lagging.map(\.device) == ["device"])
+        #expect(checker.lagging().map(\.device) == ["device"])
     }
 
     @Test("what an app has not confirmed is told until it has") func unconfirmed() {
@@ -108,5 +108,95 @@ struct HistoryCheckerTests {
         #expect(checker.unconfirmed.map(\.ids) == [1])
         checker.observe(.confirmed(device: "device", from: channel, id: 1), at: .zero)
         #expect(checker.unconfirmed.isEmpty)
+    }
+
+    // MARK: Calls with several pushes, validity, recalls
+
+    private static let chat = HistoryTarget(instance: "app", kind: .user, target: "ann", bizType: "CHAT")
+
+    private static func given(_ push: String, _ id: Int64) -> HistoryEvent {
+        .given(
+            HistoryHandOut(
+                device: "phone", from: chat, id: id, push: push, payload: chat.payload(of: push), attempt: 1))
+    }
+
+    /// Ann's phone, and a push to her that begins at second 1.
+    private static func checker(_ pushes: [String] = ["push"], validUntil: Duration? = nil) -> HistoryChecker {
+        var checker = HistoryChecker()
+        checker.observe(.bound(device: "phone", instance: "app", user: "ann"), at: .zero)
+        for push in pushes { checker.observe(.invoked(push: push, to: chat, validUntil: validUntil), at: .seconds(1)) }
+        return checker
+    }
+
+    @Test(
+        "H6: ids rise in the order of a call, whichever is answered first",
+        arguments: [["one", "two"], ["two", "one"]])
+    func orderInCall(answered: [String]) {
+        for isRight in [true, false] {
+            var checker = Self.checker(["one", "two"])
+            checker.observe(.inOneCall(pushes: ["one", "two"]), at: .seconds(1))
+            for push in answered {
+                checker.observe(.answered(push: push, id: (push == "one") == isRight ? 1 : 2), at: .seconds(2))
+            }
+            #expect(checker.faults.map(\.promise) == (isRight ? [] : [.ordered]))
+        }
+    }
+
+    @Test("D11: a push is owed while it is valid, and must not come much later")
+    func validity() {
+        var checker = Self.checker(validUntil: .seconds(60))
+        checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+        #expect(checker.open(since: .seconds(30)) == 1)
+        var late = checker
+        checker.expire(at: .seconds(60))
+        #expect(checker.owed == 0)
+        checker.observe(Self.given("push", 1), at: .seconds(70))
+        #expect(checker.faultCount == 0)
+        late.observe(Self.given("push", 1), at: .seconds(73))
+        #expect(late.faults.map(\.promise) == [.attempted])
+    }
+
+    @Test("D11: while the clock that decides is wrong a push may end early or late")
+    func wrongClock() {
+        var checker = Self.checker(validUntil: .seconds(60))
+        checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+        checker.observe(.databaseClock(isRight: false), at: .seconds(3))
+        #expect(checker.owed == 0)
+        checker.observe(.databaseClock(isRight: true), at: .seconds(4))
+        checker.observe(Self.given("push", 1), at: .seconds(90))
+        #expect(checker.faultCount == 0)
+    }
+
+    @Test("H7: a recalled push is owed to nobody, and does not come to an app that ran all the while")
+    func recalls() {
+        var checker = Self.checker()
+        checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+        checker.observe(.recallBegan(push: "push"), at: .seconds(3))
+        #expect(checker.owed == 0)
+        checker.observe(.recalled(push: "push"), at: .seconds(4))
+        #expect(checker.owed == 0)
+        var late = checker
+        checker.observe(Self.given("push", 1), at: .seconds(34))
+        #expect(checker.faultCount == 0)
+        late.observe(Self.given("push", 1), at: .seconds(35))
+        #expect(late.faults.map(\.promise) == [.recalled])
+    }
+
+    @Test("H7: whose app has confirmed a recalled push is told of it, in order")
+    func tombstones() {
+        var checker = Self.checker(["push", "other"])
+        checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+        checker.observe(.answered(push: "other", id: 2), at: .seconds(2))
+        checker.observe(Self.given("push", 1), at: .seconds(3))
+        checker.observe(.confirmed(device: "phone", from: Self.chat, id: 1), at: .seconds(3))
+        checker.observe(Self.given("other", 2), at: .seconds(3))
+        checker.observe(.recallBegan(push: "push"), at: .seconds(4))
+        checker.observe(.recalled(push: "push"), at: .seconds(4))
+        #expect(checker.owed == 1)
+        var wrong = checker
+        checker.observe(.tombstone(device: "phone", from: Self.chat, id: 3, recalls: 1), at: .seconds(5))
+        #expect(checker.owed == 0 && checker.faultCount == 0)
+        wrong.observe(.tombstone(device: "phone", from: Self.chat, id: 3, recalls: 2), at: .seconds(5))
+        #expect(wrong.faults.map(\.promise) == [.attempted], "it was not recalled")
     }
 }

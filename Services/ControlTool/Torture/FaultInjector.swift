@@ -4,9 +4,17 @@ import Glibc
 
 /// Breaks what a schedule says, and heals it.
 struct FaultInjector: Sendable {
-    let stack: TortureStack
+    let world: TortureWorld
     /// What is said in the report when a fault itself goes wrong.
     let complain: @Sendable (String) -> Void
+    private let held = HeldTransactions()
+
+    private var stack: TortureStack { world.stack }
+
+    init(world: TortureWorld, complain: @escaping @Sendable (String) -> Void) {
+        self.world = world
+        self.complain = complain
+    }
 
     /// Begins a fault.
     func begin(_ fault: FaultSchedule.Planned) async {
@@ -30,6 +38,21 @@ struct FaultInjector: Sendable {
             case .slowDisk: try await stack.setMachine(of: "postgres", flush: .milliseconds(300))
             case .fullDisk: try await stack.disk("fill")
             case .powerCut: try await stack.power("off")
+            case .lockedChannels:
+                let instance = TortureWorld.instances[fault.member % TortureWorld.instances.count]
+                try await held.lockChannels(of: instance, world.busyUsers, fault, in: stack.toolFile)
+                for user in world.busyUsers {
+                    let target = TortureWorld.target(instance, TortureWorld.chat, "user-\(user)")
+                    for count in 2...4 {
+                        world.want(TortureWorld.Burst(target: target, count: count, recallAfter: nil))
+                    }
+                }
+            case .heldPartitions:
+                try await held.lockOplog(fault, in: stack.toolFile)
+                // A writer looks after the partitions when it starts.
+                stack.signal(SIGTERM, process(.writer, fault.member))
+            case .standbyAway: try await held.setStandby("away", in: stack.toolFile)
+            case .idleTransaction: try await held.idle(fault, in: stack.toolFile)
             }
         } catch {
             complain("\(fault.kind.name): \(error)")
@@ -52,12 +75,17 @@ struct FaultInjector: Sendable {
             case .slowDisk: try await stack.setMachine(of: "postgres")
             case .fullDisk: try await stack.disk("free")
             case .powerCut: try await stack.power("on")
+            case .lockedChannels, .heldPartitions, .idleTransaction: await held.release(fault)
+            case .standbyAway: try await held.setStandby("", in: stack.toolFile)
             case .process, .brokerLosesData, .queueDeletion: break
             }
         } catch {
             complain("healing \(fault.kind.name): \(error)")
         }
     }
+
+    /// The round is over: nothing is held any more.
+    func end() async { await held.stop() }
 
     private func process(_ tier: TortureStack.Tier, _ member: Int) -> String {
         let processes = tier.processes(TortureStack.scale)

@@ -63,10 +63,19 @@ enum FaultKind: Hashable, Sendable {
     case fullDisk
     /// The database's machine loses its power: what was not flushed is gone.
     case powerCut
+    /// A transaction holds the rows of channels that are pushed to.
+    case lockedChannels
+    /// A transaction holds a lock on `oplog` while a partition for a coming week is to be made.
+    case heldPartitions
+    /// The synchronous standby is away: commits wait for it.
+    case standbyAway
+    /// A session is idle in a transaction with a snapshot and a transaction id.
+    case idleTransaction
 
     /// All there are.
     static let all: [FaultKind] = {
         var kinds: [FaultKind] = [.brokerLosesData, .queueDeletion, .brokerAlarm, .slowDisk, .fullDisk, .powerCut]
+        kinds += [.lockedChannels, .heldPartitions, .standbyAway, .idleTransaction]
         kinds += TortureStack.Tier.allCases.filter { $0 != .broker }.map { .clockJump($0) }
         for tier in TortureStack.Tier.allCases {
             for act in Act.allCases { kinds.append(.process(act, tier)) }
@@ -91,14 +100,37 @@ enum FaultKind: Hashable, Sendable {
         case .slowDisk: "slow disk"
         case .fullDisk: "full disk"
         case .powerCut: "power cut"
+        case .lockedChannels: "locked channels"
+        case .heldPartitions: "relation lock over a week change"
+        case .standbyAway: "synchronous standby away"
+        case .idleTransaction: "idle in transaction"
         }
     }
 
-    /// Whether it lasts until it is healed; others are over at once.
-    var lasts: Bool {
+    /// How long it lasts until it is healed, in milliseconds; what is over at once is given no time.
+    var lengths: ClosedRange<Int> {
         switch self {
-        case .process(.pause, _), .brokerAlarm, .edge, .clockJump, .slowDisk, .fullDisk, .powerCut: true
-        case .process, .brokerLosesData, .queueDeletion: false
+        case .process(.pause, _), .brokerAlarm, .edge, .clockJump, .slowDisk, .fullDisk, .powerCut: 500...6_000
+        case .process, .brokerLosesData, .queueDeletion: 0...500
+        case .lockedChannels: 1_000...4_000
+        case .heldPartitions: 10_000...15_000
+        case .standbyAway: 5_000...60_000
+        case .idleTransaction: 5_000...30_000
+        }
+    }
+
+    /// Whether a gateway's lease or a session's record may be lost by it, or its connections, without a client's
+    /// noticing.
+    var maySpoilSessions: Bool {
+        switch self {
+        case .process(_, let tier), .clockJump(let tier):
+            ![.ingest, .validator, .statistics, .relay].contains(tier)
+        case .edge(_, let edge):
+            [.writerToBroker, .writerToDatabase, .gatewayToBroker, .deviceToGateway].contains(edge)
+        case .lockedChannels, .idleTransaction: false
+        case .brokerLosesData, .queueDeletion, .brokerAlarm, .slowDisk, .fullDisk, .powerCut, .heldPartitions,
+            .standbyAway:
+            true
         }
     }
 

@@ -51,6 +51,6 @@ struct FaultSchedule {
         Planned(
             kind: kind, member: Int.random(in: 0..<64, using: &random),
             start: .milliseconds(Int.random(in: 0...milliseconds, using: &random)),
-            length: .milliseconds(Int.random(in: kind.lasts ? 500...6_000 : 0...500, using: &random)))
+            length: .milliseconds(Int.random(in: kind.lengths, using: &random)))
     }
 }

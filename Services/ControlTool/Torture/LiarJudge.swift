@@ -9,6 +9,7 @@ struct LiarJudge {
     enum Finding: Hashable, Sendable {
         case stranger(String)
         case stale(bizType: String, session: String)
+        case breach(SocketBarrier.Breach, push: String)
     }
 
     private struct Bind {
@@ -23,11 +24,20 @@ struct LiarJudge {
     private var closed: Set<String> = []
     /// Pings after whose answers a session is closed: what comes then was sent after a verdict could still count.
     private var lines: [UInt64: String] = [:]
+    private var barrier = SocketBarrier()
+    private let end: @Sendable (String) -> TorturePushLedger.End?
 
-    init(instance: String, device: String) {
+    /// - Parameter end: of a push, as far as one is known.
+    init(
+        instance: String, device: String, end: @escaping @Sendable (String) -> TorturePushLedger.End? = { _ in nil }
+    ) {
         self.instance = instance
         self.device = device
+        self.end = end
     }
+
+    /// The device sends a ping.
+    mutating func pinged(_ number: UInt64, at now: Duration) { barrier.pinged(number, at: now) }
 
     /// The device asks to be bound.
     mutating func bound(_ number: UInt32, user: String, session: String) {
@@ -41,6 +51,7 @@ struct LiarJudge {
     mutating func received(_ packet: Mss_Device_V1_Packet) -> [Finding] {
         switch packet.body {
         case .pong(let pong):
+            barrier.ponged(pong.number)
             if let session = lines.removeValue(forKey: pong.number) { closed.insert(session) }
             return []
         case .push(let push): return push.batches.flatMap(findings)
@@ -60,12 +71,16 @@ struct LiarJudge {
             ]
         }
         let target = TortureWorld.target(instance, kind, kind.kind.needsUser ? bind?.user ?? "" : device)
-        var findings = batch.entries.compactMap { entry -> Finding? in
+        let data = batch.entries.filter { $0.recalls == 0 }
+        var findings = data.compactMap { entry -> Finding? in
+            if let breach = barrier.breach(by: end(entry.thirdMessageID)) {
+                return .breach(breach, push: entry.thirdMessageID)
+            }
             let payload = String(decoding: entry.payload, as: UTF8.self)
             if payload == target.payload(of: entry.thirdMessageID) { return nil }
             return .stranger("\(device) of \(target.instance) is sent \(payload.prefix(100)) as \(target)")
         }
-        if kind.bizType == TortureWorld.checked.bizType, !batch.entries.isEmpty, let session = bind?.session,
+        if kind.bizType == TortureWorld.checked.bizType, !data.isEmpty, let session = bind?.session,
             closed.contains(session)
         {
             findings.append(.stale(bizType: batch.bizType, session: session))

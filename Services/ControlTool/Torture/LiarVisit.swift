@@ -12,7 +12,8 @@ final class LiarVisit: Sendable {
     init(_ world: TortureWorld, instance: String, device: String) {
         self.world = world
         self.device = device
-        judge = Mutex(LiarJudge(instance: instance, device: device))
+        let ledger = world.ledger
+        judge = Mutex(LiarJudge(instance: instance, device: device) { ledger.end(of: $0) })
     }
 
     /// The device asks to be bound.
@@ -25,6 +26,15 @@ final class LiarVisit: Sendable {
         judge.withLock { $0.draw(line: number, after: session) }
     }
 
+    /// The device sends a ping.
+    ///
+    /// - Returns: its number.
+    func ping() -> UInt64 {
+        let number = UInt64(world.next())
+        judge.withLock { $0.pinged(number, at: world.history.elapsed) }
+        return number
+    }
+
     /// Judges a frame.
     ///
     /// - Returns: the acknowledgement of every second push.
@@ -33,6 +43,12 @@ final class LiarVisit: Sendable {
             switch finding {
             case .stale(let bizType, let session):
                 world.history.observe(.stale(device: device, bizType: bizType, session: session))
+            case .breach(.recalled, let push):
+                let text = "\(device) is sent \(push) after the recall of it was answered"
+                world.history.ask { $0.add(.recalled, world.history.elapsed, text) }
+            case .breach(.expired, let push):
+                let text = "\(device) is sent \(push) after its validity has ended"
+                world.history.ask { $0.add(.attempted, world.history.elapsed, text) }
             case .stranger(let text): world.history.ask { $0.add(.addressed, world.history.elapsed, text) }
             }
         }

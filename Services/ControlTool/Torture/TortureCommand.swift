@@ -1,4 +1,5 @@
 import ArgumentParser
+import AsyncHTTPClient
 import Foundation
 import Glibc
 import UnixSignals
@@ -41,8 +42,9 @@ struct TortureCommand: AsyncParsableCommand {
         guard minutes > 0, rate > 0, operations >= 0 else {
             throw ValidationError("--minutes and --rate take 1 or more, --operations 0 or more.")
         }
-        guard devices > 0, devices.isMultiple(of: Self.devicesStep) else {
-            throw ValidationError("--devices takes a multiple of \(Self.devicesStep): \(Self.shape).")
+        guard devices >= 2 * Self.devicesStep, devices.isMultiple(of: Self.devicesStep) else {
+            throw ValidationError(
+                "--devices takes a multiple of \(Self.devicesStep) from \(2 * Self.devicesStep) on: \(Self.shape).")
         }
         guard list || FileManager.default.isExecutableFile(atPath: "deploy/up") else {
             throw ValidationError("There is no deploy/up here: run it in the folder of the checkout.")
@@ -105,7 +107,14 @@ struct TortureCommand: AsyncParsableCommand {
         let controlFile = folder.appending(path: "torture.json")
         try world.controlFile().write(to: controlFile, atomically: true, encoding: .utf8)
         try await stack.apply(controlFile)
-        return try await TortureRun(plan: plan, world: world, folder: devices, say: Self.say).run()
+        do {
+            let report = try await TortureRun(plan: plan, world: world, folder: devices, say: Self.say).run()
+            try await world.api.client.shutdown()
+            return report
+        } catch {
+            try? await world.api.client.shutdown()
+            throw error
+        }
     }
 
     /// What the body gives, or nil when a signal comes before.

@@ -10,6 +10,7 @@ import Synchronization
 final class TortureDevice: Sendable {
     /// A process lives that long on average.
     private static let life = Duration.seconds(120)
+    static let longestLife = life * 2
     /// One oplog in so many is not confirmed the first time.
     private static let forgetsEvery = 200
     /// One start in so many is as another user.
@@ -18,7 +19,20 @@ final class TortureDevice: Sendable {
     private static let wrongClocksEvery = 7
     /// A user's devices change the same things.
     private static let entitiesPerUser = 4
+    /// A sign-in counts as settled when its connection has stayed open for so many seconds, longer than frames are held
+    /// back: then the client has heard all that the service said to it.
+    private static let settledAfter = 8
     private static let silent = Logger(label: "device") { _ in SwiftLogNoOpLogHandler() }
+
+    /// How far the service has taken the app's last sign-in, as far as it shows here.
+    private struct SignIn {
+        /// The client has an open session.
+        var isOpen = false
+        /// Data that needs a valid verdict has come.
+        var hasVerdict = false
+        /// Seconds in which both were so.
+        var seconds = 0
+    }
 
     private let world: TortureWorld
     private let instance: String
@@ -26,6 +40,7 @@ final class TortureDevice: Sendable {
     private let storePath: String
     private let random: Mutex<SeededGenerator>
     private let session = Mutex("")
+    private let lastSignIn = Mutex(SignIn())
     /// The living process's client, and whose operations it takes.
     private let living = Mutex<(client: SyncClient, user: String)?>(nil)
     /// Whether its process has all that waited when it connected.
@@ -44,11 +59,15 @@ final class TortureDevice: Sendable {
 
     private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
 
-    /// Ends its user's session at the tenant; the app signs in anew when it is told.
+    /// Ends its user's session at the tenant, which revokes some of them too; the app signs in anew when it is told.
     func endSession() async {
         let ended = session.withLock { $0 }
         guard !ended.isEmpty, (try? await world.stack.endSession(ended)) != nil else { return }
         world.count("sessions ended")
+        guard draw(0..<2) == 0, let user = living.withLock({ $0?.user }) else { return }
+        if await world.api.revoke(ended, of: user, in: instance, api: draw(0..<2))?.success == true {
+            world.count("sessions revoked")
+        }
     }
 
     /// Lives until the run is over.
@@ -67,6 +86,7 @@ final class TortureDevice: Sendable {
             }
             guard world.phase != .over else { return }
             world.history.observe(.crashed(device: name))
+            world.history.observe(OwnerChecker.Event.died(device: name))
             world.count("apps died")
             world.note("died", of: name)
             // What a user has sent up comes back to that user.
@@ -91,6 +111,7 @@ final class TortureDevice: Sendable {
             configuration.clock = { WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) + wrong) }
         }
         let client = try SyncClient(configuration: configuration, logger: Self.silent)
+        world.history.observe(.arrived(device: name, instance: instance, user: user))
         try signIn(user, client)
         world.history.observe(.bound(device: name, instance: instance, user: user))
         let events = client.events
@@ -98,6 +119,8 @@ final class TortureDevice: Sendable {
         defer {
             living.withLock { $0 = nil }
             notePresence(false)
+            setOpen(false)
+            world.history.observe(PresenceEvent.left(device: name))
         }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await client.run() }
@@ -105,7 +128,12 @@ final class TortureDevice: Sendable {
                 for await event in events {
                     world.note("\(event)", of: name)
                     switch event {
-                    case .caughtUp(userID: user): notePresence(true)
+                    case .caughtUp(userID: user):
+                        notePresence(true)
+                        setOpen(true)
+                    case .closed, .connectionLost, .status(.notAvailable), .status(.connecting),
+                        .status(.connectFailed):
+                        setOpen(false)
                     case .sessionInvalid: try signIn(user, client)
                     default: break
                     }
@@ -134,7 +162,30 @@ final class TortureDevice: Sendable {
     private func signIn(_ user: String, _ client: SyncClient) throws {
         let new = "session-\(world.next())"
         session.withLock { $0 = new }
+        // What is under way for the bind before is dropped.
+        setOpen(false)
+        lastSignIn.withLock { $0 = SignIn() }
+        world.history.observe(OwnerChecker.Event.signedIn(device: name, user: TortureWorld.name(instance, user)))
         try client.bind(userID: user, sessionID: new)
+    }
+
+    /// The client has an open session, or has lost its connection.
+    private func setOpen(_ isOpen: Bool) {
+        let isNews = lastSignIn.withLock { signIn in
+            defer { signIn.isOpen = isOpen }
+            return signIn.isOpen != isOpen
+        }
+        if isNews { world.history.observe(isOpen ? PresenceEvent.opened(device: name) : .lost(device: name)) }
+    }
+
+    /// Called once a second.
+    private func settleSignIn() {
+        let isSettled = lastSignIn.withLock { signIn in
+            let counts = signIn.isOpen && (signIn.hasVerdict || !TortureWorld.isForged(instance))
+            signIn.seconds = counts ? signIn.seconds + 1 : 0
+            return signIn.seconds == Self.settledAfter
+        }
+        if isSettled { world.history.observe(OwnerChecker.Event.settled(device: name)) }
     }
 
     /// Returns when the process dies: under load after some time, otherwise with the run's end.
@@ -143,9 +194,14 @@ final class TortureDevice: Sendable {
         var left = Duration.milliseconds(draw(0..<milliseconds * 2))
         while !Task.isCancelled, world.phase != .over {
             await pause(.seconds(1))
+            settleSignIn()
             guard world.phase == .loaded else { continue }
             left -= .seconds(1)
-            if left <= .zero { return }
+            if left <= .zero {
+                // Before the connection ends: the service may know of that at once.
+                setOpen(false)
+                return
+            }
         }
     }
 
@@ -201,6 +257,36 @@ final class TortureDevice: Sendable {
 
     // MARK: Oplogs
 
+    /// Looks at the first hand-out of what depends on sessions and owners.
+    private func judge(_ push: String, of kind: TortureWorld.Kind, _ user: String) {
+        switch kind.bizType {
+        case TortureWorld.live.bizType: world.history.observe(PresenceEvent.given(push: push, device: name))
+        case TortureWorld.checked.bizType: noteVerdict(push)
+        case TortureWorld.solo.bizType, TortureWorld.checkedSolo.bizType:
+            world.count("single-device hand-outs")
+            world.history.askOwners { checker, owners in
+                guard let begun = checker.invokedAt(push),
+                    let owner = owners.rightful(
+                        of: TortureWorld.name(instance, user), insteadOf: name, forPushBegunAt: begun)
+                else { return }
+                checker.add(
+                    .owned, world.history.elapsed, "\(name) is given \(push), and the app signed in later on \(owner)")
+            }
+            if kind.bizType == TortureWorld.checkedSolo.bizType { noteVerdict(push) }
+        default: break
+        }
+    }
+
+    /// What was pushed after the sign-in shows that its session is valid.
+    private func noteVerdict(_ push: String) {
+        guard !lastSignIn.withLock({ $0.hasVerdict }) else { return }
+        let isNew = world.history.askOwners { checker, owners in
+            guard let begun = checker.invokedAt(push), let asked = owners.signedIn(name) else { return false }
+            return begun > asked
+        }
+        if isNew { lastSignIn.withLock { $0.hasVerdict = true } }
+    }
+
     private func take(_ oplog: SyncOplog, _ client: SyncClient) async throws {
         if oplog.bizType == TortureWorld.orders { return try await takeState(oplog, client) }
         guard let kind = TortureWorld.kinds.first(where: { $0.bizType == oplog.bizType }) else {
@@ -209,12 +295,18 @@ final class TortureDevice: Sendable {
             }
         }
         let from = TortureWorld.target(instance, kind, oplog.userID ?? device)
-        let text = oplog.text ?? ""
-        world.history.observe(
-            .given(
-                HistoryHandOut(
-                    device: name, from: from, id: oplog.oplogID, push: oplog.thirdMessageID ?? "", payload: text,
-                    attempt: oplog.attempt)))
+        let push = oplog.thirdMessageID ?? ""
+        if let recalled = oplog.recalls {
+            world.count("tombstones given to apps")
+            world.history.observe(.tombstone(device: name, from: from, id: oplog.oplogID, recalls: recalled))
+        } else {
+            world.history.observe(
+                .given(
+                    HistoryHandOut(
+                        device: name, from: from, id: oplog.oplogID, push: push, payload: oplog.text ?? "",
+                        attempt: oplog.attempt)))
+            if oplog.attempt == 1 { judge(push, of: kind, oplog.userID ?? "") }
+        }
         if oplog.attempt == 1, draw(0..<Self.forgetsEvery) == 0 { return world.count("confirmations forgotten") }
         try await client.confirm(oplog)
         world.history.observe(.confirmed(device: name, from: from, id: oplog.oplogID))

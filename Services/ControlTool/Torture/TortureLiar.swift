@@ -44,8 +44,8 @@ final class TortureLiar: Sendable {
         // A network that is down is no news here.
         guard let connection = try? await connect(visit) else { return }
         defer { connection.channel.close(promise: nil) }
-        var (number, session) = (UInt32(1), "")
-        let first = newBind(number, visit, &session)
+        var (number, user, session) = (UInt32(1), "", "")
+        let first = newBind(number, visit, &user, &session)
         connection.send(
             .with {
                 $0.connect.protocolVersion = DeviceProtocolLimits.version
@@ -61,14 +61,18 @@ final class TortureLiar: Sendable {
         await withDiscardingTaskGroup { group in
             for _ in 0..<draw(5..<60) where world.phase != .over && !connection.isEnded {
                 await pause(50..<800)
+                let ping = visit.ping()
+                connection.send(.with { $0.ping.number = ping })
                 switch draw(0..<20) {
                 case 0, 1:
                     number += 1
-                    let bind = newBind(number, visit, &session)
+                    let bind = newBind(number, visit, &user, &session)
                     connection.send(.with { $0.bind = bind })
                 case 2:
-                    let ended = session
-                    group.addTask { await self.endSession(ended, visit, connection) }
+                    let (ended, owner) = (session, user)
+                    group.addTask { await self.endSession(ended, of: owner, visit, connection) }
+                // Seldom: it costs the backends pushes.
+                case 3 where draw(0..<4) == 0: await listenLate(user, connection)
                 default: connection.send(lie(number))
                 }
             }
@@ -76,24 +80,36 @@ final class TortureLiar: Sendable {
         }
     }
 
-    private func newBind(_ number: UInt32, _ visit: LiarVisit, _ session: inout String)
+    private func newBind(_ number: UInt32, _ visit: LiarVisit, _ user: inout String, _ session: inout String)
         -> Mss_Device_V1_Bind
     {
-        let (user, new) = ("user-\(draw(0..<world.usersPerInstance))", "session-\(world.next())")
-        session = new
-        visit.bound(number, user: user, session: new)
+        // Of those whom it may bind: the tenant calls the session valid.
+        user = "user-\(draw(0..<(world.usersPerInstance + 1) / 2) * 2)"
+        session = "session-\(world.next())"
+        visit.bound(number, user: user, session: session)
         return .with {
             $0.bindNumber = number
             $0.userID = user
-            $0.sessionID = new
+            $0.sessionID = session
         }
     }
 
-    /// Once the tenant calls the session invalid and the verdict's lifetime is over, a line is drawn.
-    private func endSession(_ session: String, _ visit: LiarVisit, _ connection: FrameConnection) async {
-        guard (try? await world.stack.endSession(session)) != nil else { return }
-        try? await Task.sleep(for: .seconds(TortureWorld.verdictSeconds))
-        guard !connection.isEnded else { return }
+    /// Reads nothing for a while, in which pushes come and are recalled: what waits for it at the gateway is not to be
+    /// written any more.
+    private func listenLate(_ user: String, _ connection: FrameConnection) async {
+        let target = TortureWorld.target(instance, TortureWorld.chat, user)
+        try? await connection.setReading(false)
+        world.want(TortureWorld.Burst(target: target, count: 8, recallAfter: .milliseconds(draw(0..<500))))
+        await pause(1_500..<3_000)
+        try? await connection.setReading(true)
+    }
+
+    /// Draws a line once the tenant calls the session invalid and has revoked it, or the verdict's lifetime is over.
+    private func endSession(
+        _ session: String, of user: String, _ visit: LiarVisit, _ connection: FrameConnection
+    ) async {
+        guard await world.endSession(session, of: user, in: instance, revoking: draw(0..<2) == 0), !connection.isEnded
+        else { return }
         let number = UInt64(world.next())
         visit.draw(line: number, after: session)
         connection.send(.with { $0.ping.number = number })
@@ -104,7 +120,8 @@ final class TortureLiar: Sendable {
     private func lie(_ bind: UInt32) -> Mss_Device_V1_Packet {
         let upto = [0, 1, Int64(draw(0..<1_000_000)), 1 << 52][draw(0..<4)]
         let kind: Mss_Device_V1_ChannelKind = [.user, .device, .globalUser, .globalDevice][draw(0..<4)]
-        let bizType = (TortureWorld.kinds.map(\.bizType) + ["NO-SUCH-TYPE"])[draw(0..<5)]
+        let bizTypes = TortureWorld.kinds.map(\.bizType) + ["NO-SUCH-TYPE"]
+        let bizType = bizTypes[draw(0..<bizTypes.count)]
         return .with {
             switch draw(0..<3) {
             case 0:

@@ -23,6 +23,10 @@ struct TortureReport: Sendable {
     var memoryBefore: [String: Int] = [:]
     var memoryAfter: [String: Int] = [:]
     var operations = OperationChecker()
+    /// How far the database's clock was ahead of that of the harness.
+    var clockError = Duration.zero
+    /// Answers that were compared with the times in which devices held open sessions.
+    var judgedAnswers = 0
     var faults: [HistoryFault] = []
     var faultCount = 0
     /// Faults that could not be injected or healed, and why.
@@ -37,6 +41,13 @@ struct TortureReport: Sendable {
         self.operations = operations
         faults += operations.faults
         faultCount += operations.faultCount
+    }
+
+    /// Notes what answers said of the presence of devices.
+    mutating func add(_ presence: PresenceChecker) {
+        judgedAnswers = presence.judged
+        faults += presence.faults
+        faultCount += presence.faultCount
     }
 
     /// Notes a round and how long the service took to catch up after it.
@@ -65,6 +76,8 @@ struct TortureReport: Sendable {
             "| of them repeated | \(repeatedHandOuts) |",
             "| operations of devices, each done once and in order, each with its result | \(operations.told) |",
             "| calls of the tenant that repeated one | \(operations.repeatedCalls) |",
+            "| answers compared with the open sessions of devices | \(judgedAnswers) |",
+            "| clock of the database ahead of that of the harness | \(Self.seconds(clockError)) s |",
             "| faults injected | \(injections.values.reduce(0) { $0 + $1.count }) |",
             "| kinds of faults | \(injections.count) |",
             "| rounds of faults, each healed and caught up before the next | \(rounds) |",

@@ -1,0 +1,166 @@
+import DeliveryHistory
+import DeviceProtocol
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SwiftProtobuf
+import Synchronization
+
+/// A stranger in a torture run: it binds users whose sessions it does not know, claims to have everything, and
+/// acknowledges, confirms and keeps parameters in their names. The users lose nothing by it (spec D16).
+final class TortureForger: Sendable {
+    /// Above every id that a channel can have.
+    private static let hugeID = Int64(1) << 53 - 1
+    /// The tenant calls no session valid that begins so.
+    private static let madeUp = "bad-"
+    /// Ids of a channel begin there: the epoch's number stands above them.
+    private static let firstID = Int64(1) << 40
+    private static let claimed = [TortureWorld.chat, TortureWorld.checked, TortureWorld.checkedSolo].map(\.bizType)
+
+    private let world: TortureWorld
+    private let instance: String
+    private let device: String
+    private let tls: NIOSSLContext
+    private let random: Mutex<SeededGenerator>
+
+    init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
+        self.world = world
+        self.instance = instance
+        device = "forger-\(number)"
+        self.tls = tls
+        random = Mutex(SeededGenerator(seed: seed))
+    }
+
+    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+
+    private func pause(_ milliseconds: Range<Int>) async {
+        try? await Task.sleep(for: .milliseconds(draw(milliseconds)))
+    }
+
+    /// Comes and goes until the run is over.
+    func run() async {
+        while world.phase != .over {
+            await visit()
+            await pause(1_000..<5_000)
+        }
+    }
+
+    private func visit() async {
+        let session = "\(Self.madeUp)\(world.next())"
+        guard let connection = try? await connect(session) else { return }
+        defer { connection.channel.close(promise: nil) }
+        let bind = bind(session)
+        connection.send(
+            .with {
+                $0.connect.protocolVersion = DeviceProtocolLimits.version
+                $0.connect.instanceID = instance
+                $0.connect.deviceID = device
+                $0.connect.storeID = "store"
+                $0.connect.osName = "iOS"
+                $0.connect.appVersion = "1.0"
+                $0.connect.connectionNumber = UInt64(world.next())
+                $0.connect.bind = bind
+            })
+        world.count("visits of devices with made-up sessions")
+        await pause(200..<600)
+        connection.send(keepParameters)
+        for _ in 0..<draw(3..<12) where world.phase != .over && !connection.isEnded {
+            connection.send(acknowledgement, confirmation)
+            await pause(100..<1_000)
+        }
+    }
+
+    /// Binds a user whom no device with a valid session but the user's own binds, as an app does that signs in.
+    private func bind(_ session: String) -> Mss_Device_V1_Bind {
+        let user = "user-\(draw(0..<world.usersPerInstance / 2) * 2 + 1)"
+        return .with {
+            $0.bindNumber = 1
+            $0.userID = user
+            $0.sessionID = session
+            $0.syncPoints = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.oplogID = Self.hugeID
+                }
+            }
+        }
+    }
+
+    /// Has the user's devices pass over every checked push.
+    private var keepParameters: Mss_Device_V1_Packet {
+        .with {
+            $0.keepParameters.number = 1
+            $0.keepParameters.bindNumber = 1
+            $0.keepParameters.parameters = [
+                .with {
+                    $0.bizType = TortureWorld.checked.bizType
+                    $0.name = "least"
+                    $0.value = "\(TortureWorld.level + 1)"
+                }
+            ]
+        }
+    }
+
+    private var acknowledgement: Mss_Device_V1_Packet {
+        .with {
+            $0.storedAck.channels = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.bindNumber = 1
+                    $0.upto = Self.hugeID
+                }
+            }
+        }
+    }
+
+    private var confirmation: Mss_Device_V1_Packet {
+        .with {
+            $0.confirmReport.reportID = UInt64(world.next())
+            $0.confirmReport.channels = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.bindNumber = 1
+                    $0.oplogIds = (1...20).map { Self.firstID + $0 }
+                }
+            }
+        }
+    }
+
+    /// Its session is never valid: no checked data may come.
+    private func judge(_ packet: Mss_Device_V1_Packet, _ session: String) {
+        switch packet.body {
+        case .push(let push):
+            for batch in push.batches where !batch.entries.isEmpty && batch.bizType.hasPrefix("CHECKED") {
+                world.history.observe(
+                    .stale(device: TortureWorld.name(instance, device), bizType: batch.bizType, session: session))
+            }
+        case .parametersKept(let kept) where kept.refusal == .none:
+            let text = "\(device) of \(instance) keeps a parameter of a user on a session that is not valid"
+            world.history.ask { $0.add(.verified, world.history.elapsed, text) }
+        default: break
+        }
+    }
+
+    private func connect(_ session: String) async throws -> FrameConnection {
+        let gateways = world.stack.gateways
+        let tls = tls
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(.seconds(10))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try FrameConnection.install(
+                        on: channel, tls: try NIOSSLClientHandler(context: tls, serverHostname: nil),
+                        maxBytes: DeviceProtocolLimits.toDeviceBytes,
+                        responder: { [self] packet in
+                            judge(packet, session)
+                            return nil
+                        })
+                }
+            }
+    }
+}
