@@ -67,6 +67,10 @@ extension HistoryChecker {
         guard let push = pushes[name], !push.isRecallBegun else { return }
         pushes[name]?.isRecallBegun = true
         disown(name, push.target)
+        guard let id = push.id else { return }
+        for (receiver, had) in given where receiver.channel.ofEverybody == push.target {
+            if had.ids.contains(id), !had.confirmed.contains(id) { given[receiver]?.withdrawn.insert(id) }
+        }
     }
 
     /// Whose app has confirmed the push is to be told of its recall.
@@ -79,7 +83,7 @@ extension HistoryChecker {
         let tombstone = Self.tombstone(of: name)
         pushes[tombstone] = Push(
             target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
-        for device in audience(push.target) {
+        for device in audience(push.target) where !push.toldOfRecall.contains(device) {
             guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else {
                 continue
             }
@@ -96,6 +100,7 @@ extension HistoryChecker {
         }
         if !isFor(target, device) { add(.addressed, time, "\(device) is told of a recall in \(target)") }
         if recalls >= id { add(.ordered, time, "\(device) is told by \(id) that \(recalls), behind it, was recalled") }
+        pushes[name]?.toldOfRecall.insert(device)
         let receiver = receiver(device, channel)
         var given = given.removeValue(forKey: receiver) ?? Given()
         if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }

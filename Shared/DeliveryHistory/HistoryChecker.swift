@@ -20,6 +20,8 @@ package struct HistoryChecker: Sendable {
         var after: String?
         var isRecallBegun = false
         var recalledAt: Duration?
+        /// Devices whose apps were told of the recall, also before it was answered.
+        var toldOfRecall: Set<String> = []
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
         var id: Int64?
@@ -45,6 +47,10 @@ package struct HistoryChecker: Sendable {
         var lastFirst: Int64 = 0
         var ids: Set<Int64> = []
         var confirmed: Set<Int64> = []
+        /// Recalled before they were confirmed: the app need not confirm them.
+        var withdrawn: Set<Int64> = []
+
+        var unconfirmed: Int { ids.count - confirmed.count - withdrawn.count }
     }
 
     struct Device: Sendable {
@@ -125,7 +131,9 @@ package struct HistoryChecker: Sendable {
         case .tombstone(let device, let channel, let id, let recalls):
             giveTombstone(device, channel, id, recalls, time)
         case .confirmed(let device, let channel, let id):
-            given[receiver(device, channel)]?.confirmed.insert(id)
+            let receiver = receiver(device, channel)
+            given[receiver]?.confirmed.insert(id)
+            given[receiver]?.withdrawn.remove(id)
         case .stale(let device, let bizType, let session):
             add(.verified, time, "\(device) is sent \(bizType) on session \(session), which is not valid any more")
         case .opened(let device): devices[device]?.openSince = time
@@ -261,6 +269,7 @@ package struct HistoryChecker: Sendable {
         }
         if id <= given.lastFirst { add(.ordered, time, "\(device) is given \(name) as \(id) after \(given.lastFirst)") }
         given.lastFirst = max(given.lastFirst, id)
+        if push.isRecallBegun { given.withdrawn.insert(id) }
         if push.target.kind == .globalUser {
             self.given[Receiver(device: device, channel: push.target), default: Given()].ids.insert(id)
         }
@@ -372,8 +381,8 @@ package struct HistoryChecker: Sendable {
 
     /// What apps were given and have not confirmed, of data that they may have now: it comes again until they do.
     package var unconfirmed: [(device: String, ids: Int)] {
-        given.filter { $0.value.ids.count > $0.value.confirmed.count && isVisible($0.key) }
-            .map { ($0.key.device, $0.value.ids.count - $0.value.confirmed.count) }
+        given.filter { $0.value.unconfirmed > 0 && isVisible($0.key) }
+            .map { ($0.key.device, $0.value.unconfirmed) }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
     }
 

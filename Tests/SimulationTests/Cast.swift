@@ -59,8 +59,7 @@ final class Cast {
         case .channelHeld: hold()
         case .commitHangs: world.database.delayNextCommit(by: simulation.pick(.seconds(4), .seconds(40)))
         case .ruleChanges: changeRule()
-        case .gatewayCutOffFromRules:
-            simulation.pick(world.gateways).cutOffFromRules(for: simulation.pick(.seconds(1), .seconds(8)))
+        case .ruleIsLost: loseRule()
         case .thresholdBurst: pushMoreThanThreshold()
         case .mqttResets: mqtt?.reset()
         case .mqttSessionEnds: endMQTTSession()
@@ -95,7 +94,8 @@ final class Cast {
         let address = ChannelAddress(
             target: TargetAddress(instanceID: World.instance.id, kind: configuration.kind, target: target),
             bizType: configuration.bizType)
-        world.database.hold(address, for: simulation.pick(.seconds(1), .seconds(4)))
+        world.database.hold(address, for: simulation.pick(.seconds(1), .seconds(5)))
+        world.pushBatch(configuration, to: target)
     }
 
     private func pushMoreThanThreshold() {
@@ -116,6 +116,20 @@ final class Cast {
         rule.repush = .threshold(simulation.pick(1...1_000))
         rule.isOnline = simulation.happens(0.5)
         _ = world.database.change(rule)
+    }
+
+    /// A change of a rule is lost with the primary, and another one follows before a gateway asks again.
+    private func loseRule() {
+        world.database.letStandbyLag(for: .milliseconds(1_300))
+        changeRule()
+        simulation.after(.milliseconds(1_100)) { [unowned self] in
+            guard !world.isHealing else { return }
+            simulation.pick(world.gateways).cutOffFromRules(for: simulation.pick(.seconds(1), .seconds(4)))
+            world.failOver()
+        }
+        simulation.after(simulation.pick(.milliseconds(1_200), .seconds(2))) { [unowned self] in
+            if !world.isHealing { changeRule() }
+        }
     }
 
     /// Every gateway goes by the rules in force.

@@ -14,17 +14,15 @@ struct FaultPlan {
         case deviceResets, deviceCutUp, deviceCutDown, appCrashes, userSwitches, sessionEnds, sessionRevoked
         case manyPushes
         // Of a trial.
-        case clockJumps, databaseClockJumps, channelHeld, commitHangs, ruleChanges, gatewayCutOffFromRules
+        case clockJumps, databaseClockJumps, channelHeld, commitHangs, ruleChanges, ruleIsLost
         case thresholdBurst, mqttResets, mqttSessionEnds
     }
 
     /// A condition that holds in a whole run or not at all. `MSS_SIMULATION_TRIALS` names those that may be drawn, with
     /// commas between; without it every one may.
     enum Trial: String, CaseIterable {
-        /// Every machine has a wall clock of its own, hours off at the most.
+        /// Every machine has a wall clock of its own, hours off at the most, and pushes end after seconds to hours.
         case clocks
-        /// Pushes end after seconds to hours, and are owed until then.
-        case validity
         case recalls
         /// Users with two devices, of which only one may have the data of a single device.
         case owners
@@ -86,7 +84,7 @@ extension FaultPlan.Kind {
         case .clockJumps, .databaseClockJumps: .clocks
         case .channelHeld: .batches
         case .commitHangs: .slowCommits
-        case .ruleChanges, .gatewayCutOffFromRules: .rules
+        case .ruleChanges, .ruleIsLost: .rules
         case .thresholdBurst: .bursts
         case .mqttResets, .mqttSessionEnds: .mqtt
         default: nil
@@ -98,9 +96,10 @@ extension FaultPlan.Kind {
         case .deviceResets, .deviceCutUp, .deviceCutDown, .appCrashes: 0.5
         case .userSwitches, .sessionEnds, .sessionRevoked: 0.3
         case .manyPushes, .databaseClockJumps: 0.05
-        case .channelHeld, .thresholdBurst, .mqttSessionEnds, .mqttResets: 0.4
+        case .channelHeld, .thresholdBurst, .mqttResets: 0.4
+        case .mqttSessionEnds: 0.8
         case .commitHangs, .clockJumps: 0.15
-        case .ruleChanges, .gatewayCutOffFromRules: 0.5
+        case .ruleChanges, .ruleIsLost: 0.3
         case .brokerConnectionFalls: 0.3
         case .brokerRestarts, .brokerLosesDisk, .databaseRestarts, .databaseFailsOver, .leaseForgotten: 0.06
         default: 0.15

@@ -158,7 +158,10 @@ final class History {
 
     // MARK: Recalls
 
-    func recallBegan(_ name: String) { observe(.recallBegan(push: name)) }
+    func recallBegan(_ name: String) {
+        owed.remove(name)
+        observe(.recallBegan(push: name))
+    }
 
     /// - Parameter store: as it is now: a standby may lack what is answered still.
     func recalled(_ name: String, in store: MemoryStore) {

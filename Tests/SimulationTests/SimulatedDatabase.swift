@@ -100,8 +100,16 @@ final class SimulatedDatabase {
     /// Ends with a crash, and with the primary.
     private var life = 0 { didSet { holds = [:] } }
 
-    /// The standby now has what there is.
-    func replicate() { standby = store }
+    private var standbyLagsUntil = Duration.zero
+
+    /// The standby now has what there is, unless it lags.
+    func replicate() { if standbyLagsUntil <= simulation.elapsed { standby = store } }
+
+    /// The standby has what there is, and nothing of what is committed in the time to come.
+    func letStandbyLag(for duration: Duration) {
+        standby = store
+        standbyLagsUntil = simulation.elapsed + duration
+    }
 
     /// The primary is lost; the standby goes on with what it has.
     ///

@@ -133,7 +133,7 @@ final class SimulatedMQTTDevice {
     private func acknowledge(_ publish: SimulatedMQTTLine.Publish) {
         guard let packetID = publish.packetID else { return }
         let attempt = attempt
-        simulation.after(pause(upTo: .milliseconds(400))) { [weak self] in
+        simulation.after(pause(upTo: .seconds(1))) { [weak self] in
             guard let self, self.attempt == attempt, let line else { return }
             line.toGateway(.puback(packetID: packetID))
         }

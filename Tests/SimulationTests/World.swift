@@ -311,7 +311,12 @@ final class World: @unchecked Sendable {
     /// Several pushes to one target in one call.
     private func pushBatch() {
         let configuration = Self.configurations[simulation.pick([0, 0, 1, 4, 6])]
-        let target = configuration.kind == .device ? simulation.pick(devices).id : "user-\(simulation.pick(1...2))"
+        pushBatch(
+            configuration,
+            to: configuration.kind == .device ? simulation.pick(devices).id : "user-\(simulation.pick(1...2))")
+    }
+
+    func pushBatch(_ configuration: SyncConfiguration, to target: String) {
         let pushes = (0..<simulation.pick(2...6)).map { _ in make(configuration, to: target, reach: nil) }
         history.called(pushes.map(\.name))
         openPushes += pushes.count
@@ -338,7 +343,7 @@ final class World: @unchecked Sendable {
         } else if reach == nil, simulation.happens(0.04) {
             validity = simulation.pick(.milliseconds(300), .seconds(6))
             usual = .optional
-        } else if plan.trials.contains(.validity), reach == nil, simulation.happens(0.3) {
+        } else if plan.trials.contains(.clocks), reach == nil, simulation.happens(0.3) {
             validity = simulation.happens(0.3) ? simulation.pick(.seconds(5), .seconds(60))
                 : simulation.pick(.seconds(120), .seconds(7_200))
         }
@@ -447,7 +452,7 @@ final class World: @unchecked Sendable {
         case .queueDeleted:
             broker.delete(simulation.pick([CommandQueue.append, .session, .lease, .fetch, .ack]).rawValue)
         case .databaseRestarts: restartDatabase()
-        case .databaseFailsOver: if database.failOver() { history.failedOver(to: database.store) }
+        case .databaseFailsOver: failOver()
         case .deviceResets: simulation.pick(devices).reset()
         case .deviceCutUp: simulation.pick(devices).cut(up: true, down: false, for: pause())
         case .deviceCutDown: simulation.pick(devices).cut(up: false, down: true, for: pause())
@@ -521,6 +526,8 @@ final class World: @unchecked Sendable {
         database.stop()
         simulation.after(simulation.pick(.milliseconds(100), .seconds(5))) { [unowned self] in database.start() }
     }
+
+    func failOver() { if database.failOver() { history.failedOver(to: database.store) } }
 
     private func switchUser(_ device: SimulatedDevice) {
         let user = simulation.happens(0.2) ? nil : "user-\(simulation.pick(1...2))"
