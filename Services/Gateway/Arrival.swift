@@ -80,7 +80,7 @@ struct Arrival: Sendable {
 
     private func addMQTT(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(MQTTDecoder(maxBytes: MQTTSession.packetBytesMax)))
-        try pipeline.addHandler(MQTTBridge(now: core.clock.wallTime))
+        try pipeline.addHandler(MQTTBridge(now: core.databaseTime.current))
         try addSession(pipeline)
     }
 

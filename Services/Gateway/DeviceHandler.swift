@@ -106,7 +106,7 @@ final class DeviceHandler: ChannelInboundHandler {
     ///
     /// - Parameter count: told what this session takes of a notice whose sender waits for that.
     func take(_ notice: ChannelNotice, in world: SessionSurroundings, count: TakenCount?) {
-        take(.noticed(notice), in: world) { count?.add(machine.holds(notice, after: $0)) }
+        take(.noticed(notice), in: world) { _ in count?.add(machine.taken(of: notice, in: world)) }
     }
 
     /// Writes what the turn's events gave; the pages of a backlog wait for one another.

@@ -21,6 +21,7 @@ final class GatewayCore: Sendable {
     let logger: Logger
     let bus: MessageBus
     let clock: ProcessClock
+    let databaseTime: DatabaseTime
     private let random: @Sendable () -> Double
     private let directory: ControlDirectory
     private let keys: OpenedKeys
@@ -58,6 +59,8 @@ final class GatewayCore: Sendable {
         self.admission = AdmissionDesk(limits: admission, clock: clock)
         self.logger = logger
         self.clock = clock
+        let databaseTime = DatabaseTime(clock: clock)
+        self.databaseTime = databaseTime
         self.random = random
         rebalance = Mutex(Rebalance(perSecond: rebalancePerSecond))
         bus = control.bus
@@ -65,13 +68,14 @@ final class GatewayCore: Sendable {
         keys = OpenedKeys(ring: ring)
         reporter = Reporter(bus: control.bus, clock: clock, tracer: tracer)
         unchanging = SessionSurroundings(
-            now: clock.now(), wallTime: clock.wallTime(), holdsLease: false,
+            now: clock.now(), databaseTime: databaseTime.now, machineTime: clock.wallTime(), holdsLease: false,
             configuration: { [directory] in directory.configuration($0, $1) },
             instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
             random: random, filtered: { [directory] in directory.filtered($0) },
             connects: { [desk = self.admission] in desk.connects($0, at: $1) },
             binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
-        tails = GlobalTails(clock: clock) { [bus] channelID, after, newest, answer in
+        tails = GlobalTails(time: databaseTime.current) { [bus] channelID, after, newest, answer in
+            let askedAt = clock.now()
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
                 .with {
                     $0.correlation = number
@@ -83,6 +87,7 @@ final class GatewayCore: Sendable {
                 }
             } completion: { result in
                 if case .success(let reply) = result, case .fetch(let page)? = reply.body {
+                    databaseTime.observe(reply, askedAt: askedAt)
                     answer(page)
                 } else {
                     answer(nil)
@@ -96,6 +101,7 @@ final class GatewayCore: Sendable {
         let made = GatewayLease(
             gatewayID: gatewayID, bus: bus, clock: clock, logger: logger,
             controlVersion: { [directory] in directory.version }, sessions: { [registry] in registry.count },
+            onReply: { [databaseTime] in databaseTime.observe($0, askedAt: $1) },
             onTaken: { [weak self] in self?.announceAll() },
             onFleet: { [weak self] fleet in
                 self.map { core in core.rebalance.withLock { $0.learned(fleet, own: core.registry.count) } }
@@ -133,7 +139,8 @@ final class GatewayCore: Sendable {
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
         var world = unchanging
-        (world.now, world.wallTime) = (clock.now(), clock.wallTime())
+        world.now = clock.now()
+        (world.databaseTime, world.machineTime) = (databaseTime.time(at: world.now), clock.wallTime())
         if let standing = currentLease?.standing(at: world.now) {
             (world.leaseEpoch, world.holdsLease) = standing
         }
@@ -222,6 +229,7 @@ final class GatewayCore: Sendable {
     ) {
         let gatewayEpoch = currentLease?.epoch ?? 0
         let registration = registrations.wrappingAdd(1, ordering: .relaxed).newValue
+        let askedAt = clock.now()
         bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -248,7 +256,8 @@ final class GatewayCore: Sendable {
                 $0.open.filtered = identity.filtered.map(\.text)
                 if !identity.filtered.isEmpty { $0.open.parameters = identity.parameters.map(\.bus) }
             }
-        } completion: { result in
+        } completion: { [databaseTime] result in
+            if case .success(let reply) = result { databaseTime.observe(reply, askedAt: askedAt) }
             session.eventLoop.execute {
                 guard case .success(let reply) = result, case .session(let registered)? = reply.body else {
                     return session.handler.value.handle(.registered(nil, bindNumber: identity.bindNumber))
@@ -296,6 +305,7 @@ final class GatewayCore: Sendable {
     }
 
     private func read(_ request: PageRequest, for session: SessionHandle) {
+        let askedAt = clock.now()
         bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -303,6 +313,7 @@ final class GatewayCore: Sendable {
                 $0.page.after = request.after.value
                 $0.page.limit = UInt32(Limits.fetchPageOplogs)
                 $0.page.newest = UInt32(request.newest)
+                $0.page.newestUpto = request.newestUpto.value
                 $0.page.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
                 $0.page.appVersion = request.traits.appVersion
                 $0.page.slot = UInt32(request.traits.slot.number)
@@ -311,7 +322,10 @@ final class GatewayCore: Sendable {
             }
         } completion: { [self] result in
             var page: Mss_Bus_V1_FetchReply?
-            if case .success(let reply) = result, case .fetch(let fetched)? = reply.body { page = fetched }
+            if case .success(let reply) = result, case .fetch(let fetched)? = reply.body {
+                databaseTime.observe(reply, askedAt: askedAt)
+                page = fetched
+            }
             tell([session], .fetched(page, channelID: request.channelID))
         }
     }

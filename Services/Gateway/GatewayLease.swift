@@ -26,17 +26,20 @@ final class GatewayLease: Service, Sendable {
     private let logger: Logger
     private let controlVersion: @Sendable () -> Int64
     private let sessions: @Sendable () -> Int
+    private let onReply: @Sendable (Mss_Bus_V1_Reply, _ askedAt: ContinuousClock.Instant) -> Void
     private let onTaken: @Sendable () -> Void
     private let onFleet: @Sendable (Rebalance.Fleet) -> Void
 
     /// - Parameters:
     ///   - controlVersion: of the control data that sessions go by now.
     ///   - sessions: how many are open here now.
+    ///   - onReply: called with every answer to a renewal, before the lease counts.
     ///   - onTaken: called when a new lease was taken: every session is to be announced under it.
     ///   - onFleet: called with what the store says of all gateways.
     init(
         gatewayID: String, bus: MessageBus, clock: ProcessClock, logger: Logger,
         controlVersion: @escaping @Sendable () -> Int64, sessions: @escaping @Sendable () -> Int = { 0 },
+        onReply: @escaping @Sendable (Mss_Bus_V1_Reply, _ askedAt: ContinuousClock.Instant) -> Void = { _, _ in },
         onTaken: @escaping @Sendable () -> Void, onFleet: @escaping @Sendable (Rebalance.Fleet) -> Void = { _ in }
     ) {
         self.gatewayID = gatewayID
@@ -45,6 +48,7 @@ final class GatewayLease: Service, Sendable {
         self.controlVersion = controlVersion
         self.logger = logger
         self.sessions = sessions
+        self.onReply = onReply
         self.onTaken = onTaken
         self.onFleet = onFleet
     }
@@ -103,6 +107,7 @@ final class GatewayLease: Service, Sendable {
                 }
             }
             guard case .lease(let lease)? = reply.body else { return }
+            onReply(reply, asked)
             take(lease, askedAt: asked)
         } catch {
             logger.warning("lease not renewed", metadata: ["error": "\(error)"])

@@ -34,7 +34,7 @@ extension SessionStateMachine {
         guard let identity else { return ([], []) }
         var ended: [SessionAction] = []
         let current = gathered.filter { isOfThisBind($0.batch) }.map { item in
-            let (left, expired) = item.withoutExpired(at: world.wallTime)
+            let (left, expired) = item.withoutExpired(at: world.databaseTime)
             if !expired.isEmpty { ended.append(.skipped(expired, because: .expired, channelID: item.channelID)) }
             return left
         }

@@ -38,7 +38,7 @@ struct SessionStateMachine {
     private(set) var keysByChannelID: [Int64: ChannelKey] = [:]
     /// Heads told before the registration's answer, which may not know them yet.
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID)] = [:]
-    private var reportedPoints: [ChannelKey: OplogID] = [:]
+    var reportedPoints: [ChannelKey: OplogID] = [:]
     var check = SessionCheck()
     /// The tenant has answered while a registration was on its way.
     var hasUntoldVerdict = false
@@ -207,10 +207,6 @@ struct SessionStateMachine {
         return actions + announce(in: world)
     }
 
-    mutating func closeForTooManySuspended() -> [SessionAction] {
-        close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
-    }
-
     // MARK: Registration
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
@@ -262,7 +258,7 @@ struct SessionStateMachine {
             }
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
-        for state in reply.channels { learn(state) }
+        for state in reply.channels { learn(state, opensBind: opensBind) }
         filters.learn(reply.channels)
         for (address, early) in earlyHeads { learn(address, channelID: early.channelID, head: early.head) }
         earlyHeads = [:]
@@ -271,7 +267,7 @@ struct SessionStateMachine {
         var actions = settleAll(in: world)
         if phase == .opening {
             phase = .open
-            actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.wallTime)))
+            actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.databaseTime)))
             announcesCaughtUp = true
         }
         if opensBind {
@@ -311,18 +307,6 @@ struct SessionStateMachine {
         return register(takesOwnership: opensBind && identity?.userID != nil, in: world)
     }
 
-    /// A newer connection of this device has been registered.
-    mutating func superseded(by epoch: Int64) -> [SessionAction] {
-        guard phase == .open, connectionEpoch < epoch else { return [] }
-        return close(.superseded, "a newer connection of this device is open")
-    }
-
-    /// An operator ends this device's connection.
-    mutating func disconnectedByOperator() -> [SessionAction] {
-        guard phase == .opening || phase == .open else { return [] }
-        return close(.disconnected, "an operator ended the connection")
-    }
-
     // MARK: Channels
 
     /// A channel has moved.
@@ -350,6 +334,9 @@ struct SessionStateMachine {
         }
         cursors[key]?.learnRecalls(of: notice.entries)
         guard var cursor = cursors[key], !isHeld else { return [] }
+        // It may be the notice that a page was put off for.
+        let wasPutOff = resumeFetch(of: key)
+        cursor.isFetching = cursors[key]?.isFetching ?? false
         if let owner = notice.owner, owner != identity.deviceID { ownsUser = false }
         // A notice that does not say whom a single-device batch is for is read again, where ownership is asked.
         let isForThisDevice = notice.owner == identity.deviceID || !isSingleDevice(key, of: identity, in: world)
@@ -364,7 +351,8 @@ struct SessionStateMachine {
         else {
             return wait(for: notice, isForThisDevice: isForThisDevice, &cursor, key, of: identity, in: world)
         }
-        return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+        let actions = handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+        return wasPutOff ? actions + readOn(in: world) : actions
     }
 
     /// A page came back.
@@ -378,9 +366,11 @@ struct SessionStateMachine {
         if reply.notOwner { ownsUser = false }
         cursor.learn(head: OplogID(reply.upto))
         cursors[key] = cursor
-        let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto))
+        let upto = cursor.end(of: OplogID(reply.upto), awaiting: reply.awaitedIds.map { OplogID($0) })
+        let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: upto)
         if fit == .known, !reply.notOwner, OplogID(reply.after) == cursor.sent {
-            // The store has less than was told of it, after a failover that lost commits: asked again in a moment.
+            // The store has less than was told of it, after a failover that lost commits; or the next entry is stored
+            // nowhere and its notice has not come. The page is asked for again in a moment, or with that notice.
             cursors[key]?.isFetching = true
             pausedFetches.append(key)
             retryAt = world.now + limits.retryDelay
@@ -393,17 +383,26 @@ struct SessionStateMachine {
             return park(.page(reply, channelID: channelID), in: world)
         }
         guard !reply.notOwner, fit == .applies, reason == nil else { return readOn(in: world) }
-        let entries = reply.entries.map(Oplog.init(bus:))
+        let entries = reply.entries.map(Oplog.init(bus:)).filter { $0.id <= upto }
         var actions: [SessionAction] = []
         var discardedUpto = OplogID.zero
         if reply.discardedUpto > reply.after {
             discardedUpto = OplogID(reply.discardedUpto)
             actions.append(.discarded(channelID: channelID, after: OplogID(reply.after), upto: discardedUpto))
         }
-        actions += handOut(
-            entries, upto: OplogID(reply.upto), discardedUpto: discardedUpto, of: key, to: identity, in: world)
-        cursors[key]?.opensBacklog = false
+        actions += handOut(entries, upto: upto, discardedUpto: discardedUpto, of: key, to: identity, in: world)
+        cursors[key]?.beganBacklog()
         return actions + readOn(in: world)
+    }
+
+    /// A page that was put off may be asked for again.
+    ///
+    /// - Returns: whether one was.
+    private mutating func resumeFetch(of key: ChannelKey) -> Bool {
+        guard let place = pausedFetches.firstIndex(of: key) else { return false }
+        pausedFetches.remove(at: place)
+        cursors[key]?.isFetching = false
+        return true
     }
 
     /// A page did not come; it is asked for again after a moment.
@@ -424,7 +423,8 @@ struct SessionStateMachine {
         guard var cursor = cursors[key] else { return [] }
         defer { cursors[key] = cursor }
         let taken = cursor.take(
-            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime,
+            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits,
+            now: world.databaseTime,
             filters: filters[cursor.channelID])
         var actions: [SessionAction] = taken.skipped.filter(\.key.isRecorded).map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
@@ -465,7 +465,7 @@ struct SessionStateMachine {
         for (key, cursor) in cursors where cursor.isBehind {
             if !mayRead(key, of: identity, in: world) {
                 if case .notEligible = withholding(key, of: identity, in: world) {
-                    cursors[key]?.opensBacklog = true
+                    cursors[key]?.suspendBacklog()
                     cursors[key]?.holdsCaughtUp = false
                 }
                 continue
@@ -473,7 +473,8 @@ struct SessionStateMachine {
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
             guard !cursor.isFetching, windowUsed < limits.windowBytes else { continue }
             var newest = 0
-            if cursor.opensBacklog,
+            let newestUpto = cursors[key]?.openBacklog()
+            if newestUpto != nil,
                 case .threshold(let count)? = world.configuration(
                     identity.instanceID, key.bizType)?.repush
             {
@@ -484,7 +485,7 @@ struct SessionStateMachine {
                 .fetch(
                     PageRequest(
                         channelID: cursor.channelID, isGlobal: key.kind.isGlobal, after: cursor.sent, head: cursor.head,
-                        newest: newest, traits: identity.traits,
+                        newest: newest, newestUpto: newestUpto ?? .zero, traits: identity.traits,
                         onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
                         filters: newest > 0 ? filters[cursor.channelID] : nil)))
         }
@@ -496,17 +497,19 @@ struct SessionStateMachine {
         return actions
     }
 
-    private mutating func learn(_ state: Mss_Bus_V1_ChannelState) {
+    /// - Parameter opensBind: the registration was a bind's: the user's channels open with it.
+    private mutating func learn(_ state: Mss_Bus_V1_ChannelState, opensBind: Bool) {
         guard let target = TargetAddress(bus: state.target) else { return }
         let address = ChannelAddress(target: target, bizType: BizType(state.bizType))
         learn(
             address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint),
-            resent: (OplogID(state.resentID), Int(state.repeats)))
+            resent: (OplogID(state.resentID), Int(state.repeats)),
+            isOpening: phase == .opening || opensBind && target.kind.needsUser)
     }
 
     private mutating func learn(
         _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero,
-        resent: (OplogID, Int) = (.zero, 0)
+        resent: (OplogID, Int) = (.zero, 0), isOpening: Bool = false
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
@@ -523,7 +526,7 @@ struct SessionStateMachine {
         }
         var cursor = ChannelCursor(
             channelID: channelID, head: max(head, known?.announced ?? .zero), recorded: recorded,
-            reported: known?.announced ?? reportedPoints[key])
+            reported: known?.announced ?? reportedPoints[key], isOpening: isOpening && known == nil)
         if identity.isSimple {
             cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
         }
@@ -549,14 +552,6 @@ struct SessionStateMachine {
         untoldState = nil
         operations.forgetUser()
         filters.forgetUser()
-    }
-
-    mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
-        for point in points {
-            guard let kind = SyncModel.ChannelKind(wire: point.kind), kind.needsUser == needingUser, point.oplogID > 0
-            else { continue }
-            reportedPoints[ChannelKey(kind: kind, bizType: BizType(point.bizType))] = OplogID(point.oplogID)
-        }
     }
 
     // MARK: Time and end

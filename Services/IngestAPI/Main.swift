@@ -18,8 +18,7 @@ struct Main {
             let submission = TracedSubmission.around(BusSubmission(bus: control.bus), tracer: context.tracer)
             let intake = PushIntake(
                 directory: control.directory, submission: submission, operations: operations,
-                inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight
-            ) { WallTime.now }
+                inFlightMaximum: settings[IngestSettings.inFlightMaximum], whenInFlight: metrics.inFlight)
             let admission = RequestAdmission(
                 directory: control.directory, keys: keys, bus: control.bus, logger: context.logger)
             let mirror = IngestSettings.mirror(settings, logger: context.logger)

@@ -136,7 +136,8 @@ struct OperationWork: LaneWork {
             }
         }
         oplog.id = OplogID(.max)
-        if oplog.validUntil.milliseconds == 0 { oplog.validUntil = .now + Limits.retention }
+        let now = try connection.run(DatabaseTime.now, within: Self.limit)
+        if oplog.validUntil.milliseconds == 0 { oplog.validUntil = now + Limits.retention }
         var base = DeliveryTrace(oplog: oplog)
         try read(&base, target.instanceID, bizType, target.kind, on: connection)
         base.oplog.isPersistent = base.configuration?.isPersistent ?? true
@@ -151,10 +152,10 @@ struct OperationWork: LaneWork {
             var one = base
             one.presence = crowd.presence
             one.slot = crowd.presence.traits.slot
-            counts[one.state(now: .now).state, default: 0] += crowd.devices
+            counts[one.state(now: now).state, default: 0] += crowd.devices
         }
         return .with {
-            $0.state = Int32(base.state(now: .now).state.rawValue)
+            $0.state = Int32(base.state(now: now).state.rawValue)
             $0.counts = counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
         }
     }
@@ -171,7 +172,7 @@ struct OperationWork: LaneWork {
     private func answer(
         _ base: DeliveryTrace, _ receivers: Query<[TraceStore.Receiver]>, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
-        let now = WallTime.now
+        let now = try connection.run(DatabaseTime.now, within: Self.limit)
         let devices = try connection.run(receivers, within: Self.limit)
         return .with {
             $0.state = Int32(base.state(now: now).state.rawValue)

@@ -96,6 +96,7 @@ package struct BusSubmission: PushSubmitting {
         guard case .append(let append)? = reply.body else { return nil }
         switch append.outcome {
         case .stored: return .stored(OplogID(append.oplogID), online: append.online)
+        case .ended: return .ended(OplogID(append.oplogID))
         case .duplicate: return .duplicate(OplogID(append.oplogID))
         case .refused: return .refused(append.detail)
         case .noConfiguration: return .noConfiguration

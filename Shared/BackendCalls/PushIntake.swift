@@ -12,23 +12,19 @@ package final class PushIntake: Sendable {
     private let inFlightMaximum: Int
     private let inFlight = Atomic<Int>(0)
     private let whenInFlight: @Sendable (Int) -> Void
-    private let now: @Sendable () -> WallTime
 
     /// - Parameters:
     ///   - inFlightMaximum: submissions at one time; more are refused at once.
     ///   - whenInFlight: told how many there are whenever that changes.
-    ///   - now: the civil time that validity is compared with.
     package init(
         directory: any ConfigurationLookup, submission: any PushSubmitting, operations: OperationIntake,
-        inFlightMaximum: Int, whenInFlight: @escaping @Sendable (Int) -> Void = { _ in },
-        now: @escaping @Sendable () -> WallTime
+        inFlightMaximum: Int, whenInFlight: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.directory = directory
         self.submission = submission
         self.operations = operations
         self.inFlightMaximum = inFlightMaximum
         self.whenInFlight = whenInFlight
-        self.now = now
     }
 
     /// Items of one batch (spec H6).
@@ -183,14 +179,17 @@ package final class PushIntake: Sendable {
         }
         whenInFlight(count)
         let outcomes = await submission.submit(pushes, configuration: configuration)
-        return zip(pushes, outcomes).map { answer(to: $0, configuration, $1) }
+        return zip(pushes, outcomes).map { answer(to: $0, $1) }
     }
 
-    private func answer(
-        to push: PushRequest, _ configuration: SyncConfiguration, _ outcome: PushOutcome
-    ) -> APIAnswer {
+    private func answer(to push: PushRequest, _ outcome: PushOutcome) -> APIAnswer {
         switch outcome {
-        case .stored(let id, let online): return stored(push, configuration, id, online: online)
+        case .stored(let id, let online):
+            return .result(online || push.scope == .global ? .success : .notOnline, oplogID: id)
+        case .ended(let id):
+            return .result(
+                push.scope == .global ? .success : .notOnline, oplogID: id,
+                detail: "validTimeEnd lies in the past, so no device will receive the push.")
         case .duplicate(let id):
             return .result(
                 .duplicatedBizID, oplogID: id,
@@ -204,16 +203,5 @@ package final class PushIntake: Sendable {
                 .systemError,
                 detail: "It is not known whether the push was stored; repeat the call with the same thirdMsgId.")
         }
-    }
-
-    private func stored(
-        _ push: PushRequest, _ configuration: SyncConfiguration, _ id: OplogID, online: Bool
-    ) -> APIAnswer {
-        if push.scope == .global { return .result(.success, oplogID: id) }
-        if let validUntil = push.validUntil, validUntil <= now() {
-            return .result(
-                .notOnline, oplogID: id, detail: "validTimeEnd lies in the past, so no device will receive the push.")
-        }
-        return .result(online ? .success : .notOnline, oplogID: id)
     }
 }

@@ -4,6 +4,8 @@ package import SyncModel
 package enum PushOutcome: Hashable, Sendable {
     /// Committed under this id; `online` when it was handed towards an eligible device.
     case stored(OplogID, online: Bool)
+    /// Committed under this id, and its validity had ended by the database's clock: no device receives it.
+    case ended(OplogID)
     /// The same thirdMsgId was stored before, under this id.
     case duplicate(OplogID)
     /// The store will not have it, for the reason given to the caller.

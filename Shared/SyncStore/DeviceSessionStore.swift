@@ -11,6 +11,8 @@ package enum DeviceSessionStore {
         /// Renewed: how many gateways hold a lease, and how many sessions they said that they have.
         package var gateways = 0
         package var sessions = 0
+        /// The database's clock.
+        package var databaseTime: WallTime?
     }
 
     /// Renews a gateway's lease or takes a new one.
@@ -22,7 +24,7 @@ package enum DeviceSessionStore {
         gatewayID: String, epoch: Int64, controlVersion: Int64 = 0, sessions: Int = 0
     ) -> Query<Lease> {
         let sql = """
-            SELECT held_epoch, version_in_force, live_gateways, all_sessions
+            SELECT held_epoch, version_in_force, live_gateways, all_sessions, \(DatabaseTime.column)
             FROM renew_lease($1, $2, make_interval(secs => $3 / 1000.0), $4, $5)
             """
         let parameters: [PostgresValue] = [
@@ -33,7 +35,7 @@ package enum DeviceSessionStore {
             guard let row = rows.first else { return Lease(epoch: 0, controlVersion: 0) }
             return Lease(
                 epoch: row.int64(0), controlVersion: row.int64(1), gateways: Int(row.int64(2)),
-                sessions: Int(row.int64(3)))
+                sessions: Int(row.int64(3)), databaseTime: WallTime(milliseconds: row.int64(4)))
         }
     }
 
@@ -109,12 +111,14 @@ package enum DeviceSessionStore {
         package var ownsUser: Bool
         /// The device id belongs to another secret, or none was shown: nothing was registered.
         package var isWrongSecret = false
+        /// The database's clock.
+        package var databaseTime: WallTime?
     }
 
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret, \(DatabaseTime.column)
             FROM register_session(
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
             """
@@ -136,7 +140,8 @@ package enum DeviceSessionStore {
             }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4))
+                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4),
+                databaseTime: WallTime(milliseconds: row.int64(5)))
         }
     }
 

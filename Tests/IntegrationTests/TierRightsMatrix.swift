@@ -57,6 +57,7 @@ enum TierRightsMatrix {
         "oplog_WEEK": [],
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
+        "record_live_outcomes": ["EXECUTE"],
         "recall_oplog": ["", "", "", "EXECUTE"],
         // Staged roll-outs: changed by functions alone, but for what gateways and statistics were told.
         "rollout": ["SELECT UPDATE(told_stages)", "", "", "SELECT"],

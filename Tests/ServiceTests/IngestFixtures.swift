@@ -120,13 +120,13 @@ extension RequestAdmission {
 }
 
 extension PushIntake {
-    /// An intake over stubs, at a fixed time.
+    /// An intake over stubs.
     static func stub(
         _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
         inFlightMaximum: Int = 100
     ) -> PushIntake {
         PushIntake(
             directory: directory, submission: submission, operations: .stub(directory: directory),
-            inFlightMaximum: inFlightMaximum, now: { WallTime(milliseconds: 1_700_000_000_000) })
+            inFlightMaximum: inFlightMaximum)
     }
 }

@@ -110,7 +110,7 @@ struct OperationIntakeTests {
             }
             let intake = PushIntake(
                 directory: StubDirectory(), submission: submission, operations: operations,
-                inFlightMaximum: 1, now: { WallTime(milliseconds: 0) })
+                inFlightMaximum: 1)
             let answer = await intake.answer(scope: .single, instanceID: "w_app", body: body, isDryRun: true)
             #expect(answer.code == code)
             #expect(try members(answer)["dryRun"] as? Bool == true)

@@ -10,6 +10,8 @@ struct MemoryStore {
         var head = OplogID.zero
         var oplogs: [Oplog] = []
         var keys: [ThirdMessageID: Int] = [:]
+        /// Not persistent, and nobody has recorded what became of them.
+        var awaitsOutcome: Set<OplogID> = []
     }
 
     private struct Session {
@@ -181,14 +183,16 @@ struct MemoryStore {
                 isPersistent: configuration.isPersistent,
                 rules: ChannelRules(
                     isSingleDevice: configuration.isSingleDevice, checksSession: configuration.checksSession),
-                isImmediate: configuration.isImmediate)
+                isImmediate: configuration.isImmediate, awaitsOutcome: !configuration.isPersistent)
             #if KNOWN_BAD
                 if KnownBad.keysForgotten.isOn { channels[place].keys[stored.thirdMessageID] = nil }
             #endif
             if let index = channels[place].keys[stored.thirdMessageID] {
                 appended.isDuplicate = true
                 appended.oplogID = channels[place].oplogs[index].id
+                appended.awaitsOutcome = channels[place].awaitsOutcome.contains(appended.oplogID)
             } else {
+                if appended.awaitsOutcome { channels[place].awaitsOutcome.insert(stored.id) }
                 channels[place].keys[stored.thirdMessageID] = channels[place].oplogs.count
                 channels[place].oplogs.append(stored)
             }
@@ -282,9 +286,12 @@ struct MemoryStore {
     mutating func perform(_ command: SessionStoreCommand, at now: WallTime) -> SessionStoreAnswer {
         switch command {
         case .renewLease(let gatewayID, let epoch, let controlVersion, let sessions):
-            return .lease(renewLease(gatewayID, epoch, controlVersion, sessions, at: now))
+            var lease = renewLease(gatewayID, epoch, controlVersion, sessions, at: now)
+            lease.databaseTime = now
+            return .lease(lease)
         case .open(let registration, let digest):
-            let registered = register(registration, at: now)
+            var registered = register(registration, at: now)
+            registered.databaseTime = now
             return .opened(
                 SessionStoreAnswer.Opened(
                     registered: registered, channels: states(for: registration), rereads: [],
@@ -424,16 +431,27 @@ struct MemoryStore {
 
     func page(_ read: PageRead, at now: WallTime) -> ChannelPage {
         guard let channel = channels.first(where: { $0.id == read.channelID }) else {
-            return ChannelPage(head: .zero, entries: [], tombstones: [])
+            return ChannelPage(head: .zero, entries: [], tombstones: [], databaseTime: now)
         }
         if let owner = read.owner {
             let key = UserKey(
                 instanceID: channel.address.target.instanceID, userID: UserID(channel.address.target.target))
-            guard owners[key] == owner else { return ChannelPage(head: nil, entries: [], tombstones: []) }
+            guard owners[key] == owner else {
+                return ChannelPage(head: nil, entries: [], tombstones: [], databaseTime: now)
+            }
         }
-        let valid = channel.oplogs.filter { $0.isPersistent && $0.validUntil > now }
+        let found = channel.oplogs.filter { oplog in
+            oplog.id > read.start && oplog.validUntil > now
+                && (oplog.isPersistent
+                    || channel.awaitsOutcome.contains(oplog.id) && oplog.createdAt + Limits.liveNoticeWait > now)
+        }
         return ChannelPage(
-            head: channel.head, entries: Array(valid.filter { $0.id > read.start }.prefix(read.limit)), tombstones: [])
+            head: channel.head,
+            entries: found.prefix(read.limit).map { oplog in
+                var oplog = oplog
+                if !oplog.isPersistent { oplog.payload = [] }
+                return oplog
+            }, tombstones: [], databaseTime: now)
     }
 
     func newest(
@@ -443,6 +461,14 @@ struct MemoryStore {
         return channel.oplogs.reversed().lazy
             .filter { $0.id > after && $0.id < below && $0.isPersistent && $0.validUntil > now }
             .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
+    }
+
+    /// The outcome of these is known.
+    mutating func recordOutcomes(of pushes: [OplogStore.LivePush]) {
+        for push in pushes {
+            guard let place = channels.firstIndex(where: { $0.id == push.channelID }) else { continue }
+            channels[place].awaitsOutcome.remove(push.oplogID)
+        }
     }
 
     // MARK: Sync points

@@ -15,6 +15,12 @@ final class SimulatedWriter {
         var whenFilled: (CommandQueue) -> Void = { _ in }
     }
 
+    /// Where the outcomes of live pushes are recorded.
+    // Unchecked: see Simulation.
+    private struct Outcomes: @unchecked Sendable {
+        let store: SimulatedDatabaseConnection
+    }
+
     private static let prefetch: UInt16 = 256
     let process: SimulatedProcess
     private let database: SimulatedDatabase
@@ -43,7 +49,11 @@ final class SimulatedWriter {
             }, answers: [.taken], processID: name, clock: process.simulation.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let factBook = FactBook(bus: bus)
-        append = AppendWork(bus: bus, factBook: factBook)
+        let outcomes = Outcomes(store: SimulatedDatabaseConnection(database: database, process: process))
+        append = AppendWork(bus: bus, factBook: factBook) { pushes, completion in
+            try? outcomes.store.recordOutcomes(of: pushes)
+            completion()
+        }
         session = SessionWork(bus: bus)
         lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)

@@ -314,7 +314,7 @@ final class World: @unchecked Sendable {
             case .duplicate where !push.configuration.isPersistent:
                 history.lostTrack(of: name)
                 openPushes -= 1
-            case .stored(let id, _), .duplicate(let id):
+            case .stored(let id, _), .duplicate(let id), .ended(let id):
                 history.answered(name, id, in: database.store)
                 openPushes -= 1
             case .notAttempted:

@@ -25,7 +25,7 @@ enum Routes {
             directory: control.directory, bus: control.bus, queue: .people, actor: "console")
         let intake = PushIntake(
             directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
-            inFlightMaximum: pushesMaximum, now: { WallTime.now })
+            inFlightMaximum: pushesMaximum)
         let routes =
             SessionArea(
                 database: database, sessions: Sessions(database: database), signIn: signIn,

@@ -17,7 +17,7 @@ final class MQTTBridge: ChannelDuplexHandler {
     private var session = MQTTSession()
     private let now: () -> WallTime
 
-    /// - Parameter now: the service's clock.
+    /// - Parameter now: the database's time.
     init(now: @escaping () -> WallTime) { self.now = now }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -118,8 +118,11 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
   /// No enabled instance has an online configuration for it.
   case noConfiguration // = 4
 
-  /// Numbered, not persistent, and no gateway said whether a device took it.
+  /// Numbered, not persistent, and it is not known that a device took it, nor that none was there to take it.
   case uncertain // = 5
+
+  /// Stored; its validity had ended by the database's clock, so no device receives it.
+  case ended // = 6
   case UNRECOGNIZED(Int)
 
   package init() {
@@ -134,6 +137,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case 3: self = .refused
     case 4: self = .noConfiguration
     case 5: self = .uncertain
+    case 6: self = .ended
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -146,6 +150,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     case .refused: return 3
     case .noConfiguration: return 4
     case .uncertain: return 5
+    case .ended: return 6
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -158,6 +163,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
     .refused,
     .noConfiguration,
     .uncertain,
+    .ended,
   ]
 
 }
@@ -1088,6 +1094,10 @@ package nonisolated struct Mss_Bus_V1_ReadPage: Sendable {
   /// newest counts what passes these.
   package var filters: [Mss_Bus_V1_ChannelFilter] = []
 
+  /// newest counts only ids up to this one, the channel's head when the backlog opened: a later push is no backlog, and
+  /// no threshold discards it. 0: newest counts everything.
+  package var newestUpto: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1193,6 +1203,10 @@ package nonisolated struct Mss_Bus_V1_FetchReply: Sendable {
 
   /// Above after: a threshold passed over everything up to here.
   package var discardedUpto: Int64 = 0
+
+  /// Ids in the page's range that are not persistent, whose notice may still be on its way: nobody has recorded what
+  /// became of them, and they are younger than 2 s. A session without such an entry does not go past it yet.
+  package var awaitedIds: [Int64] = []
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -3512,6 +3526,12 @@ package nonisolated struct Mss_Bus_V1_Reply: @unchecked Sendable {
     set {_uniqueStorage()._correlation = newValue}
   }
 
+  /// The database's clock, read while the command was done: validity goes by it everywhere. 0: it was not read.
+  package var databaseTimeMs: Int64 {
+    get {_storage._databaseTimeMs}
+    set {_uniqueStorage()._databaseTimeMs = newValue}
+  }
+
   package var body: OneOf_Body? {
     get {return _storage._body}
     set {_uniqueStorage()._body = newValue}
@@ -3808,6 +3828,10 @@ package nonisolated struct Mss_Bus_V1_TakenReply: Sendable {
 
   package var oplogIds: [Int64] = []
 
+  /// Entries that no session took, although a connected and eligible one was there: it had gone past the id, or had no
+  /// room. The caller must not be told that nobody was online.
+  package var missedIds: [Int64] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4025,6 +4049,9 @@ package nonisolated struct Mss_Bus_V1_OplogNotice: Sendable {
 
   /// Not 0: a TakenReply is waited for, since some entries are not persistent.
   package var correlation: UInt64 = 0
+
+  /// The database's clock when this was committed, or shortly before: it is no earlier now. 0: it was not read.
+  package var databaseTimeMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4330,7 +4357,7 @@ nonisolated extension Mss_Bus_V1_OperatingSystem: SwiftProtobuf._ProtoNameProvid
 }
 
 nonisolated extension Mss_Bus_V1_AppendOutcome: SwiftProtobuf._ProtoNameProviding {
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0\u{1}APPEND_OUTCOME_UNCERTAIN\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0APPEND_OUTCOME_UNKNOWN\0\u{1}APPEND_OUTCOME_STORED\0\u{1}APPEND_OUTCOME_DUPLICATE\0\u{1}APPEND_OUTCOME_REFUSED\0\u{1}APPEND_OUTCOME_NO_CONFIGURATION\0\u{1}APPEND_OUTCOME_UNCERTAIN\0\u{1}APPEND_OUTCOME_ENDED\0")
 }
 
 nonisolated extension Mss_Bus_V1_KeyPurpose: SwiftProtobuf._ProtoNameProviding {
@@ -5915,7 +5942,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadPage"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0\u{1}filters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0\u{1}filters\0\u{3}newest_upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5933,6 +5960,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
       case 8: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
       case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       case 10: try { try decoder.decodeRepeatedMessageField(value: &self.filters) }()
+      case 11: try { try decoder.decodeSingularInt64Field(value: &self.newestUpto) }()
       default: break
       }
     }
@@ -5969,6 +5997,9 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if !self.filters.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.filters, fieldNumber: 10)
     }
+    if self.newestUpto != 0 {
+      try visitor.visitSingularInt64Field(value: self.newestUpto, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5983,6 +6014,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.anyDevice != rhs.anyDevice {return false}
     if lhs.slot != rhs.slot {return false}
     if lhs.filters != rhs.filters {return false}
+    if lhs.newestUpto != rhs.newestUpto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6165,7 +6197,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0\u{3}discarded_upto\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0\u{3}discarded_upto\0\u{3}awaited_ids\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6179,6 +6211,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
       case 4: try { try decoder.decodeSingularBoolField(value: &self.more) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.discardedUpto) }()
+      case 7: try { try decoder.decodeRepeatedInt64Field(value: &self.awaitedIds) }()
       default: break
       }
     }
@@ -6203,6 +6236,9 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if self.discardedUpto != 0 {
       try visitor.visitSingularInt64Field(value: self.discardedUpto, fieldNumber: 6)
     }
+    if !self.awaitedIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.awaitedIds, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6213,6 +6249,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.more != rhs.more {return false}
     if lhs.notOwner != rhs.notOwner {return false}
     if lhs.discardedUpto != rhs.discardedUpto {return false}
+    if lhs.awaitedIds != rhs.awaitedIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -10916,10 +10953,11 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0\u{1}submit\0\u{3}device_operations\0\u{3}device_operation\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0\u{1}submit\0\u{3}device_operations\0\u{3}device_operation\0\u{4}\u{12}database_time_ms\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
+    var _databaseTimeMs: Int64 = 0
     var _body: Mss_Bus_V1_Reply.OneOf_Body?
 
       // This property is used as the initial default value for new instances of the type.
@@ -10932,6 +10970,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
 
     init(copying source: _StorageClass) {
       _correlation = source._correlation
+      _databaseTimeMs = source._databaseTimeMs
       _body = source._body
     }
   }
@@ -11342,6 +11381,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
             _storage._body = .deviceOperation(v)
           }
         }()
+        case 50: try { try decoder.decodeSingularInt64Field(value: &_storage._databaseTimeMs) }()
         default: break
         }
       }
@@ -11480,6 +11520,9 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
       }()
       case nil: break
       }
+      if _storage._databaseTimeMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._databaseTimeMs, fieldNumber: 50)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -11490,6 +11533,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
         let _storage = _args.0
         let rhs_storage = _args.1
         if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._databaseTimeMs != rhs_storage._databaseTimeMs {return false}
         if _storage._body != rhs_storage._body {return false}
         return true
       }
@@ -11502,7 +11546,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".TakenReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_ids\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_ids\0\u{3}missed_ids\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11511,6 +11555,7 @@ nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedInt64Field(value: &self.oplogIds) }()
+      case 2: try { try decoder.decodeRepeatedInt64Field(value: &self.missedIds) }()
       default: break
       }
     }
@@ -11520,11 +11565,15 @@ nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobu
     if !self.oplogIds.isEmpty {
       try visitor.visitPackedInt64Field(value: self.oplogIds, fieldNumber: 1)
     }
+    if !self.missedIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.missedIds, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_TakenReply, rhs: Mss_Bus_V1_TakenReply) -> Bool {
     if lhs.oplogIds != rhs.oplogIds {return false}
+    if lhs.missedIds != rhs.missedIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -11914,7 +11963,7 @@ nonisolated extension Mss_Bus_V1_RereadWaiting: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OplogNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0\u{1}correlation\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0\u{1}correlation\0\u{4}\u{7}database_time_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11930,6 +11979,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 8: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 15: try { try decoder.decodeSingularInt64Field(value: &self.databaseTimeMs) }()
       default: break
       }
     }
@@ -11964,6 +12014,9 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if self.correlation != 0 {
       try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 8)
     }
+    if self.databaseTimeMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.databaseTimeMs, fieldNumber: 15)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -11976,6 +12029,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if lhs.entries != rhs.entries {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.databaseTimeMs != rhs.databaseTimeMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
