@@ -80,7 +80,7 @@ struct Arrival: Sendable {
 
     private func addMQTT(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(MQTTDecoder(maxBytes: MQTTSession.packetBytesMax)))
-        let bridge = MQTTBridge(now: core.clock.wallTime)
+        let bridge = MQTTBridge(now: core.databaseTime.current)
         try pipeline.addHandler(bridge)
         try addSession(pipeline, transport: bridge)
     }

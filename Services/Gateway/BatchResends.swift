@@ -111,10 +111,10 @@ struct BatchResends {
     /// The count is on record: the batch that goes out again, without what has expired; nil when it was acknowledged
     /// meanwhile.
     mutating func recorded(
-        oplogID: OplogID, repeats: Int, now: ContinuousClock.Instant, wallTime: WallTime
+        oplogID: OplogID, repeats: Int, now: ContinuousClock.Instant, databaseTime: WallTime
     ) -> Mss_Device_V1_ChannelBatch? {
         guard lowest == oplogID, let validUntil = batches.first?.validUntil else { return nil }
-        batches[0].batch.entries.removeAll { validUntil[$0.oplogID].map { $0 <= wallTime } ?? true }
+        batches[0].batch.entries.removeAll { validUntil[$0.oplogID].map { $0 <= databaseTime } ?? true }
         taken = (oplogID, repeats)
         dueAt = now + ladder.next(after: state).wait
         return numbered(batches[0].batch)

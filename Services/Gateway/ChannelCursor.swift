@@ -24,12 +24,24 @@ struct ChannelCursor {
     private(set) var head: OplogID
     /// A page is on its way.
     var isFetching = false
-    /// The next page is the first of a backlog, to which the threshold applies (spec D10).
-    var opensBacklog: Bool
+    /// What of the channel is a backlog, to which a threshold applies (spec D10).
+    enum Backlog: Hashable, Sendable {
+        /// Nothing: the session was open and eligible when it came, or the backlog's first page has been handed out.
+        case none
+        /// The session is not eligible now: everything up to the head at the moment at which it becomes so.
+        case waits
+        /// Everything up to the head at the opening of the session. It stays what it was when a page fails, and when
+        /// what was not written is taken back.
+        case open(upto: OplogID)
+    }
+
+    private(set) var backlog: Backlog
     /// The backlog of the session's opening has not been sent yet.
     var holdsCaughtUp: Bool
     /// Entries above `sent` that are stored nowhere: they wait here until what lies before them has been read.
     private(set) var live: [Oplog] = []
+    /// The last entries that were stored nowhere and were handed out: a repeat of such a push comes under the same id.
+    private var handedLive: [OplogID] = []
     /// Recalled oplogs that were not written to the connection: a page or notice from before the recall may still bring
     /// them, and a batch that waits to be written may contain them.
     private var recalled: Set<OplogID> = []
@@ -51,7 +63,7 @@ struct ChannelCursor {
         let sent: OplogID
         let announced: OplogID
         let passedOver: OplogID
-        let opensBacklog: Bool
+        let backlog: Backlog
         /// Of the batch: what cannot be read again.
         var live: [Oplog] = []
     }
@@ -64,9 +76,10 @@ struct ChannelCursor {
     ///   - reported: the device's own, nil when it has none for this channel.
     ///   - countsClaim: whether the device's own counts. Where it does not, what the device has above the record is
     ///     sent once more, and the device drops it as known: its acknowledgement moves the record.
+    ///   - isOpening: the session opens with this head; otherwise it was open when the channel's oplogs came.
     init(
         channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?,
-        countsClaim: Bool = true
+        countsClaim: Bool = true, isOpening: Bool = true
     ) {
         self.channelID = channelID
         self.head = head
@@ -87,7 +100,7 @@ struct ChannelCursor {
         #if KNOWN_BAD
             if KnownBad.openingFromHead.isOn { sent = head }
         #endif
-        opensBacklog = sent < head
+        backlog = isOpening && sent < head ? .open(upto: head) : .none
         holdsCaughtUp = sent < head
         // What lies between is on no store of this device: the store is new, or older than the record.
         passOver(upto: sent)
@@ -114,6 +127,31 @@ struct ChannelCursor {
 
     /// Up to here the device has acknowledged before what a batch above this position brings; zero: none of it.
     func againUpto(above after: OplogID) -> OplogID { acknowledged > after ? acknowledged : .zero }
+
+    /// The session is not eligible for the channel now.
+    mutating func suspendBacklog() { backlog = .waits }
+
+    /// The head up to which a threshold counts when the next page is read; nil: that page is no backlog's first. Called
+    /// while the session is eligible.
+    mutating func openBacklog() -> OplogID? {
+        if backlog == .waits { backlog = .open(upto: head) }
+        guard case .open(let upto) = backlog else { return nil }
+        return upto
+    }
+
+    /// The first page of the backlog has been handed out.
+    mutating func beganBacklog() { backlog = .none }
+
+    /// Where a page ends for this session: before the first entry whose notice has not come yet.
+    ///
+    /// - Parameter awaited: entries of the page that are stored nowhere, in order.
+    func end(of upto: OplogID, awaiting awaited: [OplogID]) -> OplogID {
+        #if KNOWN_BAD
+            if KnownBad.liveGapPassed.isOn { return upto }
+        #endif
+        let missing = awaited.first { id in id > sent && id <= upto && !live.contains { $0.id == id } }
+        return missing.map { OplogID($0.value - 1) } ?? upto
+    }
 
     /// Notes which oplogs were recalled, before their tombstones come in order.
     mutating func learnRecalls(of ids: [OplogID]) {
@@ -152,6 +190,9 @@ struct ChannelCursor {
         live += new.prefix(max(0, Self.liveMax - live.count))
     }
 
+    /// Whether an entry that is stored nowhere was handed out in this session, or waits to be.
+    func holdsLive(_ id: OplogID) -> Bool { handedLive.contains(id) || live.contains { $0.id == id } }
+
     /// What of a batch goes out, and what a rule passes over.
     struct Taken {
         /// One on the wire.
@@ -173,7 +214,7 @@ struct ChannelCursor {
         filters: FilterHistory? = nil, batchEntries: Int = .max
     ) -> Taken {
         let before = Unwritten(
-            upto: upto, sent: sent, announced: announced, passedOver: passedOver, opensBacklog: opensBacklog)
+            upto: upto, sent: sent, announced: announced, passedOver: passedOver, backlog: backlog)
         passOver(upto: discardedUpto)
         let waited = live.filter { $0.id <= upto }
         live.removeAll { $0.id <= upto }
@@ -214,11 +255,12 @@ struct ChannelCursor {
             announced = rest.isEmpty ? max(announced, sent) : entries[entries.count - 1].id
             unacknowledged.append((announced, entries.reduce(0) { $0 + $1.payload.count }))
             (before.upto, before.live) = (announced, entries.filter { !$0.isPersistent })
+            if !before.live.isEmpty { handedLive = (handedLive + before.live.map(\.id)).suffix(Self.liveMax) }
             unwritten.append(before)
             taken.batches.append((after, announced, entries, passedOver))
             passedOver = .zero
             before = Unwritten(
-                upto: announced, sent: announced, announced: announced, passedOver: .zero, opensBacklog: false)
+                upto: announced, sent: announced, announced: announced, passedOver: .zero, backlog: .none)
         }
     }
 
@@ -242,7 +284,8 @@ struct ChannelCursor {
         unacknowledged.removeAll { $0.upto > first.announced }
         live = unwritten.flatMap(\.live) + live
         sent = max(first.sent, stored)
-        (announced, passedOver, opensBacklog) = (first.announced, first.passedOver, first.opensBacklog)
+        (announced, passedOver, backlog) = (first.announced, first.passedOver, first.backlog)
+        handedLive.removeAll { $0 > sent }
         resends?.takeBack(after: announced)
         unwritten = []
         return freed

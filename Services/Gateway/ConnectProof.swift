@@ -35,7 +35,7 @@ enum ConnectProof: Hashable {
             ConnectSignature.nonceBytes.contains(signature.nonce.count)
         else { return .refused }
         let tolerance = ConnectSignature.tolerance.wholeMilliseconds
-        let now = world.wallTime.milliseconds
+        let now = world.machineTime.milliseconds
         guard (now - tolerance...now + tolerance).contains(signature.timestampMs) else { return .clockOff }
         return .signed(
             NonceClaim(

@@ -148,10 +148,10 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// A notice of a turn.
     ///
-    /// - Returns: of the notice's entries that are stored nowhere those that this session takes.
-    func take(_ notice: ChannelNotice, in world: SessionSurroundings) -> [Int64] {
-        let actions = take(.noticed(notice), in: world)
-        return machine.holds(notice, after: actions)
+    /// - Returns: what this session takes of the notice's entries that are stored nowhere.
+    func take(_ notice: ChannelNotice, in world: SessionSurroundings) -> TakenEntries {
+        _ = take(.noticed(notice), in: world)
+        return machine.taken(of: notice, in: world)
     }
 
     /// Writes what the turn's events gave; the pages of a backlog wait for one another.

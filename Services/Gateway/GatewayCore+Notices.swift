@@ -34,6 +34,7 @@ extension GatewayCore {
             }
             for notice in notices.taken {
                 if case .oplogs(let message)? = notice.body {
+                    databaseTime.observe(message)
                     if let notice = ChannelNotice(bus: message) {
                         steps += self.steps(of: notice, replyTo: delivery.replyTo)
                     }
@@ -86,11 +87,12 @@ extension GatewayCore {
         guard notice.correlation > 0, let replyTo else {
             return sessions.map { Step(session: $0, notice: notice, count: nil) }
         }
-        let count = TakenCount(sessions: sessions.count) { [bus] ids in
+        let count = TakenCount(sessions: sessions.count) { [bus] taken in
             bus.reply(
                 .with {
                     $0.correlation = notice.correlation
-                    $0.taken.oplogIds = ids
+                    $0.taken.oplogIds = taken.held
+                    $0.taken.missedIds = taken.missed
                 }, to: replyTo, through: .taken)
         }
         return sessions.map { Step(session: $0, notice: notice, count: count) }

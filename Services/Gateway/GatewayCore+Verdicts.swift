@@ -42,7 +42,7 @@ extension GatewayCore {
         SessionTurn.take(sessions, on: \.eventLoop) { sessions in
             for session in sessions {
                 session.handler.value.handle(.revoked(userID, digest: digest))
-                count.add([])
+                count.add(TakenEntries())
             }
         }
     }

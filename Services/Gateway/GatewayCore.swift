@@ -21,6 +21,7 @@ final class GatewayCore: Sendable {
     let logger: Logger
     let bus: MessageBus
     let clock: ProcessClock
+    let databaseTime: SharedDatabaseClock
     private let random: @Sendable () -> Double
     private let directory: ControlDirectory
     private let keys: OpenedKeys
@@ -60,6 +61,8 @@ final class GatewayCore: Sendable {
         self.admission = AdmissionDesk(limits: admission, clock: clock)
         self.logger = logger
         self.clock = clock
+        let databaseTime = control.bus.databaseTime
+        self.databaseTime = databaseTime
         self.random = random
         rebalance = Mutex(Rebalance(perSecond: rebalancePerSecond))
         bus = control.bus
@@ -67,14 +70,14 @@ final class GatewayCore: Sendable {
         keys = OpenedKeys(ring: ring)
         reporter = Reporter(bus: control.bus, clock: clock, tracer: tracer)
         unchanging = SessionSurroundings(
-            now: clock.now(), wallTime: clock.wallTime(), holdsLease: false,
+            now: clock.now(), databaseTime: databaseTime.now, machineTime: clock.wallTime(), holdsLease: false,
             configuration: { [directory] in directory.configuration($0, $1) },
             instance: { [directory] in directory.instance($0) }, openKey: { [keys] in keys.secret(of: $0, $1) },
             random: random, filtered: { [directory] in directory.filtered($0) },
             checks: { [directory] in directory.checks($0) },
             connects: { [desk = self.admission] in desk.connects($0, at: $1) },
             binds: { [desk = self.admission] in desk.binds($0, of: $1, at: $2) })
-        tails = GlobalTails(clock: clock) { [bus] channelID, after, newest, answer in
+        tails = GlobalTails(time: databaseTime.current) { [bus] channelID, after, newest, answer in
             bus.request(.fetch, as: Mss_Bus_V1_FetchCommands.self) { number in
                 .with {
                     $0.correlation = number
@@ -136,7 +139,8 @@ final class GatewayCore: Sendable {
     /// What the sessions' rules look at now.
     func surroundings() -> SessionSurroundings {
         var world = unchanging
-        (world.now, world.wallTime) = (clock.now(), clock.wallTime())
+        world.now = clock.now()
+        (world.databaseTime, world.machineTime) = (databaseTime.time(at: world.now), clock.wallTime())
         if let standing = currentLease?.standing(at: world.now) {
             (world.leaseEpoch, world.holdsLease) = standing
         }
@@ -321,6 +325,7 @@ final class GatewayCore: Sendable {
                 $0.page.after = request.after.value
                 $0.page.limit = UInt32(Limits.fetchPageOplogs)
                 $0.page.newest = UInt32(request.newest)
+                $0.page.newestUpto = request.newestUpto.value
                 $0.page.operatingSystem = Mss_Bus_V1_OperatingSystem(request.traits.operatingSystem)
                 $0.page.appVersion = request.traits.appVersion
                 $0.page.slot = UInt32(request.traits.slot.number)

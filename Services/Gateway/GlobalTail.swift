@@ -32,6 +32,14 @@ struct GlobalTail {
     /// Forgets what was recalled.
     mutating func remove(_ ids: Set<OplogID>) { entries.removeAll { ids.contains($0.id) } }
 
+    /// Whether a threshold counts an oplog: it was there when the backlog opened (spec D10).
+    private func counts(_ id: OplogID, _ request: PageRequest) -> Bool {
+        #if KNOWN_BAD
+            if KnownBad.thresholdCountsNew.isOn { return true }
+        #endif
+        return id <= request.newestUpto
+    }
+
     /// The page that the store would answer with; nil when only the store can.
     func page(for request: PageRequest, now: WallTime) -> Mss_Bus_V1_FetchReply? {
         #if KNOWN_BAD
@@ -42,7 +50,9 @@ struct GlobalTail {
         let valid = entries.filter { $0.id > request.after && $0.validUntil > now }
         var start = request.after
         if request.newest > 0 {
-            let matching = valid.filter { $0.recalls == nil && $0.targeting.exclusion(of: request.traits) == nil }
+            let matching = valid.filter {
+                $0.recalls == nil && counts($0.id, request) && $0.targeting.exclusion(of: request.traits) == nil
+            }
             if matching.count > request.newest {
                 start = matching[matching.count - request.newest - 1].id
             }

@@ -30,13 +30,14 @@ final class GlobalTails: Sendable {
     }
 
     private let state = Mutex(State())
-    private let clock: ProcessClock
+    private let time: @Sendable () -> WallTime
     private let read: Read
     private let served = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "memory")])
     private let passedOn = Counter(label: "mss_gateway_global_pages", dimensions: [("from", "store")])
 
-    init(clock: ProcessClock, read: @escaping Read) {
-        self.clock = clock
+    /// - Parameter time: the database's.
+    init(time: @escaping @Sendable () -> WallTime, read: @escaping Read) {
+        self.time = time
         self.read = read
     }
 
@@ -51,7 +52,7 @@ final class GlobalTails: Sendable {
 
     /// Answers from memory, after one read for all when the channel has moved.
     func page(for request: PageRequest, answer: @escaping Answer) {
-        let now = clock.wallTime()
+        let now = time()
         let outcome = state.withLock { state -> Outcome in
             var channel = state.channels[request.channelID] ?? Channel()
             defer { state.channels[request.channelID] = channel }
@@ -121,7 +122,7 @@ final class GlobalTails: Sendable {
         }
         guard let waiting else { return readOn(channelID) }
         for one in waiting {
-            let page = state.withLock { $0.channels[channelID]?.tail?.page(for: one.request, now: clock.wallTime()) }
+            let page = state.withLock { $0.channels[channelID]?.tail?.page(for: one.request, now: time()) }
             (page == nil ? passedOn : served).increment()
             one.answer(page)
         }

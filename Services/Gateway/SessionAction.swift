@@ -70,6 +70,8 @@ struct PageRequest: Hashable, Sendable {
     var head: OplogID
     /// Of a backlog only the newest so many that are valid and match; 0: all.
     var newest: Int
+    /// The channel's head when the backlog opened: `newest` counts up to here, and what came later is no backlog.
+    var newestUpto: OplogID
     var traits: DeviceTraits
     /// Of a single-device channel: only while this device is the owner.
     var onlyOwner: DeviceID?

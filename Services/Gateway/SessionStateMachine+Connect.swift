@@ -107,6 +107,15 @@ extension SessionStateMachine {
         return register(in: world)
     }
 
+    /// Notes the positions that the device reports of channels of one sort.
+    mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
+        for point in points {
+            guard let kind = SyncModel.ChannelKind(wire: point.kind), kind.needsUser == needingUser, point.oplogID > 0
+            else { continue }
+            reportedPoints[ChannelKey(kind: kind, bizType: BizType(point.bizType))] = OplogID(point.oplogID)
+        }
+    }
+
     /// Why a registration whose device id belongs to another secret ends the connection.
     mutating func closeForWrongSecret() -> [SessionAction] {
         close(

@@ -150,6 +150,10 @@ extension SessionStateMachine {
         world.rules(of: key, in: identity.instanceID)?.isSingleDevice ?? false
     }
 
+    mutating func closeForTooManySuspended() -> [SessionAction] {
+        close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
+    }
+
     /// The business types of a device's list; nil when it is too long. What no configuration can be called is left out.
     static func suspended(_ list: [String]) -> Set<BizType>? {
         guard list.count <= Limits.suspendedBizTypes else { return nil }

@@ -74,7 +74,7 @@ extension SessionStateMachine {
         guard identity != nil else { return ([], []) }
         var ended: [SessionAction] = []
         let current = gathered.compactMap { owed($0) }.map { item in
-            let (left, expired) = item.withoutExpired(at: world.wallTime)
+            let (left, expired) = item.withoutExpired(at: world.databaseTime)
             if !expired.isEmpty { ended.append(.skipped(expired, because: .expired, channelID: item.channelID)) }
             return left
         }

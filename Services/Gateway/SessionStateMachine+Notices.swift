@@ -1,8 +1,21 @@
 import BusMessages
 import SyncModel
 
-// News of a channel that does not go out at once, or exists nowhere else.
+// What writers and operators tell a session: that it is over, and news of a channel that does not go out at once or
+// exists nowhere else.
 extension SessionStateMachine {
+    /// A newer connection of this device has been registered.
+    mutating func superseded(by epoch: Int64) -> [SessionAction] {
+        guard phase == .open, connectionEpoch < epoch else { return [] }
+        return close(.superseded, "a newer connection of this device is open")
+    }
+
+    /// An operator ends this device's connection.
+    mutating func disconnectedByOperator() -> [SessionAction] {
+        guard phase == .opening || phase == .open else { return [] }
+        return close(.disconnected, "an operator ended the connection")
+    }
+
     /// What is new cannot go out at once: it is read later, and what cannot be read is kept.
     mutating func wait(
         for notice: ChannelNotice, isForThisDevice: Bool, _ cursor: inout ChannelCursor, _ key: ChannelKey,
@@ -23,15 +36,33 @@ extension SessionStateMachine {
         return readOn(in: world)
     }
 
-    /// The entries of a notice that exist nowhere else and that this session has sent, or keeps until what lies before
-    /// them has been read.
-    func holds(_ notice: ChannelNotice, after actions: [SessionAction]) -> [Int64] {
-        let sent = actions.flatMap { action -> [OplogID] in
-            if case .push(_, let ids, notice.channelID) = action { return ids }
-            return []
+    /// What became of a notice's entries that exist nowhere else, after the session was told of it.
+    func taken(of notice: ChannelNotice, in world: SessionSurroundings) -> TakenEntries {
+        var taken = TakenEntries()
+        guard let identity, phase == .opening || phase == .open, identity.isTarget(notice.address.target) else {
+            return taken
         }
-        let kept = keysByChannelID[notice.channelID].flatMap { cursors[$0]?.live.map(\.id) } ?? []
-        let held = Set(sent + kept)
-        return notice.entries.filter { !$0.isPersistent && held.contains($0.id) }.map(\.id.value)
+        let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
+        let cursor = keysByChannelID[notice.channelID].flatMap { cursors[$0] }
+        // Of a session that is being registered nobody knows yet whether it is eligible.
+        let mayBeEligible = cursor == nil || isEligible(key, of: identity, in: world)
+        for entry in notice.entries where !entry.isPersistent {
+            if cursor?.holdsLive(entry.id) == true {
+                taken.held.append(entry.id.value)
+            } else if mayBeEligible, notice.owner.map({ $0 == identity.deviceID }) ?? true,
+                entry.skipReason(for: identity.traits, now: world.databaseTime) == nil,
+                cursor.flatMap({ filters[$0.channelID] })?.flows(entry.id, attributes: entry.attributes) != false
+            {
+                taken.missed.append(entry.id.value)
+            }
+        }
+        return taken
+    }
+
+    private func isEligible(
+        _ key: ChannelKey, of identity: SessionIdentity, in world: SessionSurroundings
+    ) -> Bool {
+        if case .notEligible = withholding(key, of: identity, in: world) { return false }
+        return true
     }
 }

@@ -59,7 +59,7 @@ extension SessionStateMachine {
             return [.answer(.historyPage(request.number, .notEligible))] + loseOwnership(in: world)
         }
         let entries = reply.entries.map(Oplog.init(bus:)).filter {
-            request.allows($0, of: channel.channelID, for: identity.traits, now: world.wallTime)
+            request.allows($0, of: channel.channelID, for: identity.traits, now: world.databaseTime)
         }
         let page = Mss_Device_V1_Packet.historyPage(request.number, of: channel.key, to: identity) {
             $0.entries = entries.map(\.wire)
@@ -145,7 +145,7 @@ extension SessionStateMachine {
             // What is not as it was when it was asked for makes the page wrong: the device asks for it anew.
             guard withholding(channel.key, of: identity, in: world) == nil,
                 last.map({
-                    request.allows($0, of: channel.channelID, for: identity.traits, now: world.wallTime)
+                    request.allows($0, of: channel.channelID, for: identity.traits, now: world.databaseTime)
                 }) ?? true
             else { return page(.tryAgain) }
             summaries.append(

@@ -20,7 +20,7 @@ extension SessionStateMachine {
                 let oplog = Oplog(bus: reread.oplog)
                 guard
                     let key = keysByChannelID[reread.channelID],
-                    oplog.skipReason(for: identity.traits, now: world.wallTime) == nil
+                    oplog.skipReason(for: identity.traits, now: world.databaseTime) == nil
                 else { return nil }
                 var message = Mss_Device_V1_ChannelBatch(
                     key, of: identity, after: OplogID(oplog.id.value - 1), upto: oplog.id, entries: [oplog],
@@ -133,7 +133,7 @@ extension SessionStateMachine {
         }
         guard reason == nil,
             let batch = cursors[key]?.resends?.recorded(
-                oplogID: oplogID, repeats: repeats, now: world.now, wallTime: world.wallTime)
+                oplogID: oplogID, repeats: repeats, now: world.now, databaseTime: world.databaseTime)
         else { return [] }
         let pushes = batch.entries.filter { $0.recalls == 0 }.map { OplogID($0.oplogID) }
         return [.push(batch, handedOut: pushes, channelID: channelID)]

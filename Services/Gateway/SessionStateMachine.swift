@@ -38,7 +38,7 @@ struct SessionStateMachine {
     private(set) var keysByChannelID: [Int64: ChannelKey] = [:]
     /// Heads and recalls told before the registration's answer, which may not know them yet.
     private var earlyHeads: [ChannelAddress: (channelID: Int64, head: OplogID, recalled: [OplogID])] = [:]
-    private var reportedPoints: [ChannelKey: OplogID] = [:]
+    var reportedPoints: [ChannelKey: OplogID] = [:]
     var check = SessionCheck()
     /// The tenant has answered while a registration was on its way.
     var hasUntoldVerdict = false
@@ -218,10 +218,6 @@ struct SessionStateMachine {
         return actions + announce(in: world)
     }
 
-    mutating func closeForTooManySuspended() -> [SessionAction] {
-        close(.protocolViolation, "at most \(Limits.suspendedBizTypes) business types can be suspended")
-    }
-
     // MARK: Registration
 
     /// One registration at a time: a bind that comes meanwhile is registered when the answer is in.
@@ -290,7 +286,7 @@ struct SessionStateMachine {
         var actions: [SessionAction] = []
         if phase == .opening {
             phase = .open
-            actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.wallTime)))
+            actions.append(.send(.connected(reply.connectionEpoch, limits, at: world.databaseTime)))
             announcesCaughtUp = true
         }
         if opensBind {
@@ -360,6 +356,9 @@ struct SessionStateMachine {
         }
         cursors[key]?.learnRecalls(of: recalled)
         guard var cursor = cursors[key], !isHeld else { return [] }
+        // It may be the notice that a page was put off for.
+        let wasPutOff = resumeFetch(of: key)
+        cursor.isFetching = cursors[key]?.isFetching ?? false
         if let owner = notice.owner, owner != identity.deviceID, ownsUser {
             cursors[key]?.learn(head: notice.upto)
             return loseOwnership(in: world)
@@ -377,7 +376,8 @@ struct SessionStateMachine {
         else {
             return wait(for: notice, isForThisDevice: isForThisDevice, &cursor, key, of: identity, in: world)
         }
-        return handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+        let actions = handOut(notice.entries, upto: notice.upto, of: key, to: identity, in: world)
+        return wasPutOff ? actions + readOn(in: world) : actions
     }
 
     /// A page came back.
@@ -391,9 +391,11 @@ struct SessionStateMachine {
         cursor.learn(head: OplogID(reply.upto))
         cursors[key] = cursor
         if reply.notOwner { return loseOwnership(in: world) + readOn(in: world) }
-        let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: OplogID(reply.upto))
+        let upto = cursor.end(of: OplogID(reply.upto), awaiting: reply.awaitedIds.map { OplogID($0) })
+        let fit = BatchFit(position: cursor.sent, after: OplogID(reply.after), upto: upto)
         if fit == .known, OplogID(reply.after) == cursor.sent {
-            // The store has less than was told of it, after a failover that lost commits: asked again in a moment.
+            // The store has less than was told of it, after a failover that lost commits; or the next entry is stored
+            // nowhere and its notice has not come. The page is asked for again in a moment, or with that notice.
             cursors[key]?.isFetching = true
             pausedFetches.append(key)
             retryAt = world.now + limits.retryDelay
@@ -406,17 +408,26 @@ struct SessionStateMachine {
             return park(.page(reply, channelID: channelID), in: world)
         }
         guard fit == .applies, reason == nil else { return readOn(in: world) }
-        let entries = reply.entries.map(Oplog.init(bus:))
+        let entries = reply.entries.map(Oplog.init(bus:)).filter { $0.id <= upto }
         var actions: [SessionAction] = []
         var discardedUpto = OplogID.zero
         if reply.discardedUpto > reply.after {
             discardedUpto = OplogID(reply.discardedUpto)
             actions.append(.discarded(channelID: channelID, after: OplogID(reply.after), upto: discardedUpto))
         }
-        actions += handOut(
-            entries, upto: OplogID(reply.upto), discardedUpto: discardedUpto, of: key, to: identity, in: world)
-        cursors[key]?.opensBacklog = false
+        actions += handOut(entries, upto: upto, discardedUpto: discardedUpto, of: key, to: identity, in: world)
+        cursors[key]?.beganBacklog()
         return actions + readOn(in: world)
+    }
+
+    /// A page that was put off may be asked for again.
+    ///
+    /// - Returns: whether one was.
+    private mutating func resumeFetch(of key: ChannelKey) -> Bool {
+        guard let place = pausedFetches.firstIndex(of: key) else { return false }
+        pausedFetches.remove(at: place)
+        cursors[key]?.isFetching = false
+        return true
     }
 
     /// A page did not come; it is asked for again after a moment.
@@ -436,8 +447,8 @@ struct SessionStateMachine {
     ) -> [SessionAction] {
         guard var cursor = cursors[key] else { return [] }
         let taken = cursor.take(
-            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits, now: world.wallTime,
-            filters: filters[cursor.channelID], batchEntries: batchEntries)
+            upto: upto, entries: entries, discardedUpto: discardedUpto, device: identity.traits,
+            now: world.databaseTime, filters: filters[cursor.channelID], batchEntries: batchEntries)
         var actions: [SessionAction] = taken.skipped.filter(\.key.isRecorded).map { reason, ids in
             .skipped(ids, because: reason, channelID: cursor.channelID)
         }
@@ -461,7 +472,7 @@ struct SessionStateMachine {
         for (key, cursor) in cursors where cursor.isBehind {
             if !mayRead(key, of: identity, in: world) {
                 if case .notEligible = withholding(key, of: identity, in: world) {
-                    cursors[key]?.opensBacklog = true
+                    cursors[key]?.suspendBacklog()
                     cursors[key]?.holdsCaughtUp = false
                 }
                 continue
@@ -469,7 +480,8 @@ struct SessionStateMachine {
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
             guard !cursor.isFetching, world.room > 0, windowUsed < limits.windowBytes else { continue }
             var newest = 0
-            if cursor.opensBacklog,
+            let newestUpto = cursors[key]?.openBacklog()
+            if newestUpto != nil,
                 case .threshold(let count)? = world.rules(of: key, in: identity.instanceID)?.repush
             {
                 newest = count
@@ -479,7 +491,7 @@ struct SessionStateMachine {
                 .fetch(
                     PageRequest(
                         channelID: cursor.channelID, isGlobal: key.kind.isGlobal, after: cursor.sent, head: cursor.head,
-                        newest: newest, traits: identity.traits,
+                        newest: newest, newestUpto: newestUpto ?? .zero, traits: identity.traits,
                         onlyOwner: isSingleDevice(key, of: identity, in: world) ? identity.deviceID : nil,
                         filters: newest > 0 ? filters[cursor.channelID] : nil, bindNumber: identity.bindNumber)))
         }
@@ -497,13 +509,14 @@ struct SessionStateMachine {
         learn(
             address, channelID: state.channelID, head: OplogID(state.head), recorded: OplogID(state.syncPoint),
             acknowledged: acknowledged(state, of: address, in: world),
-            resent: (OplogID(state.resentID), Int(state.repeats)), becomesOwner: becomesOwner, in: world)
+            resent: (OplogID(state.resentID), Int(state.repeats)), becomesOwner: becomesOwner,
+            isOpening: phase == .opening || opensBind && target.kind.needsUser, in: world)
     }
 
     private mutating func learn(
         _ address: ChannelAddress, channelID: Int64, head: OplogID, recorded: OplogID = .zero,
         acknowledged: OplogID = .zero, resent: (OplogID, Int) = (.zero, 0), becomesOwner: Bool = false,
-        in world: SessionSurroundings
+        isOpening: Bool = false, in world: SessionSurroundings
     ) {
         guard let identity, identity.targets.contains(address.target) else { return }
         let key = ChannelKey(kind: address.target.kind, bizType: address.bizType)
@@ -525,7 +538,8 @@ struct SessionStateMachine {
         var cursor = ChannelCursor(
             channelID: channelID, head: max(head, isSame ? known?.head ?? .zero : known?.announced ?? .zero),
             recorded: recorded, acknowledged: acknowledged,
-            reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim)
+            reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim,
+            isOpening: isOpening && known == nil || becomesOwner)
         if isSame, let known { cursor.takeOver(from: known) }
         if identity.isSimple {
             cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
@@ -554,14 +568,6 @@ struct SessionStateMachine {
         untoldState = nil
         operations.forgetUser()
         filters.forgetUser()
-    }
-
-    mutating func note(_ points: [Mss_Device_V1_SyncPoint], needingUser: Bool) {
-        for point in points {
-            guard let kind = SyncModel.ChannelKind(wire: point.kind), kind.needsUser == needingUser, point.oplogID > 0
-            else { continue }
-            reportedPoints[ChannelKey(kind: kind, bizType: BizType(point.bizType))] = OplogID(point.oplogID)
-        }
     }
 
     // MARK: Time and end

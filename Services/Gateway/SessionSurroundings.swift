@@ -4,7 +4,10 @@ import SyncModel
 /// What a session's rules look at beside its own state: clocks, the lease, configurations, and chance.
 struct SessionSurroundings: Sendable {
     var now: ContinuousClock.Instant
-    var wallTime: WallTime
+    /// The database's: validity goes by it (spec D11).
+    var databaseTime: WallTime
+    /// This machine's: timestamps of signatures are compared with it.
+    var machineTime: WallTime
     /// This gateway's lease holds: what it knows of its sessions is still true (design §4, fencing).
     var holdsLease: Bool
     /// Of the lease held last: a session registered under another is not on record.

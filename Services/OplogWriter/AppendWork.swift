@@ -17,19 +17,30 @@ struct AppendWork: LaneWork {
     /// Rows of one transaction: beyond this a batch buys nothing and costs latency.
     static let groupRows = 100
 
+    /// Records that the outcome of these is known, then calls back, whether or not the record could be made.
+    typealias RecordingOutcomes =
+        @Sendable (_ pushes: [OplogStore.LivePush], _ completion: @escaping @Sendable () -> Void) -> Void
+
     let bus: MessageBus
     private let factBook: FactBook
     private let clock: ProcessClock
+    private let recordOutcomes: RecordingOutcomes
     private let tracer: PushTracer?
     private let stored = Counter(label: "mss_writer_oplogs_stored")
     private let duplicates = Counter(label: "mss_writer_duplicates")
     private let batchRows = Recorder(label: "mss_writer_append_batch_rows")
     private let time = Timer(label: "mss_writer_append")
 
-    /// - Parameter tracer: nil: no push is traced.
-    init(bus: MessageBus, factBook: FactBook, clock: ProcessClock = .system, tracer: PushTracer? = nil) {
+    /// - Parameters:
+    ///   - recordOutcomes: for pushes that are stored nowhere.
+    ///   - tracer: nil: no push is traced.
+    init(
+        bus: MessageBus, factBook: FactBook, recordOutcomes: @escaping RecordingOutcomes,
+        clock: ProcessClock = .system, tracer: PushTracer? = nil
+    ) {
         self.bus = bus
         self.clock = clock
+        self.recordOutcomes = recordOutcomes
         self.tracer = tracer
         self.factBook = factBook
     }
@@ -129,6 +140,9 @@ struct AppendWork: LaneWork {
         let start = (clock: ContinuousClock.now, trace: tracer == nil ? 0 : PushTracer.now)
         let (answers, presence) = try store.append(rows.map(\.append))
         time.record(duration: .now - start.clock)
+        if let stored = answers.lazy.compactMap({ $0 }).first(where: { !$0.isDuplicate }) {
+            bus.databaseTime.observe(stored.createdAt, askedAt: start.clock)
+        }
         batchRows.record(Int64(rows.count))
         trace(rows, answers, since: start.trace)
         var sessions: [[DeviceSessionStore.Presence]] = Array(repeating: [], count: rows.count)
@@ -150,10 +164,11 @@ struct AppendWork: LaneWork {
         }
         let everyGateway = everyGateway(for: stored, in: store)
         bus.together {
-            for step in NoticePlan.steps(of: stored, everyGateway: everyGateway) { tell(step) }
-            for push in stored where !push.isLiveOnly || !push.isOnline {
-                answer(push.row, push.appended, push.isOnline ? .taken : .notTaken)
-            }
+            let steps = NoticePlan.steps(of: stored, everyGateway: everyGateway)
+            for step in steps { tell(step) }
+            for push in stored where !push.isLiveOnly { answer(push, push.isOnline ? .taken : .notTaken) }
+            let handedOut = Set(steps.flatMap(\.liveOnly).map(\.key))
+            answer(stored.filter { $0.isLiveOnly && !handedOut.contains($0.key) }) { _ in .notTaken }
             for (row, answer) in zip(rows, answers) where answer == nil { answerUnconfigured(row) }
         }
         return stored.map { fact($0.row, $0.appended) }
@@ -187,7 +202,7 @@ struct AppendWork: LaneWork {
             return
         }
         let delivery = LiveDelivery(gateways: step.gatewayIDs.count) { [self] outcome in
-            for push in step.liveOnly { answer(push.row, push.appended, outcome(push.appended.oplogID)) }
+            answer(step.liveOnly, outcome)
         }
         for gatewayID in step.gatewayIDs {
             bus.notify(gateway: gatewayID, timeout: LiveDelivery.limit) { correlation in
@@ -196,7 +211,11 @@ struct AppendWork: LaneWork {
                 return notice
             } completion: { result in
                 if case .success(let reply) = result, case .taken(let taken)? = reply.body {
-                    delivery.answered(taken.oplogIds)
+                    #if KNOWN_BAD
+                        delivery.answered(taken.oplogIds, missed: KnownBad.missedIsOffline.isOn ? [] : taken.missedIds)
+                    #else
+                        delivery.answered(taken.oplogIds, missed: taken.missedIds)
+                    #endif
                 } else {
                     delivery.answered(nil)
                 }
@@ -204,11 +223,35 @@ struct AppendWork: LaneWork {
         }
     }
 
-    private func answer(_ row: Row, _ appended: OplogStore.Appended, _ delivery: LiveDelivery.Outcome) {
+    /// Answers pushes that are stored nowhere. What is known of them is on record before the answer: a repeat that comes
+    /// after an answer is a duplicate on every writer (spec D18).
+    ///
+    /// That nobody takes a repeat says nothing of the first call, whose notice a device may have taken: that outcome
+    /// stays unknown, but for a repeat in the group of the first call.
+    private func answer(_ pushes: [NoticePlan.Stored], _ outcome: (OplogID) -> LiveDelivery.Outcome) {
+        let firsts = Set(pushes.filter { !$0.appended.isDuplicate }.map(\.key))
+        let outcomes: [(NoticePlan.Stored, LiveDelivery.Outcome)] = pushes.map { push in
+            let delivery = outcome(push.appended.oplogID)
+            return (push, delivery == .notTaken && !firsts.contains(push.key) ? .uncertain : delivery)
+        }
+        for (push, delivery) in outcomes where delivery == .uncertain { answer(push, delivery) }
+        let known = outcomes.filter { $0.1 != .uncertain }
+        guard !known.isEmpty else { return }
+        recordOutcomes(known.map(\.0.appended.livePush)) { [self] in
+            bus.together { for (push, delivery) in known { answer(push, delivery) } }
+        }
+    }
+
+    private func answer(_ push: NoticePlan.Stored, _ delivery: LiveDelivery.Outcome) {
+        let appended = push.appended
         (appended.isDuplicate ? duplicates : stored).increment()
         var reply = Mss_Bus_V1_Reply()
-        reply.correlation = row.command.correlation
-        reply.append.outcome = appended.isDuplicate ? .duplicate : delivery == .uncertain ? .uncertain : .stored
+        reply.correlation = push.row.command.correlation
+        if delivery == .uncertain {
+            reply.append.outcome = .uncertain
+        } else {
+            reply.append.outcome = appended.isDuplicate ? .duplicate : .stored
+        }
         reply.append.oplogID = appended.oplogID.value
         reply.append.online = delivery == .taken
         reply.append.validUntilMs = appended.validUntil.milliseconds
@@ -216,7 +259,7 @@ struct AppendWork: LaneWork {
         #if KNOWN_BAD
             if KnownBad.duplicateAnsweredAsNew.isOn { reply.append.oplogID = appended.headAfter.value }
         #endif
-        bus.reply(reply, to: row.replyTo)
+        bus.reply(reply, to: push.row.replyTo)
     }
 
     private func answerUnconfigured(_ row: Row) {

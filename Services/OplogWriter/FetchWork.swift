@@ -90,12 +90,14 @@ struct FetchWork: LaneWork {
                     let found = try outcome.get()[index].get()
                     var reply = Mss_Bus_V1_Reply()
                     reply.correlation = page.correlation
+                    reply.databaseTimeMs = found.databaseTime.milliseconds
                     if let head = found.head {
                         let isFull = found.entries.count == page.read.limit
                         let last = found.entries.last?.id ?? .zero
                         reply.fetch.after = page.request.after
                         reply.fetch.upto = (isFull ? last : max(last, head)).value
-                        reply.fetch.entries = (found.tombstones + found.entries).map(\.bus)
+                        reply.fetch.entries = (found.tombstones + found.entries.filter(\.isPersistent)).map(\.bus)
+                        reply.fetch.awaitedIds = found.entries.filter { !$0.isPersistent }.map(\.id.value)
                         reply.fetch.more = isFull
                         #if KNOWN_BAD
                             if KnownBad.pageSaysHead.isOn { reply.fetch.upto = max(last, head).value }
@@ -114,8 +116,8 @@ struct FetchWork: LaneWork {
     }
 
     /// Where reading begins: after the position asked for, or, under a threshold, after the newest oplog that it passes
-    /// over, counting those that are valid and match the device (spec D10).
-    private func start(
+    /// over, counting those that are valid, match the device and were there when the backlog opened (spec D10).
+    func start(
         of request: Mss_Bus_V1_ReadPage, in store: some DeliveryStore
     ) throws(PostgresError) -> OplogID {
         let after = OplogID(request.after)
@@ -126,7 +128,12 @@ struct FetchWork: LaneWork {
         // One more than goes out: only what is there can be passed over.
         var wanted = Int(request.newest) + 1
         let filters = FilterHistory(bus: request.filters)
-        var below = OplogID(Int64.max)
+        #if KNOWN_BAD
+            let isBounded = request.newestUpto > 0 && !KnownBad.thresholdCountsNew.isOn
+        #else
+            let isBounded = request.newestUpto > 0
+        #endif
+        var below = OplogID(isBounded ? request.newestUpto + 1 : .max)
         // Where few match, more are looked at in each turn.
         var count = wanted
         while true {

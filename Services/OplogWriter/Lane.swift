@@ -50,7 +50,7 @@ struct LaneTask<Command: Sendable>: Sendable {
 
 /// What a lane does with its commands.
 protocol LaneWork: Sendable {
-    associatedtype Command: Sendable
+    associatedtype Command: BusCommand
     /// The queue whose time-out bounds the commands.
     static var queue: CommandQueue { get }
     /// How many bodies make a group at the most.
@@ -79,11 +79,40 @@ extension LaneWork {
             }
             // Nobody waits for an answer to an old command, and what was answered with an error must not happen much
             // later. A redelivered one may have been committed by its first consumer, so it is looked at.
-            if !delivery.isRedelivered, delivery.receivedAt + Self.queue.timeout < now {
+            if delivery.isRedelivered { return LaneTask(delivery: delivery, replyTo: replyTo, commands: commands) }
+            let timely = refuseLate(commands, of: delivery, to: replyTo, now: now)
+            guard !timely.isEmpty else {
                 bus.settle([delivery], as: .accepted)
                 return nil
             }
-            return LaneTask(delivery: delivery, replyTo: replyTo, commands: commands)
+            return LaneTask(delivery: delivery, replyTo: replyTo, commands: timely)
+        }
+    }
+
+    /// Refuses the commands that are past their deadline by the database's clock, or, where they have none, that waited
+    /// here longer than their caller does.
+    ///
+    /// - Returns: the others.
+    private func refuseLate(
+        _ commands: [Command], of delivery: AMQPDelivery, to replyTo: String, now: ContinuousClock.Instant
+    ) -> [Command] {
+        #if KNOWN_BAD
+            if KnownBad.deadlineIgnored.isOn { return commands }
+        #endif
+        let time = bus.databaseTime.time(at: now)?.milliseconds ?? 0
+        let waitedTooLong = delivery.receivedAt + Self.queue.timeout < now
+        return commands.filter { command in
+            let isLate = command.deadlineMs == 0 ? waitedTooLong : command.deadlineMs < time
+            if isLate {
+                bus.reply(
+                    .with {
+                        $0.correlation = command.correlation
+                        $0.databaseTimeMs = time
+                        $0.failure.reason = "the command came after its deadline"
+                        $0.failure.notAttempted = true
+                    }, to: replyTo)
+            }
+            return !isLate
         }
     }
 

@@ -3,8 +3,9 @@ import SwiftProtobuf
 import SyncModel
 import Synchronization
 
-/// Pushes of one channel that are not persistent, waiting for what the gateways say: SUCCESS means that one of them
-/// took it for a live connection, NOT_ONLINE that all of them said no, and silence is neither (spec H4).
+/// Pushes of one channel that are not persistent, waiting for what the gateways say: SUCCESS means that a gateway took
+/// it for a live connection, and NOT_ONLINE that no gateway had an eligible one. Silence is neither, and so is a gateway
+/// whose eligible session had gone past the push (spec H4).
 final class LiveDelivery: Sendable {
     /// What is known of one push once every gateway has answered or run out of time.
     enum Outcome: Hashable, Sendable {
@@ -19,6 +20,7 @@ final class LiveDelivery: Sendable {
     private struct State {
         var gatewaysLeft: Int
         var taken: Set<Int64> = []
+        var missed: Set<Int64> = []
         var isAnyoneSilent = false
     }
 
@@ -31,11 +33,13 @@ final class LiveDelivery: Sendable {
         self.whenKnown = whenKnown
     }
 
-    /// A gateway has said which oplogs it took; nil: it did not answer.
-    func answered(_ taken: [Int64]?) {
+    /// A gateway has said which oplogs it took, and which an eligible session could not be given any more; nil: it did
+    /// not answer.
+    func answered(_ taken: [Int64]?, missed: [Int64] = []) {
         let final = state.withLock { state -> State? in
             state.gatewaysLeft -= 1
             state.taken.formUnion(taken ?? [])
+            state.missed.formUnion(missed)
             if taken == nil { state.isAnyoneSilent = true }
             return state.gatewaysLeft == 0 ? state : nil
         }
@@ -45,7 +49,7 @@ final class LiveDelivery: Sendable {
             #if KNOWN_BAD
                 if KnownBad.notOnlineOnSilence.isOn { return .notTaken }
             #endif
-            return final.isAnyoneSilent ? .uncertain : .notTaken
+            return final.isAnyoneSilent || final.missed.contains(id.value) ? .uncertain : .notTaken
         }
     }
 }

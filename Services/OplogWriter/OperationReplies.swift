@@ -51,6 +51,7 @@ extension Mss_Bus_V1_OplogNotice {
             $0.after = recalls[0].headBefore.value
             $0.upto = recalls.map { max($0.headBefore, $0.tombstone.id).value }.max() ?? 0
             $0.entries = recalls.map(\.tombstone.bus)
+            $0.databaseTimeMs = recalls.map(\.tombstone.createdAt.milliseconds).max() ?? 0
             $0.correlation = correlation
         }
     }

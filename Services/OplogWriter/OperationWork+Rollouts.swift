@@ -41,7 +41,6 @@ extension OperationWork {
                 return "\(version) is no app version such as 10.2.1"
             }
         }
-        guard oplog.validUntil.milliseconds == 0 || oplog.validUntil > .now else { return "its validity has ended" }
         return nil
     }
 

@@ -136,9 +136,10 @@ struct OperationWork: LaneWork {
             }
         }
         oplog.id = OplogID(.max)
+        let now = try connection.run(DatabaseTime.now, within: Self.limit)
         var base = DeliveryTrace(oplog: oplog)
         try read(&base, target.instanceID, bizType, target.kind, on: connection)
-        oplog.createdAt = .now
+        oplog.createdAt = now
         let latest = oplog.createdAt + (base.instance?.retention ?? Limits.retention)
         oplog.validUntil = oplog.validUntil.milliseconds == 0 ? latest : min(oplog.validUntil, latest)
         base.oplog = oplog
@@ -156,11 +157,11 @@ struct OperationWork: LaneWork {
             var one = base
             one.presence = crowd.presence
             one.slot = crowd.presence.traits.slot
-            counts[one.state(now: .now).state, default: 0] += crowd.devices
+            counts[one.state(now: now).state, default: 0] += crowd.devices
         }
         return .with {
             $0.oplog = Self.validity(of: oplog)
-            $0.state = Int32(base.state(now: .now).state.rawValue)
+            $0.state = Int32(base.state(now: now).state.rawValue)
             $0.counts = counts.sorted { $0.key.rawValue < $1.key.rawValue }.map { .init($0.key, $0.value) }
         }
     }
@@ -184,7 +185,7 @@ struct OperationWork: LaneWork {
     private func answer(
         _ base: DeliveryTrace, _ receivers: Query<[TraceStore.Receiver]>, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_TraceReply {
-        let now = WallTime.now
+        let now = try connection.run(DatabaseTime.now, within: Self.limit)
         let devices = try connection.run(receivers, within: Self.limit)
         return .with {
             $0.state = Int32(base.state(now: now).state.rawValue)

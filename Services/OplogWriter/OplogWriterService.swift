@@ -38,7 +38,10 @@ struct OplogWriterService: Service {
                 runLanes.append { await lane.run() }
             }
         }
-        addLanes(AppendWork(bus: bus, factBook: factBook, tracer: tracer), appendLanes)
+        let outcomes = LiveOutcomeLane(configuration: postgres, logger: logger)
+        runLanes.append { await outcomes.run() }
+        addLanes(
+            AppendWork(bus: bus, factBook: factBook, recordOutcomes: outcomes.record, tracer: tracer), appendLanes)
         addLanes(SessionWork(bus: bus))
         addLanes(LeaseWork(sessions: SessionWork(bus: bus)))
         addLanes(FetchWork(bus: bus), fetchLanes)
@@ -54,6 +57,7 @@ struct OplogWriterService: Service {
         self.runLanes = runLanes
         finishQueues = { [queues] in
             for queue in queues.values { queue.finish() }
+            outcomes.finish()
         }
     }
 

@@ -144,12 +144,14 @@ extension Mss_Bus_V1_Reply {
         self.init()
         switch answer {
         case .lease(let held):
+            databaseTimeMs = held.databaseTime?.milliseconds ?? 0
             lease.epoch = held.epoch
             lease.controlVersion = held.controlVersion
             lease.gateways = UInt32(clamping: held.gateways)
             lease.sessions = UInt64(clamping: held.sessions)
             lease.snapshot = held.snapshot
         case .opened(let opened):
+            databaseTimeMs = opened.registered.databaseTime?.milliseconds ?? 0
             session.connectionEpoch = opened.registered.connectionEpoch
             session.leaseLost = !opened.registered.hasLease
             session.owner = opened.registered.ownsUser

@@ -176,12 +176,10 @@ package final class PushIntake: Sendable {
         }
         whenInFlight(count)
         let outcomes = await submission.submit(pushes, configuration: configuration)
-        return zip(pushes, outcomes).map { answer(to: $0, configuration, $1) }
+        return zip(pushes, outcomes).map { answer(to: $0, $1) }
     }
 
-    private func answer(
-        to push: PushRequest, _ configuration: SyncConfiguration, _ outcome: PushOutcome
-    ) -> APIAnswer {
+    private func answer(to push: PushRequest, _ outcome: PushOutcome) -> APIAnswer {
         switch outcome {
         case .stored(let id, let online, let validity):
             let isTaken = push.scope == .global || (online && validity != .over)

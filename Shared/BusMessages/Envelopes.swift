@@ -129,3 +129,22 @@ extension Mss_Bus_V1_RelayCommands: Envelope {
         set { commands = newValue }
     }
 }
+
+/// A command of any queue: these members stand in the same places in all of them (`CommandHeads`).
+package protocol BusCommand: SwiftProtobuf.Message, Sendable {
+    /// The caller's number of the request.
+    var correlation: UInt64 { get set }
+    /// In milliseconds since 1970, by the database's clock: a command past it is refused without effect. 0: none.
+    var deadlineMs: Int64 { get set }
+}
+
+extension Mss_Bus_V1_AppendCommand: BusCommand {}
+extension Mss_Bus_V1_SessionCommand: BusCommand {}
+extension Mss_Bus_V1_FetchCommand: BusCommand {}
+extension Mss_Bus_V1_AckCommand: BusCommand {}
+extension Mss_Bus_V1_ControlCommand: BusCommand {}
+extension Mss_Bus_V1_OperationCommand: BusCommand {}
+extension Mss_Bus_V1_AdmissionCommand: BusCommand {}
+extension Mss_Bus_V1_ValidateCommand: BusCommand {}
+extension Mss_Bus_V1_SubmitCommand: BusCommand {}
+extension Mss_Bus_V1_RelayCommand: BusCommand {}

@@ -13,8 +13,10 @@ package final class MessageBus: Service, Sendable {
     package typealias Connecting = (AMQPTopology, [AMQPConsumption], AMQPEvents) -> any AMQPTransport
 
     private let client: any AMQPTransport
-    private let ledger = RequestLedger()
+    private let ledger: RequestLedger
     private let clock: ProcessClock
+    /// The database's time, as the replies of the writers tell it.
+    package let databaseTime: SharedDatabaseClock
     private let connectionListeners: ConnectionListeners
     /// The key of the answers that do not come straight back; nil: this process asks for none.
     private let answerKey: String?
@@ -51,7 +53,10 @@ package final class MessageBus: Service, Sendable {
         reporter: ProcessReporter? = nil, processID: String = UUID().uuidString, clock: ProcessClock = .system,
         logger: Logger, over connect: Connecting
     ) {
-        let ledger = ledger
+        let databaseTime = SharedDatabaseClock(clock: clock)
+        let ledger = RequestLedger(databaseTime: databaseTime)
+        self.databaseTime = databaseTime
+        self.ledger = ledger
         let misplaced = Counter(label: "mss_bus_answers_refused")
         let returned = Counter(label: "mss_bus_bodies_returned")
         let (sent, received) = (Counter(label: "mss_bus_bodies_sent"), Counter(label: "mss_bus_bodies_received"))
@@ -144,15 +149,17 @@ package final class MessageBus: Service, Sendable {
     /// Sends one command; the completion is called exactly once, also when sending fails, and must not block. A full
     /// queue ends it at once: the broker refuses the message, so the command had no effect.
     ///
-    /// - Parameter build: makes the command that carries the given correlation.
+    /// - Parameter build: makes the command that carries the given correlation; its deadline is set here.
     package func request<E: Envelope>(
         _ queue: CommandQueue, as _: E.Type, timeout: Duration? = nil, _ build: (UInt64) -> E.Element,
         completion: @escaping RequestLedger.Completion
-    ) {
+    ) where E.Element: BusCommand {
         let timeout = timeout ?? queue.timeout
         let correlation = ledger.open(deadline: clock.now() + timeout, answeredBy: queue.answers, completion)
         do throws(AMQPError) {
-            try client.send(E.body([build(correlation)]), on: route(to: queue)) { [ledger] outcome in
+            var command = build(correlation)
+            command.deadlineMs = deadline(within: timeout)
+            try client.send(E.body([command]), on: route(to: queue)) { [ledger] outcome in
                 guard outcome == .refused else { return }
                 ledger.close(correlation, with: .failure(Self.refused(by: queue)))
             }
@@ -165,7 +172,7 @@ package final class MessageBus: Service, Sendable {
     package func request<E: Envelope>(
         _ queue: CommandQueue, as envelope: E.Type, timeout: Duration? = nil,
         _ build: @Sendable (UInt64) -> E.Element
-    ) async throws(BusError) -> Mss_Bus_V1_Reply {
+    ) async throws(BusError) -> Mss_Bus_V1_Reply where E.Element: BusCommand {
         let result = await withCheckedContinuation { continuation in
             request(queue, as: envelope, timeout: timeout, build) { continuation.resume(returning: $0) }
         }
@@ -189,10 +196,10 @@ package final class MessageBus: Service, Sendable {
 
     /// Sends commands in one body, so that one consumer does them in this order, and waits for all replies.
     ///
-    /// - Parameter build: makes the command of an index that carries the given correlation.
+    /// - Parameter build: makes the command of an index that carries the given correlation; its deadline is set here.
     package func requests<E: Envelope>(
         _ queue: CommandQueue, as _: E.Type, count: Int, _ build: (Int, UInt64) -> E.Element
-    ) async -> [Result<Mss_Bus_V1_Reply, BusError>] {
+    ) async -> [Result<Mss_Bus_V1_Reply, BusError>] where E.Element: BusCommand {
         await withCheckedContinuation { continuation in
             let replies = ReplyCollection(count: count) { continuation.resume(returning: $0) }
             let deadline = clock.now() + queue.timeout
@@ -200,8 +207,14 @@ package final class MessageBus: Service, Sendable {
                 ledger.open(deadline: deadline, answeredBy: queue.answers) { replies.add($0, at: index) }
             }
             do throws(AMQPError) {
+                let limit = self.deadline(within: queue.timeout)
+                let commands = numbers.enumerated().map { index, number in
+                    var command = build(index, number)
+                    command.deadlineMs = limit
+                    return command
+                }
                 try client.send(
-                    E.body(numbers.enumerated().map { build($0.offset, $0.element) }), on: route(to: queue),
+                    E.body(commands), on: route(to: queue),
                     patience: Self.patience(underWay: ledger.count)
                 ) { [ledger] outcome in
                     guard outcome == .refused else { return }
@@ -212,6 +225,11 @@ package final class MessageBus: Service, Sendable {
                 for number in numbers { ledger.close(number, with: .failure(failure)) }
             }
         }
+    }
+
+    /// When a command that is sent now is worth nothing any more, by the database's clock; 0 while that is not known.
+    private func deadline(within timeout: Duration) -> Int64 {
+        databaseTime.time(at: clock.now()).map { ($0 + timeout).milliseconds } ?? 0
     }
 
     private static func refused(by queue: CommandQueue) -> BusError {

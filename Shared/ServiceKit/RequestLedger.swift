@@ -1,9 +1,6 @@
 package import BusMessages
+import SyncModel
 import Synchronization
-
-#if KNOWN_BAD
-    import SyncModel
-#endif
 
 /// Requests that wait for their reply: each ends exactly once, by its reply, its deadline or a lost connection.
 package final class RequestLedger: Sendable {
@@ -12,6 +9,7 @@ package final class RequestLedger: Sendable {
 
     private struct Pending {
         let deadline: ContinuousClock.Instant
+        let askedAt: ContinuousClock.Instant?
         let exchange: AnswerExchange?
         let complete: Completion
     }
@@ -22,8 +20,10 @@ package final class RequestLedger: Sendable {
     }
 
     private let state = Mutex(State())
+    private let databaseTime: SharedDatabaseClock?
 
-    package init() {}
+    /// - Parameter databaseTime: takes the database's time from the replies that carry it.
+    package init(databaseTime: SharedDatabaseClock? = nil) { self.databaseTime = databaseTime }
 
     /// Books a request and gives its correlation.
     ///
@@ -31,10 +31,11 @@ package final class RequestLedger: Sendable {
     package func open(
         deadline: ContinuousClock.Instant, answeredBy exchange: AnswerExchange? = nil, _ complete: @escaping Completion
     ) -> UInt64 {
-        state.withLock { state in
+        let askedAt = databaseTime?.instant
+        return state.withLock { state in
             defer { state.nextCorrelation += 1 }
             state.pending[state.nextCorrelation] = Pending(
-                deadline: deadline, exchange: exchange, complete: complete)
+                deadline: deadline, askedAt: askedAt, exchange: exchange, complete: complete)
             return state.nextCorrelation
         }
     }
@@ -55,6 +56,9 @@ package final class RequestLedger: Sendable {
             guard let request = state.pending[correlation] else { return (nil, true) }
             guard request.exchange == exchange else { return (nil, false) }
             return (state.pending.removeValue(forKey: correlation), true)
+        }
+        if case .success(let reply) = result, let askedAt = request?.askedAt {
+            databaseTime?.observe(WallTime(milliseconds: reply.databaseTimeMs), askedAt: askedAt)
         }
         request?.complete(result)
         return isOurs

@@ -20,7 +20,13 @@
         case advancesTooFar
         case leaseBookCompleteAtOnce
         case halvesOnEveryRefusal
+        case deadlineIgnored
+        case thresholdCountsNew
+        case liveRepeatIsDuplicate
         // Gateway.
+        case ownClockJudges
+        case liveGapPassed
+        case missedIsOffline
         case noticeTrusted
         case noSweep
         case noAnnouncement
@@ -109,7 +115,13 @@
             case .resendNotRecorded: "a repeat's count is answered once it is stored"
             case .advancesTooFar: "what is recorded is what was acknowledged"
             case .leaseBookCompleteAtOnce: "after a crash leases may be held that are not on record"
+            case .deadlineIgnored: "a command past its deadline has no effect"
             case .halvesOnEveryRefusal: "a batch is halved only when the database refuses a value in it"
+            case .thresholdCountsNew: "a threshold discards only what was there when the session opened"
+            case .liveRepeatIsDuplicate: "a live push is a duplicate only once its outcome is known"
+            case .ownClockJudges: "validity goes by the database's clock"
+            case .liveGapPassed: "a session waits for the notice of data that is stored nowhere"
+            case .missedIsOffline: "a connected device that could not be given a push was not offline"
             case .noticeTrusted: "a notice that leaves a gap is only a reason to read"
             case .noSweep: "what a lost notice left behind is found"
             case .noAnnouncement: "under a new lease every session announces itself"

@@ -1,5 +1,8 @@
 /// Every bound that more than one process must agree on: unit, value, reason.
 package enum Limits {
+    /// How long after its commit the notice of a push that is stored nowhere may still be on its way: for that long no
+    /// session goes past the push. Longer than the writer waits for what the gateways say of it.
+    package static let liveNoticeWait = Duration.seconds(2)
     /// Characters (UTF-16 units) of a Sync ID (spec H2).
     package static let bizTypeUnits = 30
     /// UTF-16 units of a linkToken: a user or device id (spec H2).

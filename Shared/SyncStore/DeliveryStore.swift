@@ -40,6 +40,9 @@ package protocol DeliveryStore {
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
     ) throws(PostgresError) -> [OplogStore.Standing]
 
+    /// Records that the outcome of pushes that are stored nowhere is known.
+    func recordOutcomes(of pushes: [OplogStore.LivePush]) throws(PostgresError)
+
     /// Notes repeats and raises sync points.
     func record(
         _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
@@ -86,14 +89,17 @@ package struct PageRead: Sendable {
 package struct ChannelPage: Sendable {
     /// Of the channel, read before the rest; nil: another device owns the user.
     package var head: OplogID?
-    /// Above the start.
+    /// Above the start; those that are not persistent have no payload here, and their notice may be on its way.
     package var entries: [Oplog]
     /// Up to the start.
     package var tombstones: [Oplog]
+    /// The database's clock.
+    package var databaseTime: WallTime
 
-    package init(head: OplogID?, entries: [Oplog], tombstones: [Oplog]) {
+    package init(head: OplogID?, entries: [Oplog], tombstones: [Oplog], databaseTime: WallTime) {
         self.head = head
         self.entries = entries
         self.tombstones = tombstones
+        self.databaseTime = databaseTime
     }
 }

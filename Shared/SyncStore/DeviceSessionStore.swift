@@ -13,6 +13,8 @@ package enum DeviceSessionStore {
         package var sessions = 0
         /// Taken anew: the snapshot from which the gateway's first sweep begins; renewed: empty.
         package var snapshot = ""
+        /// The database's clock.
+        package var databaseTime: WallTime?
     }
 
     /// Renews a gateway's lease or takes a new one.
@@ -24,7 +26,7 @@ package enum DeviceSessionStore {
         gatewayID: String, epoch: Int64, controlVersion: Int64 = 0, sessions: Int = 0
     ) -> Query<Lease> {
         let sql = """
-            SELECT held_epoch, version_in_force, live_gateways, all_sessions, present_snapshot
+            SELECT held_epoch, version_in_force, live_gateways, all_sessions, present_snapshot, \(DatabaseTime.column)
             FROM renew_lease($1, $2, $3, $4)
             """
         let parameters: [PostgresValue] = [
@@ -34,7 +36,8 @@ package enum DeviceSessionStore {
             guard let row = rows.first else { return Lease(epoch: 0, controlVersion: 0) }
             return Lease(
                 epoch: row.int64(0), controlVersion: row.int64(1), gateways: Int(row.int64(2)),
-                sessions: Int(row.int64(3)), snapshot: row.text(4))
+                sessions: Int(row.int64(3)), snapshot: row.text(4),
+                databaseTime: WallTime(milliseconds: row.int64(5)))
         }
     }
 
@@ -113,12 +116,14 @@ package enum DeviceSessionStore {
         package var ownsUser: Bool
         /// The device id belongs to another secret, or none was shown: nothing was registered.
         package var isWrongSecret = false
+        /// The database's clock.
+        package var databaseTime: WallTime?
     }
 
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret, \(DatabaseTime.column)
             FROM register_session(
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
             """
@@ -140,7 +145,8 @@ package enum DeviceSessionStore {
             }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4))
+                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4),
+                databaseTime: WallTime(milliseconds: row.int64(5)))
         }
     }
 

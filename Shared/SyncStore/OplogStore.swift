@@ -34,6 +34,34 @@ package enum OplogStore {
         package var rules: ChannelRules
         /// A global push that goes to every gateway at once (spec D15).
         package var isImmediate: Bool
+        /// Its payload is stored nowhere and nobody has recorded what became of it: it goes out now, under this id, also
+        /// when the key was known.
+        package var awaitsOutcome: Bool
+
+        /// As a push whose outcome is known. `createdAt` is of this call, and a repeat's row may be as old as any.
+        package var livePush: LivePush {
+            LivePush(
+                channelID: channelID, oplogID: oplogID,
+                earliest: isDuplicate ? WallTime(milliseconds: 0) : createdAt)
+        }
+    }
+
+    /// A push that is stored nowhere and whose outcome is known now.
+    package struct LivePush: Sendable, Hashable {
+        package var channelID: Int64
+        package var oplogID: OplogID
+        /// Its row was not made before this.
+        package var earliest: WallTime
+    }
+
+    /// Records that the outcome of these is known: from then on a repeat is a duplicate (spec D18), and no session waits
+    /// for their notices.
+    package static func recordOutcomes(of pushes: [LivePush]) -> Query<Void> {
+        let first = pushes.map(\.earliest).min() ?? WallTime(milliseconds: 0)
+        let parameters: [PostgresValue] = [
+            .int64Array(pushes.map(\.channelID)), .int64Array(pushes.map(\.oplogID.value)), .int64(first.milliseconds),
+        ]
+        return Query(PostgresStatement("SELECT record_live_outcomes($1, $2, $3)", parameters)) { _ in }
     }
 
     /// Of a channel's oplogs, those that its present configuration has: not those from before it was deleted and
@@ -61,18 +89,28 @@ package enum OplogStore {
         }
     }
 
-    /// The first valid, stored oplogs above a position, in id order.
+    /// The first valid, stored oplogs above a position, in id order. Among them stand, without payload, those that are
+    /// not persistent and whose notice may still be on its way.
     package static func page(of channelID: Int64, after: OplogID, limit: Int) -> Query<[Oplog]> {
         let sql = """
-            SELECT \(columns)
+            SELECT \(columns), o.awaits_outcome
             FROM oplog o
-            WHERE channel_id = $1 AND oplog_id > $2 AND payload IS NOT NULL AND valid_until > now()
+            WHERE channel_id = $1 AND oplog_id > $2 AND valid_until > now()
+                AND (payload IS NOT NULL OR o.awaits_outcome AND o.recalled_at IS NULL
+                    AND o.created_at > now() - make_interval(secs => $4 / 1000.0))
                 AND \(isOfConfiguration)
             ORDER BY oplog_id LIMIT $3
             """
-        let parameters: [PostgresValue] = [.int64(channelID), .int64(after.value), .int32(Int32(limit))]
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(after.value), .int32(Int32(limit)),
+            .int64(Limits.liveNoticeWait.wholeMilliseconds),
+        ]
         return Query(PostgresStatement(sql, parameters)) { rows in
-            rows.map { oplog(of: $0, from: 0) }
+            rows.map { row in
+                var oplog = oplog(of: row, from: 0)
+                oplog.isPersistent = !row.bool(columnCount)
+                return oplog
+            }
         }
     }
 
@@ -86,6 +124,9 @@ package enum OplogStore {
         floor(extract(epoch FROM o.valid_until) * 1000)::bigint, floor(extract(epoch FROM o.created_at) * 1000)::bigint,
         o.recalls, coalesce(o.attributes, '')
         """
+
+    /// How many `columns` are.
+    private static let columnCount = 13
 
     /// Reads `columns`.
     static func oplog(of row: PostgresRow, from first: Int) -> Oplog {

@@ -78,13 +78,15 @@ extension PostgresConnection: DeliveryStore {
             )
         }
         let results = try run(
-            queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] }, within: Self.limit)
+            queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] }
+                + [DatabaseTime.now.statement], within: Self.limit)
+        let time = DatabaseTime.now.decode(try results[3 * queries.count].get())
         return queries.enumerated().map { index, query in
             Result { () throws(PostgresError) in
                 ChannelPage(
                     head: query.head.decode(try results[3 * index].get()),
                     entries: query.page.decode(try results[3 * index + 1].get()),
-                    tombstones: query.tombstones.decode(try results[3 * index + 2].get()))
+                    tombstones: query.tombstones.decode(try results[3 * index + 2].get()), databaseTime: time)
             }
         }
     }
@@ -93,6 +95,10 @@ extension PostgresConnection: DeliveryStore {
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
     ) throws(PostgresError) -> [OplogStore.Standing] {
         try run(OplogStore.newest(of: channelID, after: after, below: below, limit: limit), within: Self.limit)
+    }
+
+    package func recordOutcomes(of pushes: [OplogStore.LivePush]) throws(PostgresError) {
+        try run(OplogStore.recordOutcomes(of: pushes), within: Self.limit)
     }
 
     package func record(

@@ -62,6 +62,7 @@ enum TierRightsMatrix {
         "ended_oplog_partition": ["SELECT"],
         "append_oplogs": ["EXECUTE"],
         "find_locked_channels": ["EXECUTE"],
+        "record_live_outcomes": ["EXECUTE"],
         "recall_oplog": ["", "", "", "EXECUTE"],
         // Staged roll-outs: changed by functions alone, but for what gateways and statistics were told.
         "rollout": ["SELECT UPDATE(told_stages)", "", "", "SELECT"],

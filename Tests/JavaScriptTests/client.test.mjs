@@ -114,6 +114,17 @@ test('what ran out by the service\'s clock while it waited is not given; what wa
   assert.deepEqual(device.ids, ['2', '3']);
 });
 
+test('D11: whoever sets the device\'s clock while it runs ends no validity', async () => {
+  const device = new Device();
+  const now = device.clock.wall();
+  await device.start({ user: 'u1', serverTimeMs: BigInt(now) });
+  device.clock.ahead = 86_400_000;
+  await device.push(batch(0, 1, [], { entries: [entry(1, { validUntilMs: BigInt(now + 60_000) })] }));
+  device.take();
+  await settled();
+  assert.deepEqual(device.ids, ['1']);
+});
+
 test('a handler of ANY takes what no other takes, and an iterator is one more way to read', async () => {
   const device = await started();
   const other = [];

@@ -11,7 +11,9 @@ export class ManualClock {
   #timers = new Set();
 
   now = () => this.time;
-  wall = () => 1_700_000_000_000 + this.time;
+  // How far somebody has set the device's clock ahead.
+  ahead = 0;
+  wall = () => 1_700_000_000_000 + this.time + this.ahead;
 
   after(ms, work) {
     const timer = { at: this.time + ms, work };

@@ -1,6 +1,5 @@
 import BusMessages
 import DeliveryHistory
-import ServiceKit
 import SwiftProtobuf
 import SyncModel
 import Synchronization
@@ -12,7 +11,7 @@ import Testing
 @Suite("The tail of a global channel")
 struct GlobalTailTests {
     private static let now = WallTime(milliseconds: 10)
-    private static let clock = ProcessClock(now: { .now }, wallTime: { now })
+    private static let time: @Sendable () -> WallTime = { now }
     private static let phone = DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: DeviceSlot(number: 0))
 
     private static func oplog(
@@ -24,9 +23,12 @@ struct GlobalTailTests {
             createdAt: WallTime(milliseconds: 0), isPersistent: true)
     }
 
-    private static func request(after: Int64, head: Int64, newest: Int = 0) -> PageRequest {
+    private static func request(
+        after: Int64, head: Int64, newest: Int = 0, newestUpto: Int64? = nil
+    ) -> PageRequest {
         PageRequest(
-            channelID: 1, isGlobal: true, after: OplogID(after), head: OplogID(head), newest: newest, traits: phone)
+            channelID: 1, isGlobal: true, after: OplogID(after), head: OplogID(head), newest: newest,
+            newestUpto: OplogID(newestUpto ?? head), traits: phone)
     }
 
     @Test("it answers as the store would, or not at all: random channels, requests and thresholds")
@@ -45,15 +47,15 @@ struct GlobalTailTests {
             tail.add(all.filter { $0.validUntil > Self.now }, upto: OplogID(Int64(head)))
             let after = Int64.random(in: 0...Int64(head), using: &generator)
             let newest = [0, 1, 10, 100][Int.random(in: 0..<4, using: &generator)]
-            guard
-                let page = tail.page(for: Self.request(after: after, head: Int64(head), newest: newest), now: Self.now)
-            else {
+            let opening = Int64.random(in: after...Int64(head), using: &generator)
+            let request = Self.request(after: after, head: Int64(head), newest: newest, newestUpto: opening)
+            guard let page = tail.page(for: request, now: Self.now) else {
                 #expect(head > GlobalTail.entriesMax, "seed \(seed)")
                 continue
             }
             let valid = all.filter { $0.id.value > after && $0.validUntil > Self.now }
             var start = after
-            let matching = valid.filter { $0.targeting.exclusion(of: Self.phone) == nil }
+            let matching = valid.filter { $0.id.value <= opening && $0.targeting.exclusion(of: Self.phone) == nil }
             if newest > 0, matching.count > newest { start = matching[matching.count - newest - 1].id.value }
             let expected = valid.filter { $0.id.value > start }.prefix(Limits.fetchPageOplogs).map(\.id.value)
             #expect(page.entries.map(\.id) == Array(expected), "seed \(seed)")
@@ -80,7 +82,7 @@ struct GlobalTailTests {
     func oneRead() {
         let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
         let answers = Mutex<[[Int64]?]>([])
-        let tails = GlobalTails(clock: Self.clock) { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        let tails = GlobalTails(time: Self.time) { _, _, _, answer in reads.withLock { $0.append(answer) } }
         func ask(head: Int64) {
             tails.page(for: Self.request(after: 0, head: head, newest: 2)) { page in
                 answers.withLock { $0.append(page?.entries.map(\.id)) }
@@ -117,7 +119,7 @@ struct GlobalTailTests {
     func forgetting() {
         let reads = Mutex<[@Sendable (Mss_Bus_V1_FetchReply?) -> Void]>([])
         let answers = Mutex<[Bool]>([])
-        let tails = GlobalTails(clock: Self.clock) { _, _, _, answer in reads.withLock { $0.append(answer) } }
+        let tails = GlobalTails(time: Self.time) { _, _, _, answer in reads.withLock { $0.append(answer) } }
         func ask() {
             tails.page(for: Self.request(after: 0, head: 1)) { page in
                 answers.withLock { $0.append(page != nil) }

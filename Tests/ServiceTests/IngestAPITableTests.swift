@@ -114,6 +114,7 @@ struct IngestAPITableTests {
             for json in ["\(time)", "\"\(time)\""] {
                 var request = IngestTableRequest(scope)
                 request.set("validTimeEnd", json: json)
+                request.outcome = .stored(OplogID(7), online: true, validity: .over)
                 let (answer, pushes) = await request.send()
                 #expect(answer.content.code == code && pushes.map(\.validUntil) == [WallTime(milliseconds: time)])
                 #expect(isSentence(answer.content.detail))

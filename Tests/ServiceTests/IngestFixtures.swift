@@ -129,7 +129,7 @@ extension RequestAdmission {
 }
 
 extension PushIntake {
-    /// An intake over stubs, at a fixed time.
+    /// An intake over stubs.
     static func stub(
         _ submission: any PushSubmitting = StubSubmission(), directory: StubDirectory = StubDirectory(),
         inFlightMaximum: Int = 100

@@ -36,7 +36,8 @@ struct IngestIntakeTests {
         "an outcome has one answer",
         arguments: [
             (PushOutcome.stored(OplogID(9), online: true), ResultCode.success, 9),
-            (.stored(OplogID(9), online: false), .notOnline, 9), (.duplicate(OplogID(3)), .duplicatedBizID, 3),
+            (.stored(OplogID(9), online: false), .notOnline, 9), (.ended(OplogID(9)), .notOnline, 9),
+            (.duplicate(OplogID(3)), .duplicatedBizID, 3),
             (.unknown, .systemError, nil), (.refused("No."), .argsIsNull, nil),
         ] as [(PushOutcome, ResultCode, Int64?)])
     func outcomes(outcome: PushOutcome, code: ResultCode, id: Int64?) async {
@@ -53,11 +54,16 @@ struct IngestIntakeTests {
         }
     }
 
-    @Test("a validity in the past is stored and answered NOT_ONLINE with a reason")
+    @Test("D11: whether a validity has ended says the store alone; NOT_ONLINE then has a reason")
     func past() async {
-        let answer = await PushIntake.stub()
-            .answer(scope: .single, instanceID: "w_app", body: body(extra: ",\"validTimeEnd\":1700000000000"))
-        #expect(answer.code == .notOnline && answer.oplogID == OplogID(7) && answer.detail != nil)
+        for (outcome, code) in [
+            (PushOutcome.ended(OplogID(7)), ResultCode.notOnline), (.stored(OplogID(7), online: true), .success),
+        ] {
+            let answer = await PushIntake.stub(StubSubmission(outcome))
+                .answer(scope: .single, instanceID: "w_app", body: body(extra: ",\"validTimeEnd\":1700000000000"))
+            #expect(answer.code == code && answer.oplogID == OplogID(7))
+            #expect((answer.detail != nil) == (code == .notOnline))
+        }
     }
 
     @Test("what was not attempted is 503 with Retry-After")

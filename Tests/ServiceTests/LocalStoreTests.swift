@@ -86,9 +86,9 @@ import Testing
                 batch.entries[0].validUntilMs = now - 1
                 batch.entries[1].validUntilMs = now + 60_000
                 _ = try store([batch], in: local, &handOut)
-                try local.setClockOffset(.zero)
+                try local.setServiceTime(WallTime(milliseconds: now))
                 #expect(try handOut.next(of: nil, userID: nil, from: local)?.oplogID == 2)
-                try local.setClockOffset(.seconds(3_600))
+                try local.setServiceTime(WallTime(milliseconds: now + 3_600_000))
             }
             // A new process goes by what the last one learned.
             var (again, anew) = try open()

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import SwiftProtobuf
 import SyncModel
+import Synchronization
 import Testing
 
 @testable import MobileSync
@@ -176,12 +177,25 @@ import Testing
         try withPath { path in
             do {
                 let local = try open(path)
-                try local.setClockOffset(.seconds(-365 * 86_400))
+                let now = Int64(Date().timeIntervalSince1970 * 1_000)
+                try local.setServiceTime(WallTime(milliseconds: now - 365 * 86_400_000))
                 var valid = batch(1...1, payload: Data("x".utf8))
                 valid.entries[0].validUntilMs = Int64(Date().timeIntervalSince1970 * 1_000) - 86_400_000
                 _ = try local.store([valid], userID: nil, bindNumber: 0)
             }
             #expect(try waiting(open(path)).map(\.oplogID) == [1])
+        }
+    }
+
+    @Test("D11: whoever sets the device's clock while the process runs ends no validity") func clockSet() throws {
+        try withPath { path in
+            let set = Mutex(WallTime(milliseconds: 1_800_000_000_000))
+            let local = try LocalStore(
+                path: path, instanceID: "i", deviceID: "d", clock: { set.withLock { $0 } })
+            try local.setServiceTime(WallTime(milliseconds: 1_700_000_000_000))
+            set.withLock { $0 = WallTime(milliseconds: 1_900_000_000_000) }
+            let time = try #require(local.serviceTime)
+            #expect(abs(time.milliseconds - 1_700_000_000_000) < 60_000)
         }
     }
 

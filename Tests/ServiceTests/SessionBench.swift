@@ -38,7 +38,7 @@ struct SessionBench {
     var world: SessionSurroundings {
         let (configurations, instance, secrets) = (configurations, instance, secrets)
         return SessionSurroundings(
-            now: now, wallTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
+            now: now, databaseTime: wallTime, machineTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
             configuration: { _, bizType in configurations[bizType] },
             instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 },
             filtered: { _ in FilteredTypes(Array(configurations.values)) },
@@ -122,10 +122,16 @@ struct SessionBench {
             createdAt: WallTime(milliseconds: 0), isPersistent: persistent)
     }
 
-    static func page(after: Int64, ids: [Int64], more: Bool = false) -> Mss_Bus_V1_FetchReply {
+    /// - Parameters:
+    ///   - upto: where it ends; nil: with its last oplog.
+    ///   - awaited: entries that are stored nowhere, whose outcome nobody has recorded.
+    static func page(
+        after: Int64, ids: [Int64], upto: Int64? = nil, more: Bool = false, awaited: [Int64] = []
+    ) -> Mss_Bus_V1_FetchReply {
         .with {
             $0.after = after
-            $0.upto = ids.last ?? after
+            $0.upto = upto ?? ids.last ?? after
+            $0.awaitedIds = awaited
             $0.entries = ids.map { oplog($0).bus }
             $0.more = more
         }
@@ -144,6 +150,10 @@ extension [SessionAction] {
     }
     var fetches: [(after: Int64, newest: Int)] {
         compactMap { if case .fetch(let page) = $0 { (page.after.value, page.newest) } else { nil } }
+    }
+    /// Up to where thresholds count.
+    var backlogEnds: [Int64] {
+        compactMap { if case .fetch(let page) = $0 { page.newestUpto.value } else { nil } }
     }
     /// The names of frames other than pushes, in order.
     var sent: [String] {

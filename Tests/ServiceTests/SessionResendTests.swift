@@ -50,9 +50,9 @@ struct SessionResendTests {
                 instanceID: SessionResendTests.instance.id, bizType: BizType("B"), description: "", kind: kind,
                 isMultiDevice: true, isPersistent: true, repush: .all, checksSession: false, isOnline: isOnline)
             return SessionSurroundings(
-                now: now, wallTime: wallTime, holdsLease: true, configuration: { _, _ in configuration },
-                instance: { _ in SessionResendTests.instance }, openKey: { _, _ in nil }, random: { 0 },
-                checks: { _ in InstanceChecks() })
+                now: now, databaseTime: wallTime, machineTime: wallTime, holdsLease: true,
+                configuration: { _, _ in configuration }, instance: { _ in SessionResendTests.instance },
+                openKey: { _, _ in nil }, random: { 0 }, checks: { _ in InstanceChecks() })
         }
 
         func target(_ instance: String = "i") -> TargetAddress {

@@ -200,7 +200,7 @@ struct SessionStateMachineTests {
         bench.open([("B", 3, 10, 4)])
         let live = Bench.notice("B", channel: 3, after: 10, ids: [11], persistent: false)
         let early = bench.machine.noticed(live, in: bench.world)
-        #expect(early.pushed.isEmpty && bench.machine.holds(live, after: early) == [11])
+        #expect(early.pushed.isEmpty && bench.machine.taken(of: live, in: bench.world).held == [11])
         #expect(
             bench.machine.fetched(Bench.page(after: 4, ids: [5, 8]), channelID: 3, in: bench.world).pushed == [5, 8])
         var last = Bench.page(after: 8, ids: [10])
@@ -208,7 +208,7 @@ struct SessionStateMachineTests {
         #expect(bench.machine.fetched(last, channelID: 3, in: bench.world).pushed == [10, 11])
         let next = Bench.notice("B", channel: 3, after: 11, ids: [12], persistent: false)
         let sent = bench.machine.noticed(next, in: bench.world)
-        #expect(sent.pushed == [12] && bench.machine.holds(next, after: sent) == [12])
+        #expect(sent.pushed == [12] && bench.machine.taken(of: next, in: bench.world).held == [12])
         let again = bench.machine.noticed(next, in: bench.world)
         #expect(again.pushed.isEmpty)
     }
@@ -218,7 +218,7 @@ struct SessionStateMachineTests {
         bench.open([("B", 3, 10, 10)])
         let live = Bench.notice("B", channel: 3, after: 10, ids: [11], persistent: false)
         let actions = bench.machine.noticed(live, in: bench.world)
-        #expect(actions.pushed.isEmpty && bench.machine.holds(live, after: actions).isEmpty)
+        #expect(actions.pushed.isEmpty && bench.machine.taken(of: live, in: bench.world).held.isEmpty)
     }
 
     @Test("a notice that overtakes the registration's answer is not lost")

@@ -81,7 +81,7 @@ struct SessionSubscriptionTests {
         bench.open([("B", 3, 10, 10)]) { $0.suspended = ["B"] }
         let live = Bench.notice("B", channel: 3, after: 10, ids: [11], persistent: false)
         let actions = bench.machine.noticed(live, in: bench.world)
-        #expect(actions.pushed.isEmpty && bench.machine.holds(live, after: actions).isEmpty)
+        #expect(actions.pushed.isEmpty && bench.machine.taken(of: live, in: bench.world).held.isEmpty)
     }
 
     @Test("a page on its way does not go out once its type is suspended")

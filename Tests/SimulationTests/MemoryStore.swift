@@ -16,10 +16,16 @@ struct MemoryStore {
         var keys: [ThirdMessageID: Int] = [:]
         /// Their payloads are gone.
         var recalled: Set<OplogID> = []
+        /// Not persistent, and nobody has recorded what became of them.
+        var awaitsOutcome: Set<OplogID> = []
 
-        /// What a page has of it: stored and valid, and not recalled.
+        /// What a page has of it: valid and not recalled; what is stored, and what may still go out live.
         func valid(at now: WallTime) -> some Sequence<Oplog> {
-            oplogs.lazy.filter { $0.isPersistent && $0.validUntil > now && !recalled.contains($0.id) }
+            oplogs.lazy.filter { oplog in
+                oplog.validUntil > now && !recalled.contains(oplog.id)
+                    && (oplog.isPersistent
+                        || awaitsOutcome.contains(oplog.id) && oplog.createdAt + Limits.liveNoticeWait > now)
+            }
         }
     }
 
@@ -218,14 +224,16 @@ struct MemoryStore {
                 isPersistent: configuration.isPersistent,
                 rules: ChannelRules(
                     isSingleDevice: configuration.isSingleDevice, checksSession: configuration.checksSession),
-                isImmediate: configuration.isImmediate)
+                isImmediate: configuration.isImmediate, awaitsOutcome: !configuration.isPersistent)
             #if KNOWN_BAD
                 if KnownBad.keysForgotten.isOn { channels[place].keys[stored.thirdMessageID] = nil }
             #endif
             if let index = channels[place].keys[stored.thirdMessageID] {
                 appended.isDuplicate = true
                 appended.oplogID = channels[place].oplogs[index].id
+                appended.awaitsOutcome = channels[place].awaitsOutcome.contains(appended.oplogID)
             } else {
+                if appended.awaitsOutcome { channels[place].awaitsOutcome.insert(stored.id) }
                 channels[place].keys[stored.thirdMessageID] = channels[place].oplogs.count
                 channels[place].oplogs.append(stored)
                 channels[place].writtenBy = lastTransaction
@@ -372,9 +380,12 @@ struct MemoryStore {
     mutating func perform(_ command: SessionStoreCommand, at now: WallTime) -> SessionStoreAnswer {
         switch command {
         case .renewLease(let gatewayID, let epoch, let controlVersion, let sessions):
-            return .lease(renewLease(gatewayID, epoch, controlVersion, sessions, at: now))
+            var lease = renewLease(gatewayID, epoch, controlVersion, sessions, at: now)
+            lease.databaseTime = now
+            return .lease(lease)
         case .open(let registration, let digest):
-            let registered = register(registration, at: now)
+            var registered = register(registration, at: now)
+            registered.databaseTime = now
             return .opened(
                 SessionStoreAnswer.Opened(
                     registered: registered, channels: states(for: registration), rereads: [],
@@ -545,18 +556,24 @@ struct MemoryStore {
 
     func page(_ read: PageRead, at now: WallTime) -> ChannelPage {
         guard let channel = channels.first(where: { $0.id == read.channelID }) else {
-            return ChannelPage(head: .zero, entries: [], tombstones: [])
+            return ChannelPage(head: .zero, entries: [], tombstones: [], databaseTime: now)
         }
         if let owner = read.owner {
             let key = UserKey(
                 instanceID: channel.address.target.instanceID, userID: UserID(channel.address.target.target))
-            guard owners[key] == owner else { return ChannelPage(head: nil, entries: [], tombstones: []) }
+            guard owners[key] == owner else {
+                return ChannelPage(head: nil, entries: [], tombstones: [], databaseTime: now)
+            }
         }
         let valid = channel.valid(at: now)
         let tombstones = valid.filter { $0.id > read.after && $0.id <= read.start && $0.recalls != nil }
         return ChannelPage(
-            head: channel.head, entries: Array(valid.filter { $0.id > read.start }.prefix(read.limit)),
-            tombstones: Array(tombstones.prefix(read.limit)))
+            head: channel.head,
+            entries: valid.filter { $0.id > read.start }.prefix(read.limit).map { oplog in
+                var oplog = oplog
+                if !oplog.isPersistent { oplog.payload = [] }
+                return oplog
+            }, tombstones: Array(tombstones.prefix(read.limit)), databaseTime: now)
     }
 
     func newest(
@@ -569,6 +586,14 @@ struct MemoryStore {
                     && !channel.recalled.contains($0.id)
             }
             .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
+    }
+
+    /// The outcome of these is known.
+    mutating func recordOutcomes(of pushes: [OplogStore.LivePush]) {
+        for push in pushes {
+            guard let place = channels.firstIndex(where: { $0.id == push.channelID }) else { continue }
+            channels[place].awaitsOutcome.remove(push.oplogID)
+        }
     }
 
     // MARK: Sync points

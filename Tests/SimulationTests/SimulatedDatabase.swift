@@ -230,6 +230,10 @@ struct SimulatedDatabaseConnection: DeliveryStore {
         }
     }
 
+    func recordOutcomes(of pushes: [OplogStore.LivePush]) throws(PostgresError) {
+        try database.call(for: process) { store, _ in store.recordOutcomes(of: pushes) }
+    }
+
     func record(
         _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
     ) throws(PostgresError) {

@@ -15,6 +15,12 @@ final class SimulatedWriter {
         var whenFilled: (CommandQueue) -> Void = { _ in }
     }
 
+    /// Where the outcomes of live pushes are recorded.
+    // Unchecked: see Simulation.
+    private struct Outcomes: @unchecked Sendable {
+        let store: SimulatedDatabaseConnection
+    }
+
     private static let prefetch: UInt16 = 256
     let process: SimulatedProcess
     private let database: SimulatedDatabase
@@ -46,7 +52,13 @@ final class SimulatedWriter {
             }, answers: [.taken], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
         let factBook = FactBook(bus: bus)
-        append = AppendWork(bus: bus, factBook: factBook, clock: process.simulation.clock)
+        let outcomes = Outcomes(store: SimulatedDatabaseConnection(database: database, process: process))
+        let recordOutcomes: AppendWork.RecordingOutcomes = { pushes, completion in
+            try? outcomes.store.recordOutcomes(of: pushes)
+            completion()
+        }
+        append = AppendWork(
+            bus: bus, factBook: factBook, recordOutcomes: recordOutcomes, clock: process.simulation.clock)
         session = SessionWork(bus: bus)
         lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)

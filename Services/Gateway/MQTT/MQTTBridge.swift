@@ -20,7 +20,7 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     /// The session was told that there is room, and has not used all of it since.
     private var hasToldRoom = false
 
-    /// - Parameter now: the service's clock.
+    /// - Parameter now: the database's time.
     init(now: @escaping () -> WallTime) { self.now = now }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }

@@ -502,16 +502,28 @@ export class Inbox {
   #named;
   #limit;
   #wall;
+  #now;
+  // The service's time as the last connection was told it, and when, by a clock that nobody sets; null: not since the
+  // start.
+  #told = null;
   // Of entries: whether the app was given it since the start, and for how long it has not been confirmed.
   #given = new Map();
-  /** What to add to the device's clock to have the service's, in ms; null: not known since the start. */
-  clockOffset = null;
 
-  constructor(store, deviceId, { limit = 10_000, wall = Date.now } = {}) {
+  constructor(store, deviceId, { limit = 10_000, wall = Date.now, now = () => performance.now() } = {}) {
     this.#store = store;
     this.#named = deviceId;
     this.#limit = limit;
     this.#wall = wall;
+    this.#now = now;
+  }
+
+  /** The service's time in ms, by which validity ends; null: not known since the start. */
+  get serviceTime() {
+    return this.#told && this.#told.time + this.#now() - this.#told.at;
+  }
+
+  set serviceTime(time) {
+    this.#told = { time, at: this.#now() };
   }
 
   async load() {
@@ -664,7 +676,7 @@ export class Inbox {
   /** What the app has not been given since the start and may be given; its count is on disk when this resolves. */
   async handOut(mayGive) {
     const due = [...this.entries].filter(([key, entry]) => !this.#given.has(key) && !entry.dead && mayGive(entry));
-    const now = this.clockOffset === null ? 0 : this.#wall() + this.clockOffset;
+    const now = this.serviceTime ?? 0;
     const isOver = ([, { handOuts, validUntilMs }]) => handOuts === 0 && validUntilMs > 0 && validUntilMs <= now;
     await this.#commit(due.filter(isOver).map(([key]) => ['entries', key, undefined]));
     return this.#giveOut(due.filter((item) => !isOver(item)).sort(compareKeys), 0);
@@ -1046,6 +1058,9 @@ export class SyncClient extends EventTarget {
   #url;
   #deviceId;
   #clock;
+  // What to add to the device's clock to have that of the gateway that refused a signature last: gateways check
+  // signatures by their own machine's clock, which is not the one that validity goes by.
+  #signingOffset = null;
   #inbox = null;
   #link = null;
   #user = null;
@@ -1130,7 +1145,9 @@ export class SyncClient extends EventTarget {
     if (!release || this.#run !== run) return release?.();
     run.release = release;
     const store = this.#options.store ?? new IndexedDBStore(name);
-    const inbox = new Inbox(store, this.#deviceId, { limit: this.#options.inboxLimit, wall: this.#clock.wall });
+    const inbox = new Inbox(store, this.#deviceId, {
+      limit: this.#options.inboxLimit, wall: this.#clock.wall, now: this.#clock.now,
+    });
     try {
       await inbox.load();
     } catch (error) {
@@ -1407,7 +1424,8 @@ export class SyncClient extends EventTarget {
     const connect = fitting('connect', this.#connectValues(link));
     if (!appKey) return link.greet(connect);
     const state = this.#stateToTell;
-    const time = this.#clock.wall() + (this.#inbox.clockOffset ?? 0);
+    const wall = this.#clock.wall();
+    const time = this.#signingOffset === null ? this.#inbox.serviceTime ?? wall : wall + this.#signingOffset;
     try {
       const signed = await signConnect(connect, appKey, Math.round(time), random(16));
       if (this.#link !== link || !this.#inbox) return;
@@ -1439,7 +1457,7 @@ export class SyncClient extends EventTarget {
   #ended(link, { code = 0, reason = '', retryAfterMs = 0, address = '', serverTimeMs = 0n }) {
     if (this.#link !== link) return;
     this.#link = null;
-    if (serverTimeMs > 0n && this.#inbox) this.#inbox.clockOffset = Number(serverTimeMs) - this.#clock.wall();
+    if (serverTimeMs > 0n) this.#signingOffset = Number(serverTimeMs) - this.#clock.wall();
     if (code === 5004 && this.#run) return this.#registerAnew(code, reason);
     if (link.openFor >= 5_000) this.#attempt = 0;
     const group = closeGroup(code);
@@ -1492,7 +1510,7 @@ export class SyncClient extends EventTarget {
   }
 
   #opened(link, { firstResendMs, serverTimeMs }) {
-    if (serverTimeMs > 0n) this.#inbox.clockOffset = Number(serverTimeMs) - this.#clock.wall();
+    if (serverTimeMs > 0n) this.#inbox.serviceTime = Number(serverTimeMs);
     this.#setStatus(Status.connected);
     const firstWait = firstResendMs || 10_000;
     const beat = Math.min(1_000, firstWait / 4);

@@ -118,7 +118,7 @@ package nonisolated enum Mss_Bus_V1_AppendOutcome: SwiftProtobuf.Enum, Swift.Cas
   /// No enabled instance has an online configuration for it.
   case noConfiguration // = 4
 
-  /// Numbered, not persistent, and no gateway said whether a device took it.
+  /// Numbered, not persistent, and it is not known that a device took it, nor that none was there to take it.
   case uncertain // = 5
   case UNRECOGNIZED(Int)
 
@@ -373,6 +373,9 @@ package nonisolated struct Mss_Bus_V1_CommandHead: Sendable {
 
   package var correlation: UInt64 = 0
 
+  /// In milliseconds since 1970, by the database's clock: a command past it is refused without effect. 0: none.
+  package var deadlineMs: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -400,6 +403,11 @@ package nonisolated struct Mss_Bus_V1_AppendCommand: @unchecked Sendable {
   package var correlation: UInt64 {
     get {_storage._correlation}
     set {_uniqueStorage()._correlation = newValue}
+  }
+
+  package var deadlineMs: Int64 {
+    get {_storage._deadlineMs}
+    set {_uniqueStorage()._deadlineMs = newValue}
   }
 
   package var target: Mss_Bus_V1_Target {
@@ -478,6 +486,8 @@ package nonisolated struct Mss_Bus_V1_SessionCommand: Sendable {
   // methods supported on all messages.
 
   package var correlation: UInt64 = 0
+
+  package var deadlineMs: Int64 = 0
 
   package var body: Mss_Bus_V1_SessionCommand.OneOf_Body? = nil
 
@@ -1043,6 +1053,8 @@ package nonisolated struct Mss_Bus_V1_FetchCommand: Sendable {
 
   package var correlation: UInt64 = 0
 
+  package var deadlineMs: Int64 = 0
+
   package var body: Mss_Bus_V1_FetchCommand.OneOf_Body? = nil
 
   package var page: Mss_Bus_V1_ReadPage {
@@ -1111,6 +1123,10 @@ package nonisolated struct Mss_Bus_V1_ReadPage: Sendable {
 
   /// newest counts what passes these.
   package var filters: [Mss_Bus_V1_ChannelFilter] = []
+
+  /// newest counts only ids up to this one, the channel's head when the backlog opened: a later push is no backlog, and
+  /// no threshold discards it. 0: newest counts everything.
+  package var newestUpto: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1221,6 +1237,10 @@ package nonisolated struct Mss_Bus_V1_FetchReply: Sendable {
   /// Above after: a threshold passed over everything up to here.
   package var discardedUpto: Int64 = 0
 
+  /// Ids in the page's range that are not persistent, whose notice may still be on its way: nobody has recorded what
+  /// became of them, and they are younger than 2 s. A session without such an entry does not go past it yet.
+  package var awaitedIds: [Int64] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -1328,6 +1348,8 @@ package nonisolated struct Mss_Bus_V1_AckCommand: Sendable {
 
   package var correlation: UInt64 = 0
 
+  package var deadlineMs: Int64 = 0
+
   package var channelID: Int64 = 0
 
   /// Both empty for single-device and device channels, whose sync point is one.
@@ -1389,6 +1411,11 @@ package nonisolated struct Mss_Bus_V1_ControlCommand: @unchecked Sendable {
   package var correlation: UInt64 {
     get {_storage._correlation}
     set {_uniqueStorage()._correlation = newValue}
+  }
+
+  package var deadlineMs: Int64 {
+    get {_storage._deadlineMs}
+    set {_uniqueStorage()._deadlineMs = newValue}
   }
 
   package var body: OneOf_Body? {
@@ -2126,6 +2153,8 @@ package nonisolated struct Mss_Bus_V1_OperationCommand: Sendable {
   // methods supported on all messages.
 
   package var correlation: UInt64 = 0
+
+  package var deadlineMs: Int64 = 0
 
   package var body: Mss_Bus_V1_OperationCommand.OneOf_Body? = nil
 
@@ -3043,6 +3072,8 @@ package nonisolated struct Mss_Bus_V1_AdmissionCommand: Sendable {
 
   package var correlation: UInt64 = 0
 
+  package var deadlineMs: Int64 = 0
+
   package var body: Mss_Bus_V1_AdmissionCommand.OneOf_Body? = nil
 
   package var claimNonce: Mss_Bus_V1_ClaimNonce {
@@ -3168,6 +3199,8 @@ package nonisolated struct Mss_Bus_V1_ValidateCommand: Sendable {
 
   package var correlation: UInt64 = 0
 
+  package var deadlineMs: Int64 = 0
+
   package var instanceID: String = String()
 
   package var userID: String = String()
@@ -3218,6 +3251,8 @@ package nonisolated struct Mss_Bus_V1_SubmitCommand: Sendable {
   // methods supported on all messages.
 
   package var correlation: UInt64 = 0
+
+  package var deadlineMs: Int64 = 0
 
   package var instanceID: String = String()
 
@@ -3324,6 +3359,8 @@ package nonisolated struct Mss_Bus_V1_RelayCommand: Sendable {
   // methods supported on all messages.
 
   package var correlation: UInt64 = 0
+
+  package var deadlineMs: Int64 = 0
 
   package var body: Mss_Bus_V1_RelayCommand.OneOf_Body? = nil
 
@@ -3562,6 +3599,12 @@ package nonisolated struct Mss_Bus_V1_Reply: @unchecked Sendable {
   package var correlation: UInt64 {
     get {_storage._correlation}
     set {_uniqueStorage()._correlation = newValue}
+  }
+
+  /// The database's clock, read while the command was done: validity goes by it everywhere. 0: it was not read.
+  package var databaseTimeMs: Int64 {
+    get {_storage._databaseTimeMs}
+    set {_uniqueStorage()._databaseTimeMs = newValue}
   }
 
   package var body: OneOf_Body? {
@@ -3860,6 +3903,10 @@ package nonisolated struct Mss_Bus_V1_TakenReply: Sendable {
 
   package var oplogIds: [Int64] = []
 
+  /// Entries that no session took, although a connected and eligible one was there: it had gone past the id, or had no
+  /// room. The caller must not be told that nobody was online.
+  package var missedIds: [Int64] = []
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -4077,6 +4124,9 @@ package nonisolated struct Mss_Bus_V1_OplogNotice: Sendable {
 
   /// Not 0: a TakenReply is waited for, since some entries are not persistent.
   package var correlation: UInt64 = 0
+
+  /// The database's clock when this was committed, or shortly before: it is no earlier now. 0: it was not read.
+  package var databaseTimeMs: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -4569,7 +4619,7 @@ nonisolated extension Mss_Bus_V1_CommandHeads: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_CommandHead: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".CommandHead"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{4}\u{1e}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4578,6 +4628,7 @@ nonisolated extension Mss_Bus_V1_CommandHead: SwiftProtobuf.Message, SwiftProtob
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -4587,11 +4638,15 @@ nonisolated extension Mss_Bus_V1_CommandHead: SwiftProtobuf.Message, SwiftProtob
     if self.correlation != 0 {
       try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 1)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_CommandHead, rhs: Mss_Bus_V1_CommandHead) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -4634,10 +4689,11 @@ nonisolated extension Mss_Bus_V1_AppendCommands: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AppendCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}target\0\u{3}biz_type\0\u{1}oplog\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}target\0\u{3}biz_type\0\u{1}oplog\0\u{4}\u{1b}deadline_ms\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
+    var _deadlineMs: Int64 = 0
     var _target: Mss_Bus_V1_Target? = nil
     var _bizType: String = String()
     var _oplog: Mss_Bus_V1_Oplog? = nil
@@ -4652,6 +4708,7 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
 
     init(copying source: _StorageClass) {
       _correlation = source._correlation
+      _deadlineMs = source._deadlineMs
       _target = source._target
       _bizType = source._bizType
       _oplog = source._oplog
@@ -4677,6 +4734,7 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
         case 2: try { try decoder.decodeSingularMessageField(value: &_storage._target) }()
         case 3: try { try decoder.decodeSingularStringField(value: &_storage._bizType) }()
         case 4: try { try decoder.decodeSingularMessageField(value: &_storage._oplog) }()
+        case 31: try { try decoder.decodeSingularInt64Field(value: &_storage._deadlineMs) }()
         default: break
         }
       }
@@ -4701,6 +4759,9 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
       try { if let v = _storage._oplog {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
       } }()
+      if _storage._deadlineMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._deadlineMs, fieldNumber: 31)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -4711,6 +4772,7 @@ nonisolated extension Mss_Bus_V1_AppendCommand: SwiftProtobuf.Message, SwiftProt
         let _storage = _args.0
         let rhs_storage = _args.1
         if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._deadlineMs != rhs_storage._deadlineMs {return false}
         if _storage._target != rhs_storage._target {return false}
         if _storage._bizType != rhs_storage._bizType {return false}
         if _storage._oplog != rhs_storage._oplog {return false}
@@ -4815,7 +4877,7 @@ nonisolated extension Mss_Bus_V1_SessionCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0\u{3}keep_parameters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}renew_lease\0\u{1}open\0\u{1}close\0\u{1}update\0\u{1}sweep\0\u{3}finish_reread\0\u{3}keep_parameters\0\u{4}\u{17}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -4915,6 +4977,7 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
           self.body = .keepParameters(v)
         }
       }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -4959,11 +5022,15 @@ nonisolated extension Mss_Bus_V1_SessionCommand: SwiftProtobuf.Message, SwiftPro
     }()
     case nil: break
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SessionCommand, rhs: Mss_Bus_V1_SessionCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.body != rhs.body {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -5910,7 +5977,7 @@ nonisolated extension Mss_Bus_V1_FetchCommands: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{2}\u{9}page\0\u{1}history\0\u{1}summary\0\u{c}\u{2}\u{8}")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{2}\u{9}page\0\u{1}history\0\u{1}summary\0\u{4}\u{13}deadline_ms\0\u{c}\u{2}\u{8}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5958,6 +6025,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
           self.body = .summary(v)
         }
       }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -5986,11 +6054,15 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
     }()
     case nil: break
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_FetchCommand, rhs: Mss_Bus_V1_FetchCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.body != rhs.body {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -5999,7 +6071,7 @@ nonisolated extension Mss_Bus_V1_FetchCommand: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ReadPage"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0\u{1}filters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}after\0\u{1}limit\0\u{1}newest\0\u{3}operating_system\0\u{3}app_version\0\u{3}owner_device_id\0\u{3}any_device\0\u{1}slot\0\u{1}filters\0\u{3}newest_upto\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6017,6 +6089,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
       case 8: try { try decoder.decodeSingularBoolField(value: &self.anyDevice) }()
       case 9: try { try decoder.decodeSingularUInt32Field(value: &self.slot) }()
       case 10: try { try decoder.decodeRepeatedMessageField(value: &self.filters) }()
+      case 11: try { try decoder.decodeSingularInt64Field(value: &self.newestUpto) }()
       default: break
       }
     }
@@ -6053,6 +6126,9 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if !self.filters.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.filters, fieldNumber: 10)
     }
+    if self.newestUpto != 0 {
+      try visitor.visitSingularInt64Field(value: self.newestUpto, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6067,6 +6143,7 @@ nonisolated extension Mss_Bus_V1_ReadPage: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.anyDevice != rhs.anyDevice {return false}
     if lhs.slot != rhs.slot {return false}
     if lhs.filters != rhs.filters {return false}
+    if lhs.newestUpto != rhs.newestUpto {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6254,7 +6331,7 @@ nonisolated extension Mss_Bus_V1_SummaryChannel: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".FetchReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0\u{3}discarded_upto\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{1}more\0\u{3}not_owner\0\u{3}discarded_upto\0\u{3}awaited_ids\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6268,6 +6345,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
       case 4: try { try decoder.decodeSingularBoolField(value: &self.more) }()
       case 5: try { try decoder.decodeSingularBoolField(value: &self.notOwner) }()
       case 6: try { try decoder.decodeSingularInt64Field(value: &self.discardedUpto) }()
+      case 7: try { try decoder.decodeRepeatedInt64Field(value: &self.awaitedIds) }()
       default: break
       }
     }
@@ -6292,6 +6370,9 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if self.discardedUpto != 0 {
       try visitor.visitSingularInt64Field(value: self.discardedUpto, fieldNumber: 6)
     }
+    if !self.awaitedIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.awaitedIds, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -6302,6 +6383,7 @@ nonisolated extension Mss_Bus_V1_FetchReply: SwiftProtobuf.Message, SwiftProtobu
     if lhs.more != rhs.more {return false}
     if lhs.notOwner != rhs.notOwner {return false}
     if lhs.discardedUpto != rhs.discardedUpto {return false}
+    if lhs.awaitedIds != rhs.awaitedIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -6522,7 +6604,7 @@ nonisolated extension Mss_Bus_V1_AckCommands: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AckCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0\u{3}user_id\0\u{1}acknowledged\0\u{3}stored_by\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}channel_id\0\u{3}device_id\0\u{3}store_id\0\u{1}upto\0\u{3}resent_id\0\u{1}repeats\0\u{3}user_id\0\u{1}acknowledged\0\u{3}stored_by\0\u{4}\u{15}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -6540,6 +6622,7 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
       case 8: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 9: try { try decoder.decodeSingularInt64Field(value: &self.acknowledged) }()
       case 10: try { try decoder.decodeSingularStringField(value: &self.storedBy) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -6576,11 +6659,15 @@ nonisolated extension Mss_Bus_V1_AckCommand: SwiftProtobuf.Message, SwiftProtobu
     if !self.storedBy.isEmpty {
       try visitor.visitSingularStringField(value: self.storedBy, fieldNumber: 10)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_AckCommand, rhs: Mss_Bus_V1_AckCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.channelID != rhs.channelID {return false}
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.storeID != rhs.storeID {return false}
@@ -6651,10 +6738,11 @@ nonisolated extension Mss_Bus_V1_ControlCommands: SwiftProtobuf.Message, SwiftPr
 
 nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ControlCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0\u{1}source\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}snapshot\0\u{3}put_instance\0\u{3}put_configuration\0\u{3}create_configuration\0\u{3}modify_configuration\0\u{3}switch_configuration\0\u{3}delete_configuration\0\u{3}await_version\0\u{3}create_key\0\u{3}revoke_key\0\u{3}reseal_keys\0\u{4}\u{2}release_device\0\u{1}actor\0\u{3}create_instance\0\u{3}modify_instance\0\u{1}records\0\u{1}source\0\u{4}\u{c}deadline_ms\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
+    var _deadlineMs: Int64 = 0
     var _body: Mss_Bus_V1_ControlCommand.OneOf_Body?
     var _actor: String = String()
     var _source: String = String()
@@ -6669,6 +6757,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
 
     init(copying source: _StorageClass) {
       _correlation = source._correlation
+      _deadlineMs = source._deadlineMs
       _body = source._body
       _actor = source._actor
       _source = source._source
@@ -6888,6 +6977,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
           }
         }()
         case 19: try { try decoder.decodeSingularStringField(value: &_storage._source) }()
+        case 31: try { try decoder.decodeSingularInt64Field(value: &_storage._deadlineMs) }()
         default: break
         }
       }
@@ -6975,6 +7065,9 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
       if !_storage._source.isEmpty {
         try visitor.visitSingularStringField(value: _storage._source, fieldNumber: 19)
       }
+      if _storage._deadlineMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._deadlineMs, fieldNumber: 31)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -6985,6 +7078,7 @@ nonisolated extension Mss_Bus_V1_ControlCommand: SwiftProtobuf.Message, SwiftPro
         let _storage = _args.0
         let rhs_storage = _args.1
         if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._deadlineMs != rhs_storage._deadlineMs {return false}
         if _storage._body != rhs_storage._body {return false}
         if _storage._actor != rhs_storage._actor {return false}
         if _storage._source != rhs_storage._source {return false}
@@ -8060,7 +8154,7 @@ nonisolated extension Mss_Bus_V1_OperationCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OperationCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{3}start_rollout\0\u{3}change_rollout\0\u{1}rollouts\0\u{1}actor\0\u{1}source\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}trace\0\u{3}dry_run\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{3}revoke_sessions\0\u{1}disconnect\0\u{1}device\0\u{3}record_push\0\u{3}start_rollout\0\u{3}change_rollout\0\u{1}rollouts\0\u{1}actor\0\u{1}source\0\u{4}\u{f}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -8240,6 +8334,7 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
       }()
       case 15: try { try decoder.decodeSingularStringField(value: &self.actor) }()
       case 16: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -8314,11 +8409,15 @@ nonisolated extension Mss_Bus_V1_OperationCommand: SwiftProtobuf.Message, SwiftP
     if !self.source.isEmpty {
       try visitor.visitSingularStringField(value: self.source, fieldNumber: 16)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_OperationCommand, rhs: Mss_Bus_V1_OperationCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.body != rhs.body {return false}
     if lhs.actor != rhs.actor {return false}
     if lhs.source != rhs.source {return false}
@@ -9889,7 +9988,7 @@ nonisolated extension Mss_Bus_V1_AdmissionCommands: SwiftProtobuf.Message, Swift
 
 nonisolated extension Mss_Bus_V1_AdmissionCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".AdmissionCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}claim_nonce\0\u{3}take_quota\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}claim_nonce\0\u{3}take_quota\0\u{4}\u{1c}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -9924,6 +10023,7 @@ nonisolated extension Mss_Bus_V1_AdmissionCommand: SwiftProtobuf.Message, SwiftP
           self.body = .takeQuota(v)
         }
       }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -9948,11 +10048,15 @@ nonisolated extension Mss_Bus_V1_AdmissionCommand: SwiftProtobuf.Message, SwiftP
     }()
     case nil: break
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_AdmissionCommand, rhs: Mss_Bus_V1_AdmissionCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.body != rhs.body {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -10161,7 +10265,7 @@ nonisolated extension Mss_Bus_V1_ValidateCommands: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Mss_Bus_V1_ValidateCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".ValidateCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_id\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}instance_id\0\u{3}user_id\0\u{3}session_id\0\u{4}\u{1b}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10173,6 +10277,7 @@ nonisolated extension Mss_Bus_V1_ValidateCommand: SwiftProtobuf.Message, SwiftPr
       case 2: try { try decoder.decodeSingularStringField(value: &self.instanceID) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -10191,11 +10296,15 @@ nonisolated extension Mss_Bus_V1_ValidateCommand: SwiftProtobuf.Message, SwiftPr
     if !self.sessionID.isEmpty {
       try visitor.visitSingularStringField(value: self.sessionID, fieldNumber: 4)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_ValidateCommand, rhs: Mss_Bus_V1_ValidateCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.instanceID != rhs.instanceID {return false}
     if lhs.userID != rhs.userID {return false}
     if lhs.sessionID != rhs.sessionID {return false}
@@ -10281,7 +10390,7 @@ nonisolated extension Mss_Bus_V1_SubmitCommands: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Mss_Bus_V1_SubmitCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SubmitCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}instance_id\0\u{3}device_id\0\u{3}user_id\0\u{3}session_id\0\u{1}operations\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{3}instance_id\0\u{3}device_id\0\u{3}user_id\0\u{3}session_id\0\u{1}operations\0\u{4}\u{19}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10295,6 +10404,7 @@ nonisolated extension Mss_Bus_V1_SubmitCommand: SwiftProtobuf.Message, SwiftProt
       case 4: try { try decoder.decodeSingularStringField(value: &self.userID) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.operations) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -10319,11 +10429,15 @@ nonisolated extension Mss_Bus_V1_SubmitCommand: SwiftProtobuf.Message, SwiftProt
     if !self.operations.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.operations, fieldNumber: 6)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_SubmitCommand, rhs: Mss_Bus_V1_SubmitCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.instanceID != rhs.instanceID {return false}
     if lhs.deviceID != rhs.deviceID {return false}
     if lhs.userID != rhs.userID {return false}
@@ -10536,7 +10650,7 @@ nonisolated extension Mss_Bus_V1_RelayCommands: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_RelayCommand: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".RelayCommand"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}list\0\u{1}show\0\u{1}retry\0\u{1}actor\0\u{1}source\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}list\0\u{1}show\0\u{1}retry\0\u{1}actor\0\u{1}source\0\u{4}\u{19}deadline_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -10586,6 +10700,7 @@ nonisolated extension Mss_Bus_V1_RelayCommand: SwiftProtobuf.Message, SwiftProto
       }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.actor) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.source) }()
+      case 31: try { try decoder.decodeSingularInt64Field(value: &self.deadlineMs) }()
       default: break
       }
     }
@@ -10620,11 +10735,15 @@ nonisolated extension Mss_Bus_V1_RelayCommand: SwiftProtobuf.Message, SwiftProto
     if !self.source.isEmpty {
       try visitor.visitSingularStringField(value: self.source, fieldNumber: 6)
     }
+    if self.deadlineMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.deadlineMs, fieldNumber: 31)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_RelayCommand, rhs: Mss_Bus_V1_RelayCommand) -> Bool {
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.deadlineMs != rhs.deadlineMs {return false}
     if lhs.body != rhs.body {return false}
     if lhs.actor != rhs.actor {return false}
     if lhs.source != rhs.source {return false}
@@ -11039,10 +11158,11 @@ nonisolated extension Mss_Bus_V1_Replies: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Reply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0\u{1}submit\0\u{3}device_operations\0\u{3}device_operation\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}correlation\0\u{1}append\0\u{1}lease\0\u{1}session\0\u{1}sweep\0\u{1}fetch\0\u{1}ack\0\u{1}snapshot\0\u{1}control\0\u{1}validate\0\u{1}failure\0\u{1}taken\0\u{1}trace\0\u{1}recall\0\u{1}devices\0\u{3}dead_letters\0\u{1}replay\0\u{1}history\0\u{1}summary\0\u{1}revoke\0\u{2}\u{2}claim\0\u{1}quota\0\u{1}disconnect\0\u{1}device\0\u{1}record\0\u{1}records\0\u{1}rollout\0\u{1}rollouts\0\u{1}submit\0\u{3}device_operations\0\u{3}device_operation\0\u{4}\u{12}database_time_ms\0")
 
   fileprivate class _StorageClass {
     var _correlation: UInt64 = 0
+    var _databaseTimeMs: Int64 = 0
     var _body: Mss_Bus_V1_Reply.OneOf_Body?
 
       // This property is used as the initial default value for new instances of the type.
@@ -11055,6 +11175,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
 
     init(copying source: _StorageClass) {
       _correlation = source._correlation
+      _databaseTimeMs = source._databaseTimeMs
       _body = source._body
     }
   }
@@ -11465,6 +11586,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
             _storage._body = .deviceOperation(v)
           }
         }()
+        case 50: try { try decoder.decodeSingularInt64Field(value: &_storage._databaseTimeMs) }()
         default: break
         }
       }
@@ -11603,6 +11725,9 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
       }()
       case nil: break
       }
+      if _storage._databaseTimeMs != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._databaseTimeMs, fieldNumber: 50)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -11613,6 +11738,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
         let _storage = _args.0
         let rhs_storage = _args.1
         if _storage._correlation != rhs_storage._correlation {return false}
+        if _storage._databaseTimeMs != rhs_storage._databaseTimeMs {return false}
         if _storage._body != rhs_storage._body {return false}
         return true
       }
@@ -11625,7 +11751,7 @@ nonisolated extension Mss_Bus_V1_Reply: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".TakenReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_ids\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}oplog_ids\0\u{3}missed_ids\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -11634,6 +11760,7 @@ nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobu
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeRepeatedInt64Field(value: &self.oplogIds) }()
+      case 2: try { try decoder.decodeRepeatedInt64Field(value: &self.missedIds) }()
       default: break
       }
     }
@@ -11643,11 +11770,15 @@ nonisolated extension Mss_Bus_V1_TakenReply: SwiftProtobuf.Message, SwiftProtobu
     if !self.oplogIds.isEmpty {
       try visitor.visitPackedInt64Field(value: self.oplogIds, fieldNumber: 1)
     }
+    if !self.missedIds.isEmpty {
+      try visitor.visitPackedInt64Field(value: self.missedIds, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Bus_V1_TakenReply, rhs: Mss_Bus_V1_TakenReply) -> Bool {
     if lhs.oplogIds != rhs.oplogIds {return false}
+    if lhs.missedIds != rhs.missedIds {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -12037,7 +12168,7 @@ nonisolated extension Mss_Bus_V1_RereadWaiting: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OplogNotice"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0\u{1}correlation\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}channel_id\0\u{1}target\0\u{3}biz_type\0\u{1}after\0\u{1}upto\0\u{1}entries\0\u{3}owner_device_id\0\u{1}correlation\0\u{4}\u{7}database_time_ms\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -12053,6 +12184,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.entries) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.ownerDeviceID) }()
       case 8: try { try decoder.decodeSingularUInt64Field(value: &self.correlation) }()
+      case 15: try { try decoder.decodeSingularInt64Field(value: &self.databaseTimeMs) }()
       default: break
       }
     }
@@ -12087,6 +12219,9 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if self.correlation != 0 {
       try visitor.visitSingularUInt64Field(value: self.correlation, fieldNumber: 8)
     }
+    if self.databaseTimeMs != 0 {
+      try visitor.visitSingularInt64Field(value: self.databaseTimeMs, fieldNumber: 15)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -12099,6 +12234,7 @@ nonisolated extension Mss_Bus_V1_OplogNotice: SwiftProtobuf.Message, SwiftProtob
     if lhs.entries != rhs.entries {return false}
     if lhs.ownerDeviceID != rhs.ownerDeviceID {return false}
     if lhs.correlation != rhs.correlation {return false}
+    if lhs.databaseTimeMs != rhs.databaseTimeMs {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

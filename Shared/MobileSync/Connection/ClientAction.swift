@@ -25,10 +25,10 @@ enum ClientAction: Hashable, Sendable {
     case answered(ticket: UInt64, ClientRequests.Answer)
     /// Everything that waited when the connection opened, or the user was bound, has been sent.
     case caughtUp(userID: String?)
-    /// The gateway has greeted; it may have named the first wait of the resend ladder, and its clock.
+    /// The gateway has greeted; it may have named the first wait of the resend ladder, and the service's time.
     case connected(firstResend: Duration?, serverTime: WallTime?)
-    /// The gateway has told its clock.
-    case clock(WallTime)
+    /// The gateway has refused the time of the signature and told its own clock.
+    case signBy(WallTime)
     /// The device owns the user's single-device data, as the app asked by the bind with this number.
     case ownershipTaken(request: UInt64)
     /// The device id is another's: take a new one.

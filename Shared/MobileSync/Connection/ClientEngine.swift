@@ -284,9 +284,9 @@ actor ClientEngine {
     private func perform(_ action: ClientAction) throws(SyncError) {
         switch action {
         case .send(let packet):
-            send(signer?.signed(packet, now: serviceTime) ?? packet)
-        case .clock(let time):
-            try setClock(time)
+            send(signer?.signed(packet, now: signingTime) ?? packet)
+        case .signBy(let time):
+            signingOffset = .milliseconds(time.milliseconds - configuration.clock().milliseconds)
         case .ownershipTaken(let request):
             board.settle(request: request)
         case .takeNewIdentity:
@@ -326,7 +326,7 @@ actor ClientEngine {
             board.setStatus(.connected)
             announce(.uploading)
             recoverRefused()
-            if let serverTime { try setClock(serverTime) }
+            if let serverTime { try store.setServiceTime(serverTime) }
         case .collectOperations(let userID):
             try collectOperations(ofUser: userID)
         case .operationsAnswered(let answer):
@@ -402,12 +402,15 @@ actor ClientEngine {
         if sync == .begun { announce(.downloading) }
     }
 
-    private func setClock(_ time: WallTime) throws(SyncError) {
-        try store.setClockOffset(.milliseconds(time.milliseconds - configuration.clock().milliseconds))
-    }
+    /// What to add to the device's clock to have that of the gateway that refused a signature last. A gateway checks
+    /// signatures by its own machine's clock, which is not the one that validity goes by.
+    private var signingOffset: Duration?
 
-    /// The service's clock, as far as this device knows it.
-    private var serviceTime: WallTime { configuration.clock() + (store.clockOffset ?? .zero) }
+    /// The time to sign by.
+    private var signingTime: WallTime {
+        let clock = configuration.clock()
+        return signingOffset.map { clock + $0 } ?? store.serviceTime ?? clock
+    }
 
     // MARK: Wishes
 

@@ -165,7 +165,7 @@ struct ClientStateMachine {
 
     private mutating func received(_ close: Mss_Device_V1_Close) -> [ClientAction] {
         var actions: [ClientAction] = []
-        if close.serverTimeMs > 0 { actions.append(.clock(WallTime(milliseconds: close.serverTimeMs))) }
+        if close.serverTimeMs > 0 { actions.append(.signBy(WallTime(milliseconds: close.serverTimeMs))) }
         if close.code == CloseCode.registerAnew.rawValue { actions.append(.takeNewIdentity) }
         return actions
             + end(

@@ -102,8 +102,7 @@ extension LocalStore {
     /// Leaves an oplog to lists that the app was never given and that is of no use any more (spec K2, D11).
     private func expire(_ oplogID: Int64, of channel: LocalChannel, in db: Database) throws -> Bool {
         // A device's clock alone may be years off.
-        guard let clockOffset else { return false }
-        let now = clock().milliseconds + clockOffset.wholeMilliseconds
+        guard let now = serviceTime?.milliseconds else { return false }
         try db.cachedStatement(
             sql: """
                 UPDATE oplog SET state = \(OplogState.history.rawValue) WHERE channel_id = ? AND oplog_id = ?

@@ -15,13 +15,18 @@ final class LocalStore {
     let limit: Int
     /// The device's.
     let clock: @Sendable () -> WallTime
+    /// The device's clock that nobody can set.
+    private let now: @Sendable () -> ContinuousClock.Instant
     var cipher: PayloadCipher?
     private var channels: [LocalChannel.Key: LocalChannel] = [:]
     private var channelsByRow: [Int64: LocalChannel.Key] = [:]
     /// Business types that the app does not take now.
     var suspended: Set<String> = []
-    /// What to add to the device's clock to have the service's, as of the last connection; nil before the first.
-    private(set) var clockOffset: Duration?
+    /// The service's time as the last connection of this process was told it, and when.
+    private var toldTime: (time: WallTime, at: ContinuousClock.Instant)?
+    /// What to add to the device's clock to have the service's, as of the last connection; nil before the first. It
+    /// serves until a connection of this process is told the service's time.
+    private var clockOffset: Duration?
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
     /// Who the device is for the service.
@@ -44,6 +49,7 @@ final class LocalStore {
     init(
         path: String, instanceID: String, deviceID: String, key: [UInt8]? = nil, limit: Int = 100_000_000,
         clock: @escaping @Sendable () -> WallTime = SyncClientConfiguration.systemClock,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         makeStoreID: () -> String = LocalStore.makeID
     ) throws(SyncError) {
         let cipher = try key.map { key throws(SyncError) in try PayloadCipher(key: key) }
@@ -66,6 +72,7 @@ final class LocalStore {
         }
         self.limit = limit
         self.clock = clock
+        self.now = now
         outbox = OperationOutbox(database: database, limit: limit, clock: clock)
         identity = LocalIdentity(deviceID: deviceID, secret: [])
         try use(cipher)
@@ -77,11 +84,21 @@ final class LocalStore {
         }
     }
 
-    /// Notes how the device's clock differs from the service's: without a connection validity ends by that too.
-    func setClockOffset(_ offset: Duration) throws(SyncError) {
+    /// The service's time, by which validity ends; nil before the first connection. Whoever sets the device's clock
+    /// while this process runs does not change it.
+    var serviceTime: WallTime? {
+        if let toldTime { return toldTime.time + toldTime.at.duration(to: now()) }
+        return clockOffset.map { clock() + $0 }
+    }
+
+    /// Takes the service's time from a connection that has just been accepted. The difference from the device's clock is
+    /// kept: the next process goes by it until it is connected.
+    func setServiceTime(_ time: WallTime) throws(SyncError) {
+        toldTime = (time, now())
+        let offset = Duration.milliseconds(time.milliseconds - clock().milliseconds)
         let change = clockOffset.map { offset - $0 }
         clockOffset = offset
-        // A moment is the way of a frame, and not worth a write.
+        // Differences below 5 s are network latency; they are not persisted.
         if let change, (.seconds(-5) ... .seconds(5)).contains(change) { return }
         try access("noting the clock") { db in
             try db.execute(sql: "UPDATE store SET clock_offset_ms = ?", arguments: [offset.wholeMilliseconds])

@@ -658,7 +658,7 @@ CREATE TABLE oplog (
     oplog_id bigint NOT NULL,
     third_message_id text COLLATE "C" NOT NULL,
     third_message_hash bigint NOT NULL,
-    payload bytea, -- null: non-persistent, it went out live or not at all; or recalled
+    payload bytea, -- null: non-persistent, it goes out live or not at all; or recalled
     is_binary boolean NOT NULL,
     operating_system smallint NOT NULL,
     minimum_version text NOT NULL,
@@ -672,7 +672,9 @@ CREATE TABLE oplog (
     recalled_at timestamptz, -- the payload is gone since then
     attributes text, -- what filters look at (SubscriptionValues); null: nothing
     -- The transaction that stored the row, by which the sweep finds commits since its last look, however late they are.
-    written_by bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
+    written_by bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    -- Non-persistent, and no writer has recorded whether a device took it: a repeat goes out under the same id.
+    awaits_outcome boolean NOT NULL DEFAULT false
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX oplog_by_id ON oplog (channel_id, oplog_id);
 CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NOT NULL;
@@ -786,7 +788,7 @@ CREATE FUNCTION append_oplogs(
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
-    checks_session boolean, is_immediate boolean
+    checks_session boolean, is_immediate boolean, awaits_outcome boolean
 ) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -864,18 +866,35 @@ BEGIN
     ), stored AS (
         INSERT INTO oplog (
             channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
-            minimum_version, maximum_version, share_start, share_size, valid_until, created_at, attributes)
+            minimum_version, maximum_version, share_start, share_size, valid_until, created_at, attributes,
+            awaits_outcome)
         SELECT l.channel_id, l.new_id, l.third_message_id, l.third_message_hash,
             CASE WHEN persistent[l.k] THEN l.payload END, l.is_binary, l.operating_system, l.minimum_version,
-            l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at, nullif(l.attributes, '')
+            l.maximum_version, l.share_start, l.share_size, l.valid_until, l.created_at, nullif(l.attributes, ''),
+            NOT persistent[l.k]
         FROM located l WHERE l.known_id IS NULL
     )
     SELECT l.ordinal, l.channel_id, coalesce(l.known_id, l.new_id), l.known_id IS NOT NULL, heads[l.place],
         floor(extract(epoch FROM l.valid_until) * 1000)::bigint,
         floor(extract(epoch FROM l.created_at) * 1000)::bigint, persistent[l.k], single_device[l.k], checked[l.k],
-        immediate[l.k]
+        immediate[l.k],
+        CASE WHEN l.known_id IS NULL THEN NOT persistent[l.k]
+            ELSE EXISTS (
+                SELECT FROM oplog o WHERE o.channel_id = l.channel_id AND o.oplog_id = l.known_id
+                    AND o.awaits_outcome AND o.recalled_at IS NULL) END
     FROM located l;
 END $$;
+
+-- Records that what became of non-persistent pushes is known; none of them is older than `in_first_ms`, so that only the
+-- partitions from then on are looked at.
+CREATE FUNCTION record_live_outcomes(in_channel bigint[], in_id bigint[], in_first_ms bigint)
+RETURNS void LANGUAGE sql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    UPDATE oplog o SET awaits_outcome = false
+    FROM unnest(in_channel, in_id) AS i (channel_id, oplog_id)
+    WHERE o.channel_id = i.channel_id AND o.oplog_id = i.oplog_id AND o.awaits_outcome
+        AND o.created_at >= to_timestamp(in_first_ms / 1000.0)
+$$;
 
 -- Recalls an oplog: its payload is gone, and a tombstone that names it follows in the channel (spec H7). No row: there
 -- is no such oplog. Recalling again changes nothing and answers as before. Only the connection's own instance is looked
@@ -1470,8 +1489,8 @@ ALTER TABLE oplog OWNER TO mss_oplog_keeper;
 REVOKE CREATE ON SCHEMA public FROM mss_oplog_keeper;
 
 GRANT EXECUTE ON FUNCTION enter_incarnation TO mss_writer, mss_statistics, mss_console;
-GRANT EXECUTE ON FUNCTION append_oplogs, find_locked_channels, renew_lease, register_session, ensure_oplog_partitions,
-    has_present_oplog_partition, drop_ended_oplog_partition TO mss_writer;
+GRANT EXECUTE ON FUNCTION append_oplogs, record_live_outcomes, find_locked_channels, renew_lease, register_session,
+    ensure_oplog_partitions, has_present_oplog_partition, drop_ended_oplog_partition TO mss_writer;
 GRANT SELECT ON oplog, ended_oplog_partition, channel, gateway, owner, instance, sync_configuration, control_version,
     device_session, sync_point, reread TO mss_writer;
 GRANT EXECUTE ON FUNCTION change_instance, change_configuration, switch_configuration, delete_configuration,
