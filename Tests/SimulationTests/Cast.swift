@@ -61,6 +61,7 @@ final class Cast {
         case .ruleChanges: changeRule()
         case .ruleIsLost: loseRule()
         case .thresholdBurst: pushMoreThanThreshold()
+        case .recallAtOpening: recallAtOpening()
         case .mqttResets: mqtt?.reset()
         case .mqttSessionEnds: endMQTTSession()
         default: preconditionFailure("\(kind) is no fault of a trial")
@@ -106,6 +107,21 @@ final class Cast {
             simulation.after(simulation.pick(.milliseconds(50), .seconds(2))) { [unowned self] in
                 if !world.isHealing { world.push(Self.configuration("LATEST"), to: user) }
             }
+        }
+    }
+
+    // MARK: Recalls
+
+    /// A device connects again, and what was pushed meanwhile is recalled while its pages are on their way or wait for
+    /// one another.
+    private func recallAtOpening() {
+        let device = simulation.pick(world.devices)
+        guard let user = device.user?.userID, !device.lies else { return }
+        device.reset()
+        for bizType in ["CHAT", "TRUSTED", "CHECKED"] {
+            world.pushAndRecall(
+                Self.configuration(bizType), to: user,
+                after: simulation.pick(.milliseconds(100), .milliseconds(1_500)))
         }
     }
 

@@ -15,6 +15,7 @@ struct FaultPlan {
         case manyPushes
         // Of a trial.
         case clockJumps, databaseClockJumps, channelHeld, commitHangs, ruleChanges, ruleIsLost
+        case recallAtOpening
         case thresholdBurst, mqttResets, mqttSessionEnds
     }
 
@@ -86,6 +87,7 @@ extension FaultPlan.Kind {
         case .commitHangs: .slowCommits
         case .ruleChanges, .ruleIsLost: .rules
         case .thresholdBurst: .bursts
+        case .recallAtOpening: .recalls
         case .mqttResets, .mqttSessionEnds: .mqtt
         default: nil
         }
@@ -97,7 +99,7 @@ extension FaultPlan.Kind {
         case .userSwitches, .sessionEnds, .sessionRevoked: 0.3
         case .manyPushes, .databaseClockJumps: 0.05
         case .channelHeld, .thresholdBurst, .mqttResets: 0.4
-        case .mqttSessionEnds: 0.8
+        case .mqttSessionEnds, .recallAtOpening: 0.8
         case .commitHangs, .clockJumps: 0.15
         case .ruleChanges, .ruleIsLost: 0.3
         case .brokerConnectionFalls: 0.3

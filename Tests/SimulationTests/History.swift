@@ -99,9 +99,11 @@ final class History {
     /// Pushes are sent in one call.
     func called(_ names: [String]) { observe(.inOneCall(pushes: names)) }
 
-    /// A call with a push begins.
+    /// A call with a push begins. The presence of a device is not judged by checked data: the gateway tells the store of
+    /// a verdict once, and an update that is lost makes the store answer NOT_ONLINE until the next one.
     func sends(_ push: SimulatedPush) {
-        guard !push.configuration.isSingleDevice, !push.configuration.kind.isGlobal else { return }
+        let configuration = push.configuration
+        guard !configuration.isSingleDevice, !configuration.kind.isGlobal, !configuration.checksSession else { return }
         observe(PresenceEvent.called(push: push.name, to: HistoryTarget(push.address), isShared: false))
     }
 

@@ -115,9 +115,8 @@ final class World: @unchecked Sendable {
 
     private func makeWriter(_ name: String) -> SimulatedWriter {
         let writer = SimulatedWriter(name, number: nextConnection(), database: database, broker: broker)
-        if plan.trials.contains(.bursts) {
-            (writer.commitTakes, writer.pageTakes) = (.milliseconds(30), .milliseconds(700))
-        }
+        if plan.trials.contains(.bursts) { writer.commitTakes = .milliseconds(30) }
+        if plan.trials.contains(.bursts) || plan.trials.contains(.recalls) { writer.pageTakes = .milliseconds(700) }
         return writer
     }
 
@@ -305,7 +304,17 @@ final class World: @unchecked Sendable {
         let push = make(configuration, to: target, reach: reach)
         openPushes += 1
         attempt([push], left: 4)
-        if plan.trials.contains(.recalls), reach == nil, simulation.happens(0.2) { recallSoon(push) }
+        if plan.trials.contains(.recalls), reach == nil, simulation.happens(0.2) {
+            recallSoon(push, after: simulation.pick(.milliseconds(10), .seconds(3)))
+        }
+    }
+
+    /// A push that its backend recalls.
+    func pushAndRecall(_ configuration: SyncConfiguration, to target: String, after delay: Duration) {
+        let push = make(configuration, to: target, reach: nil)
+        openPushes += 1
+        attempt([push], left: 4)
+        recallSoon(push, after: delay)
     }
 
     /// Several pushes to one target in one call.
@@ -358,8 +367,8 @@ final class World: @unchecked Sendable {
     }
 
     /// The backend recalls a push, and again until it is told that the recall holds.
-    private func recallSoon(_ push: SimulatedPush) {
-        simulation.after(simulation.pick(.milliseconds(10), .seconds(3))) { [unowned self] in
+    private func recallSoon(_ push: SimulatedPush, after delay: Duration) {
+        simulation.after(delay) { [unowned self] in
             guard !isHealing, history.isAnswered(push.name) else { return }
             history.recallBegan(push.name)
             recall(push, left: 5)
