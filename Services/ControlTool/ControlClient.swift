@@ -178,7 +178,7 @@ struct ControlClient: Sendable {
 
     private func ask<E: Envelope>(
         _ queue: CommandQueue, as envelope: E.Type, isRepeatable: Bool = true, _ build: @Sendable (UInt64) -> E.Element
-    ) async throws -> Mss_Bus_V1_Reply {
+    ) async throws -> Mss_Bus_V1_Reply where E.Element: BusCommand {
         let deadline = ContinuousClock.now + Self.patience
         while true {
             do throws(BusError) {

@@ -224,7 +224,8 @@ final class DeviceHandler: ChannelInboundHandler {
                 identity, connectionEpoch: connectionEpoch, opensBind: opensBind, takesOwnership: takesOwnership,
                 verdictFor: verdictFor, for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
-            gateway.update(identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor)
+            gateway.update(
+                identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor, for: handle(on: context))
         case .fetch(let request):
             gateway.fetch(request, for: handle(on: context))
         case .readHistory(let read):

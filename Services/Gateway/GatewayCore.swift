@@ -140,7 +140,7 @@ final class GatewayCore: Sendable {
     func surroundings() -> SessionSurroundings {
         var world = unchanging
         world.now = clock.now()
-        (world.databaseTime, world.machineTime) = (databaseTime.time(at: world.now), clock.wallTime())
+        (world.databaseTime, world.machineTime) = (databaseTime.now, clock.wallTime())
         if let standing = currentLease?.standing(at: world.now) {
             (world.leaseEpoch, world.holdsLease) = standing
         }
@@ -280,7 +280,11 @@ final class GatewayCore: Sendable {
         }
     }
 
-    func update(_ identity: SessionIdentity, connectionEpoch: Int64, verdictFor: Duration) {
+    /// Updates what the store knows of a session. When the store does not answer, the session announces itself: until it
+    /// knows, the store answers NOT_ONLINE for a device that is eligible.
+    func update(
+        _ identity: SessionIdentity, connectionEpoch: Int64, verdictFor: Duration, for session: SessionHandle
+    ) {
         bus.request(.session, as: Mss_Bus_V1_SessionCommands.self) { number in
             .with {
                 $0.correlation = number
@@ -290,7 +294,8 @@ final class GatewayCore: Sendable {
                 $0.update.foreground = identity.isForeground
                 $0.update.verdictValidMs = verdictFor.wholeMilliseconds
             }
-        } completion: { _ in
+        } completion: { [self] result in
+            if case .failure = result { tell([session], .announcementDue) }
         }
     }
 

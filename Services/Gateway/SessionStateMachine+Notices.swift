@@ -1,21 +1,8 @@
 import BusMessages
 import SyncModel
 
-// What writers and operators tell a session: that it is over, and news of a channel that does not go out at once or
-// exists nowhere else.
+// News of a channel that does not go out at once, or exists nowhere else.
 extension SessionStateMachine {
-    /// A newer connection of this device has been registered.
-    mutating func superseded(by epoch: Int64) -> [SessionAction] {
-        guard phase == .open, connectionEpoch < epoch else { return [] }
-        return close(.superseded, "a newer connection of this device is open")
-    }
-
-    /// An operator ends this device's connection.
-    mutating func disconnectedByOperator() -> [SessionAction] {
-        guard phase == .opening || phase == .open else { return [] }
-        return close(.disconnected, "an operator ended the connection")
-    }
-
     /// What is new cannot go out at once: it is read later, and what cannot be read is kept.
     mutating func wait(
         for notice: ChannelNotice, isForThisDevice: Bool, _ cursor: inout ChannelCursor, _ key: ChannelKey,

@@ -478,9 +478,9 @@ struct SessionStateMachine {
                 continue
             }
             isCatchingUp = isCatchingUp || cursor.holdsCaughtUp
+            let newestUpto = cursors[key]?.openBacklog()
             guard !cursor.isFetching, world.room > 0, windowUsed < limits.windowBytes else { continue }
             var newest = 0
-            let newestUpto = cursors[key]?.openBacklog()
             if newestUpto != nil,
                 case .threshold(let count)? = world.rules(of: key, in: identity.instanceID)?.repush
             {

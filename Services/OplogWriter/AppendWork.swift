@@ -67,13 +67,20 @@ struct AppendWork: LaneWork {
                 }
             }
         }
-        let deadline = tasks.map { $0.delivery.receivedAt + Self.queue.timeout }.min() ?? clock.now()
-        var facts: [Mss_Bus_V1_Fact] = []
-        for start in stride(from: 0, to: rows.count, by: Self.groupRows) {
-            facts += append(Array(rows[start..<min(start + Self.groupRows, rows.count)]), to: store, until: deadline)
-        }
+        let facts = append(
+            rows, to: store, repeatingUntil: tasks.map(deadline).min() ?? clock.now(),
+            until: tasks.map { $0.delivery.receivedAt + Self.queue.timeout }.max() ?? clock.now())
         facts.isEmpty
             ? bus.settle(tasks.map(\.delivery), as: .accepted) : factBook.add(facts, of: tasks.map(\.delivery))
+    }
+
+    /// When the first caller of a body gives up. A redelivered body is looked at, however late it is.
+    private func deadline(of task: LaneTask<Command>) -> ContinuousClock.Instant {
+        let (now, latest) = (clock.now(), task.delivery.receivedAt + Self.queue.timeout)
+        guard !task.delivery.isRedelivered, let time = bus.databaseTime.time(at: now),
+            let first = task.commands.map(\.deadlineMs).filter({ $0 > 0 }).min()
+        else { return latest }
+        return min(latest, now + .milliseconds(first - time.milliseconds))
     }
 
     private static func row(_ command: Command, replyTo: String) -> Row? {
@@ -87,8 +94,13 @@ struct AppendWork: LaneWork {
     ///
     /// A row that the database cannot take must not fail its neighbours, and a channel that another transaction holds
     /// locked must not hold them up: after the first lock time-out its rows fail, and the others are stored at once.
+    ///
+    /// - Parameters:
+    ///   - repeatingUntil: after it no part is stored once more.
+    ///   - last: after it nothing is stored any more: every caller has given up.
     private func append(
-        _ rows: [Row], to store: some DeliveryStore, until deadline: ContinuousClock.Instant
+        _ rows: [Row], to store: some DeliveryStore, repeatingUntil deadline: ContinuousClock.Instant,
+        until last: ContinuousClock.Instant
     ) -> [Mss_Bus_V1_Fact] {
         #if KNOWN_BAD
             if KnownBad.answersBeforeCommit.isOn {
@@ -103,10 +115,16 @@ struct AppendWork: LaneWork {
             }
         #endif
         var facts: [Mss_Bus_V1_Fact] = []
-        var plan = BatchPlan(rows) { $0.append.address }
+        var plan = BatchPlan(rows, partMax: Self.groupRows) { $0.append.address }
         while let step = plan.next() {
             switch step {
             case .store(let part):
+                guard clock.now() < last else {
+                    plan.failed(
+                        with: PostgresError(code: .unavailable, message: "the deadline has passed", mayRetry: true),
+                        mayRepeat: false)
+                    continue
+                }
                 do throws(PostgresError) {
                     facts += try appendTogether(part, to: store)
                     plan.stored()
@@ -138,10 +156,11 @@ struct AppendWork: LaneWork {
         // Presence is read after the append has committed. A session that it does not see registers later and then
         // reads a backlog that has the append (design §1).
         let start = (clock: ContinuousClock.now, trace: tracer == nil ? 0 : PushTracer.now)
+        let askedAt = clock.now()
         let (answers, presence) = try store.append(rows.map(\.append))
         time.record(duration: .now - start.clock)
-        if let stored = answers.lazy.compactMap({ $0 }).first(where: { !$0.isDuplicate }) {
-            bus.databaseTime.observe(stored.createdAt, askedAt: start.clock)
+        if let answer = answers.lazy.compactMap({ $0 }).first {
+            bus.databaseTime.observe(answer.databaseTime, askedAt: askedAt)
         }
         batchRows.record(Int64(rows.count))
         trace(rows, answers, since: start.trace)
@@ -256,6 +275,7 @@ struct AppendWork: LaneWork {
         reply.append.online = delivery == .taken
         reply.append.validUntilMs = appended.validUntil.milliseconds
         reply.append.createdAtMs = appended.createdAt.milliseconds
+        reply.databaseTimeMs = appended.databaseTime.milliseconds
         #if KNOWN_BAD
             if KnownBad.duplicateAnsweredAsNew.isOn { reply.append.oplogID = appended.headAfter.value }
         #endif

@@ -11,13 +11,19 @@ actor DatabaseWatch: Service {
     private let thread = ConnectionThread(name: "watch")
     private let connection: PostgresConnection
     private let rollouts: RolloutClock
+    private let databaseTime: SharedDatabaseClock
     private let health: HealthState
     private let logger: Logger
     private var leases = LeaseWatch()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(configuration: PostgresConfiguration, rollouts: RolloutClock, health: HealthState, logger: Logger) {
+    /// - Parameter databaseTime: is told the time once a second, by which this process judges deadlines of commands.
+    init(
+        configuration: PostgresConfiguration, rollouts: RolloutClock, databaseTime: SharedDatabaseClock,
+        health: HealthState, logger: Logger
+    ) {
+        self.databaseTime = databaseTime
         connection = SyncDatabase.connection(configuration, logger: logger)
         self.rollouts = rollouts
         self.health = health
@@ -37,6 +43,8 @@ actor DatabaseWatch: Service {
         do throws(PostgresError) {
             let isWritable = try connection.run(OplogStore.hasPresentPartition, within: .seconds(3))
             health.set("postgres", isReady: isWritable)
+            let askedAt = ContinuousClock.now
+            databaseTime.observe(try connection.run(DatabaseTime.now, within: .seconds(3)), askedAt: askedAt)
             if !isWritable {
                 logger.error("pushes cannot be stored: the oplog has no partition for the present week")
             }

@@ -4,6 +4,8 @@ import ConnectionThread
 import Logging
 import PostgreSQL
 import ServiceKit
+import SwiftProtobuf
+import SyncModel
 import SyncStore
 
 /// One PostgreSQL connection and the thread that owns it. Commands come off its queue in groups, as many as wait,
@@ -78,8 +80,11 @@ extension LaneWork {
                 return nil
             }
             // Nobody waits for an answer to an old command, and what was answered with an error must not happen much
-            // later. A redelivered one may have been committed by its first consumer, so it is looked at.
-            if delivery.isRedelivered { return LaneTask(delivery: delivery, replyTo: replyTo, commands: commands) }
+            // later. A redelivered one may have been committed by its first consumer, so it is looked at; but for those
+            // of sessions and leases, which would stand for a connection or a gateway that is gone by now.
+            if delivery.isRedelivered, ![CommandQueue.session, .lease].contains(Self.queue) {
+                return LaneTask(delivery: delivery, replyTo: replyTo, commands: commands)
+            }
             let timely = refuseLate(commands, of: delivery, to: replyTo, now: now)
             guard !timely.isEmpty else {
                 bus.settle([delivery], as: .accepted)
@@ -102,7 +107,7 @@ extension LaneWork {
         let time = bus.databaseTime.time(at: now)?.milliseconds ?? 0
         let waitedTooLong = delivery.receivedAt + Self.queue.timeout < now
         return commands.filter { command in
-            let isLate = command.deadlineMs == 0 ? waitedTooLong : command.deadlineMs < time
+            let isLate = command.deadlineMs == 0 || time == 0 ? waitedTooLong : command.deadlineMs < time
             if isLate {
                 bus.reply(
                     .with {

@@ -43,8 +43,14 @@ actor LiveOutcomeLane {
         while true {
             let items = await queue.take(upTo: Self.groupMax)
             if items.isEmpty { break }
+            let pushes = items.flatMap(\.pushes)
             do throws(PostgresError) {
-                try connection.recordOutcomes(of: items.flatMap(\.pushes))
+                // Once more after a failure: without the record a repeat is answered SYSTEM_ERROR.
+                do throws(PostgresError) {
+                    try connection.recordOutcomes(of: pushes)
+                } catch {
+                    try connection.recordOutcomes(of: pushes)
+                }
             } catch {
                 logger.warning(
                     "outcomes of live pushes were not recorded", metadata: ["error": "\(error.message)"])

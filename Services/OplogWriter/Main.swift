@@ -18,7 +18,8 @@ struct Main {
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [
                 DatabaseWatch(
-                    configuration: postgres, rollouts: writer.rollouts, health: context.health, logger: context.logger),
+                    configuration: postgres, rollouts: writer.rollouts, databaseTime: writer.databaseTime,
+                    health: context.health, logger: context.logger),
                 PartitionKeeper(configuration: postgres, logger: context.logger), writer,
             ]
         }

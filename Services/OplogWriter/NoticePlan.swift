@@ -106,7 +106,7 @@ enum NoticePlan {
             $0.oplogs.bizType = members[0].row.command.bizType
             $0.oplogs.after = members[0].appended.headBefore.value
             $0.oplogs.upto = members[0].appended.headAfter.value
-            $0.oplogs.databaseTimeMs = members[0].appended.createdAt.milliseconds
+            $0.oplogs.databaseTimeMs = members[0].appended.databaseTime.milliseconds
             #if KNOWN_BAD
                 if KnownBad.noticeSaysNothingBefore.isOn { $0.oplogs.after = 0 }
             #endif
@@ -115,7 +115,7 @@ enum NoticePlan {
                 oplog.id = member.appended.oplogID.value
                 oplog.validUntilMs = member.appended.validUntil.milliseconds
                 oplog.createdAtMs = member.appended.createdAt.milliseconds
-                oplog.persistent = member.appended.isPersistent
+                oplog.persistent = !member.isLiveOnly
                 return oplog
             }
         }

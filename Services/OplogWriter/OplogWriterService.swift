@@ -14,6 +14,7 @@ struct OplogWriterService: Service {
     private let bus: MessageBus
     private let factBook: FactBook
     private let runLanes: [@Sendable () async -> Void]
+    private let outcomes: LiveOutcomeLane
     private let finishQueues: @Sendable () -> Void
 
     init(
@@ -39,7 +40,6 @@ struct OplogWriterService: Service {
             }
         }
         let outcomes = LiveOutcomeLane(configuration: postgres, logger: logger)
-        runLanes.append { await outcomes.run() }
         addLanes(
             AppendWork(bus: bus, factBook: factBook, recordOutcomes: outcomes.record, tracer: tracer), appendLanes)
         addLanes(SessionWork(bus: bus))
@@ -55,14 +55,17 @@ struct OplogWriterService: Service {
         self.bus = bus
         self.factBook = factBook
         self.runLanes = runLanes
+        self.outcomes = outcomes
         finishQueues = { [queues] in
             for queue in queues.values { queue.finish() }
-            outcomes.finish()
         }
     }
 
     /// What moves roll-outs on.
     var rollouts: RolloutClock { RolloutClock(bus: bus) }
+
+    /// The database's time in this process.
+    var databaseTime: SharedDatabaseClock { bus.databaseTime }
 
     /// Whether the broker is there.
     var isConnected: Bool { bus.isConnected }
@@ -72,6 +75,9 @@ struct OplogWriterService: Service {
 
     /// On shutdown consuming ends first, then what is in hand is finished.
     func run() async throws {
+        async let recording: Void = outcomes.run()
+        // The other lanes add outcomes until they have returned.
+        defer { outcomes.finish() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in runLanes { group.addTask { await lane() } }
             group.addTask {
@@ -85,5 +91,7 @@ struct OplogWriterService: Service {
             }
             try await group.waitForAll()
         }
+        outcomes.finish()
+        await recording
     }
 }

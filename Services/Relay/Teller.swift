@@ -40,7 +40,7 @@ struct Teller: Sendable {
             linkToken: first.deviceID.text, thirdMessageID: ThirdMessageID("r-\(first.tellGroup)"),
             payload: Array(payload.utf8), isBinary: false, targeting: Targeting(), validUntil: nil)
         switch await submit(push) {
-        case .stored, .ended, .duplicate:
+        case .stored, .duplicate:
             resultCount.increment(by: group.count)
             return true
         case .refused(let detail):
@@ -67,7 +67,7 @@ struct Teller: Sendable {
             thirdMessageID: ThirdMessageID("i-\(held.tellGroup)-\(held.number)"), payload: imported,
             isBinary: false, targeting: Targeting(), validUntil: nil)
         switch await submit(push) {
-        case .stored, .ended, .duplicate:
+        case .stored, .duplicate:
             importCount.increment()
             return true
         case .refused(let detail): drop(held, detail)

@@ -5,6 +5,7 @@ package import Logging
 import Metrics
 import ServiceLifecycle
 import SwiftProtobuf
+import SyncModel
 import Synchronization
 
 /// Typed sending, requests and replies: the schemas of BusMessages over one AMQP connection.
@@ -324,10 +325,12 @@ package final class MessageBus: Service, Sendable {
         _ reply: Mss_Bus_V1_Reply, by exchange: AnswerExchange?, in ledger: RequestLedger
     ) -> Bool {
         guard case .failure(let failure)? = reply.body else {
-            return ledger.answer(reply.correlation, by: exchange, with: .success(reply))
+            return ledger.answer(
+                reply.correlation, by: exchange, with: .success(reply), databaseTimeMs: reply.databaseTimeMs)
         }
         let error = BusError(.failed(notAttempted: failure.notAttempted), failure.reason)
-        return ledger.answer(reply.correlation, by: exchange, with: .failure(error))
+        return ledger.answer(
+            reply.correlation, by: exchange, with: .failure(error), databaseTimeMs: reply.databaseTimeMs)
     }
 }
 

@@ -42,10 +42,13 @@ package final class RequestLedger: Sendable {
 
     /// Ends one request by its answer; a second answer, or one that comes too late, is dropped.
     ///
-    /// - Parameter exchange: by which the answer came; nil: straight back.
+    /// - Parameters:
+    ///   - exchange: by which the answer came; nil: straight back.
+    ///   - databaseTimeMs: the database's time as the answer tells it, a refusal too; 0: it does not.
     /// - Returns: false when the request was put to somebody else, who answers by another exchange: it waits on.
     package func answer(
-        _ correlation: UInt64, by exchange: AnswerExchange?, with result: Result<Mss_Bus_V1_Reply, BusError>
+        _ correlation: UInt64, by exchange: AnswerExchange?, with result: Result<Mss_Bus_V1_Reply, BusError>,
+        databaseTimeMs: Int64 = 0
     ) -> Bool {
         let (request, isOurs) = state.withLock { state -> (Pending?, Bool) in
             #if KNOWN_BAD
@@ -57,8 +60,8 @@ package final class RequestLedger: Sendable {
             guard request.exchange == exchange else { return (nil, false) }
             return (state.pending.removeValue(forKey: correlation), true)
         }
-        if case .success(let reply) = result, let askedAt = request?.askedAt {
-            databaseTime?.observe(WallTime(milliseconds: reply.databaseTimeMs), askedAt: askedAt)
+        if let askedAt = request?.askedAt {
+            databaseTime?.observe(WallTime(milliseconds: databaseTimeMs), askedAt: askedAt)
         }
         request?.complete(result)
         return isOurs

@@ -109,7 +109,7 @@ extension OplogStore {
         let batch = AppendBatch(pushes)
         let sql = """
             SELECT channel, id, is_duplicate, head_before, valid_until_ms, created_at_ms, is_persistent,
-                is_single_device, checks_session, is_immediate, ordinal, awaits_outcome
+                is_single_device, checks_session, is_immediate, ordinal, awaits_outcome, written_at_ms
             FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                 $19)
             """
@@ -123,7 +123,8 @@ extension OplogStore {
                     validUntil: WallTime(milliseconds: row.int64(4)), createdAt: WallTime(milliseconds: row.int64(5)),
                     isPersistent: row.bool(6),
                     rules: ChannelRules(isSingleDevice: row.bool(7), checksSession: row.bool(8)),
-                    isImmediate: row.bool(9), awaitsOutcome: row.bool(11))
+                    isImmediate: row.bool(9), awaitsOutcome: row.bool(11),
+                    databaseTime: WallTime(milliseconds: row.int64(12)))
             }
             return batch.sources.map { source in
                 var answer = stored[source.row]

@@ -28,13 +28,18 @@ package struct BatchPlan<Element, Key: Hashable> {
     private var repeats = 0
 
     /// - Parameters:
+    ///   - partMax: elements of one part at the most.
     ///   - repeatsMax: after these repeats a part fails.
     ///   - isIdempotent: storing twice is harmless, so whatever is no fault of a value is repeated, an unknown outcome too.
     ///   - key: elements with the same key keep their order; nil: the element has no order.
     package init(
-        _ elements: [Element], repeatsMax: Int = 2, isIdempotent: Bool = false, key: @escaping (Element) -> Key?
+        _ elements: [Element], partMax: Int = .max, repeatsMax: Int = 2, isIdempotent: Bool = false,
+        key: @escaping (Element) -> Key?
     ) {
-        parts = elements.isEmpty ? [] : [elements]
+        let size = max(1, min(partMax, elements.count))
+        parts = stride(from: 0, to: elements.count, by: size).map { start in
+            Array(elements[start..<min(start + size, elements.count)])
+        }
         self.repeatsMax = repeatsMax
         self.isIdempotent = isIdempotent
         self.key = key

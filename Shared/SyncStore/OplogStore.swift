@@ -37,6 +37,8 @@ package enum OplogStore {
         /// Its payload is stored nowhere and nobody has recorded what became of it: it goes out now, under this id, also
         /// when the key was known.
         package var awaitsOutcome: Bool
+        /// The database's clock in this call.
+        package var databaseTime: WallTime
 
         /// As a push whose outcome is known. `createdAt` is of this call, and a repeat's row may be as old as any.
         package var livePush: LivePush {

@@ -1,5 +1,6 @@
 import DeviceProtocol
 import Foundation
+import MobileSync
 import SwiftProtobuf
 import TestSupport
 import Testing

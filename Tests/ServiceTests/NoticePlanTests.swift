@@ -29,7 +29,7 @@ import Testing
             headAfter: OplogID(9), validUntil: WallTime(milliseconds: 1_000 + validFor),
             createdAt: WallTime(milliseconds: 1_000), isPersistent: isPersistent,
             rules: ChannelRules(isSingleDevice: false, checksSession: false), isImmediate: false,
-            awaitsOutcome: awaitsOutcome)
+            awaitsOutcome: awaitsOutcome, databaseTime: WallTime(milliseconds: 1_000))
         let session = DeviceSessionStore.Presence(
             ordinal: 0, gatewayID: "g", deviceID: DeviceID("d"),
             traits: DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: DeviceSlot(number: 0)),

@@ -224,14 +224,17 @@ struct MemoryStore {
                 isPersistent: configuration.isPersistent,
                 rules: ChannelRules(
                     isSingleDevice: configuration.isSingleDevice, checksSession: configuration.checksSession),
-                isImmediate: configuration.isImmediate, awaitsOutcome: !configuration.isPersistent)
+                isImmediate: configuration.isImmediate, awaitsOutcome: !configuration.isPersistent,
+                databaseTime: now)
             #if KNOWN_BAD
                 if KnownBad.keysForgotten.isOn { channels[place].keys[stored.thirdMessageID] = nil }
             #endif
             if let index = channels[place].keys[stored.thirdMessageID] {
                 appended.isDuplicate = true
                 appended.oplogID = channels[place].oplogs[index].id
-                appended.awaitsOutcome = channels[place].awaitsOutcome.contains(appended.oplogID)
+                appended.awaitsOutcome =
+                    channels[place].awaitsOutcome.contains(appended.oplogID)
+                    && !channels[place].recalled.contains(appended.oplogID)
             } else {
                 if appended.awaitsOutcome { channels[place].awaitsOutcome.insert(stored.id) }
                 channels[place].keys[stored.thirdMessageID] = channels[place].oplogs.count
@@ -285,6 +288,8 @@ struct MemoryStore {
                     targeting: original.targeting, validUntil: now + Limits.retention, createdAt: now,
                     isPersistent: true, recalls: original.id))
             channels[place].head = mark
+            lastTransaction += 1
+            channels[place].writtenBy = lastTransaction
         }
         guard let tombstone = channels[place].oplogs.first(where: { $0.recalls == original.id }) else { return nil }
         return OplogStore.Recalled(

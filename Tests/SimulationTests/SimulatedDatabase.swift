@@ -62,6 +62,11 @@ final class SimulatedDatabase {
         return (store.recall(id, of: address, at: now), store.leaseBook)
     }
 
+    /// Channels whose row somebody holds now.
+    fileprivate var heldChannels: Set<ChannelAddress> {
+        Set(holds.filter { $0.value.refusals > 0 && $0.value.until > simulation.elapsed }.keys)
+    }
+
     /// What the server says to a statement that needs rows which are locked; nil: they are not.
     private func refusal(of addresses: [ChannelAddress]) -> PostgresError? {
         for address in addresses {
@@ -194,8 +199,9 @@ struct SimulatedDatabaseConnection: DeliveryStore {
         return (answers, presence)
     }
 
-    /// No transaction outlives its call here.
-    func lockedChannels(of channels: Set<ChannelAddress>) -> Set<ChannelAddress> { [] }
+    func lockedChannels(of channels: Set<ChannelAddress>) -> Set<ChannelAddress> {
+        channels.intersection(database.heldChannels)
+    }
 
     func leaseBook() throws(PostgresError) -> LeaseBook {
         try database.call(for: process) { store, _ in store.leaseBook }

@@ -71,7 +71,7 @@ final class SimulatedDevice {
         do {
             let store = try LocalStore(
                 path: path, instanceID: instanceID, deviceID: id, clock: { [wallClock] in wallClock.time },
-                makeStoreID: { "store-\(id)" })
+                now: { [simulation] in simulation.now }, makeStoreID: { "store-\(id)" })
             handOut = HandOut(channels: try store.startOver())
             self.store = store
         } catch {
@@ -355,11 +355,9 @@ final class SimulatedDevice {
             try store.recorded(report, ofUser: userID)
         case .connected(_, let serverTime):
             openedAt = simulation.elapsed
-            if let serverTime { try setClock(serverTime) }
+            if let serverTime { try store.setServiceTime(serverTime) }
             if user == nil { history.opened(id) }
             keepTime()
-        case .clock(let time):
-            try setClock(time)
         case .notify(.bound):
             history.opened(id)
         case .end(let end):
@@ -368,12 +366,8 @@ final class SimulatedDevice {
             whenSessionInvalid(userID)
         case .ownershipTaken(let request):
             if user?.request == request { user?.request = nil }
-        case .answered, .caughtUp, .takeNewIdentity, .notify:
+        case .answered, .caughtUp, .signBy, .takeNewIdentity, .notify:
             break
         }
-    }
-
-    private func setClock(_ time: WallTime) throws {
-        try store?.setClockOffset(.milliseconds(time.milliseconds - wallClock.time.milliseconds))
     }
 }

@@ -112,6 +112,7 @@ final class SimulatedStranger {
             $0.bindNumber = bindNumber
             $0.userID = victim
             $0.sessionID = sessionID
+            $0.requestedByApp = simulation.happens(0.5)
             $0.syncPoints = bizTypes.map { bizType in
                 .with {
                     $0.kind = SyncModel.ChannelKind.user.wire

@@ -58,7 +58,7 @@ final class SimulatedWriter {
             completion()
         }
         append = AppendWork(
-            bus: bus, factBook: factBook, recordOutcomes: recordOutcomes, clock: process.simulation.clock)
+            bus: bus, factBook: factBook, recordOutcomes: recordOutcomes, clock: process.clock)
         session = SessionWork(bus: bus)
         lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)

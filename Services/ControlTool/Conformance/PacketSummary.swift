@@ -34,6 +34,7 @@ enum PacketSummary {
         case .keepParameters(let frame): "KeepParameters \(frame.number) (\(frame.parameters.map(\.name)))"
         case .parametersKept(let reply): "ParametersKept \(reply.number) \(reply.refusal)"
         case .userParameters(let list): "UserParameters \(list.bindNumber) (\(list.parameters.map(\.name)))"
+        case .ownershipTaken(let taken): "OwnershipTaken \(taken.bindNumber)"
         case nil: "a packet without a known body"
         }
     }

@@ -76,6 +76,7 @@ final class TortureForger: Sendable {
         let user = "user-\(draw(0..<world.usersPerInstance / 2) * 2 + 1)"
         return .with {
             $0.bindNumber = 1
+            $0.requestedByApp = true
             $0.userID = user
             $0.sessionID = session
             $0.syncPoints = Self.claimed.map { bizType in

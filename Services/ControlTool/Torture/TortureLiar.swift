@@ -89,6 +89,7 @@ final class TortureLiar: Sendable {
         visit.bound(number, user: user, session: session)
         return .with {
             $0.bindNumber = number
+            $0.requestedByApp = true
             $0.userID = user
             $0.sessionID = session
         }

@@ -788,7 +788,7 @@ CREATE FUNCTION append_oplogs(
 ) RETURNS TABLE (
     ordinal bigint, channel bigint, id bigint, is_duplicate boolean, head_before bigint,
     valid_until_ms bigint, created_at_ms bigint, is_persistent boolean, is_single_device boolean,
-    checks_session boolean, is_immediate boolean, awaits_outcome boolean
+    checks_session boolean, is_immediate boolean, awaits_outcome boolean, written_at_ms bigint
 ) LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -881,7 +881,8 @@ BEGIN
         CASE WHEN l.known_id IS NULL THEN NOT persistent[l.k]
             ELSE EXISTS (
                 SELECT FROM oplog o WHERE o.channel_id = l.channel_id AND o.oplog_id = l.known_id
-                    AND o.awaits_outcome AND o.recalled_at IS NULL) END
+                    AND o.awaits_outcome AND o.recalled_at IS NULL) END,
+        floor(extract(epoch FROM written_at) * 1000)::bigint
     FROM located l;
 END $$;
 
