@@ -106,8 +106,8 @@ struct ChannelCursor {
         passOver(upto: sent)
     }
 
-    /// The device has this, or is being sent it, as far as it says itself.
-    var held: OplogID { max(announced, claimed) }
+    /// The device has this, or it was written to the device, as far as it says itself.
+    var held: OplogID { max(unwritten.first?.announced ?? announced, claimed) }
 
     /// Whether something is to be read.
     var isBehind: Bool { sent < head }
@@ -310,11 +310,23 @@ struct ChannelCursor {
         return (stored > recorded ? stored : nil, confirmed)
     }
 
-    /// What the cursor of the same channel before this one knows and no page tells: tombstones to come, and what is not
-    /// reported of a simple device.
-    mutating func takeOver(from former: ChannelCursor) {
+    /// Takes over, from the cursor of the same channel before this one, what no page tells: tombstones to come, what
+    /// exists nowhere else, what is under way to the device, and what is not reported of a simple device.
+    ///
+    /// - Parameter onRecord: what the store has acknowledged, as the server knows it.
+    mutating func takeOver(from former: ChannelCursor, acknowledged onRecord: OplogID) {
         recalled = former.recalled.filter { $0 > sent }
         confirmed = former.confirmed
+        live = (former.unwritten.flatMap(\.live) + former.live).filter { $0.id > sent }
+        handedLive = former.handedLive.filter { id in !live.contains { $0.id == id } }
+        if backlog == .none { backlog = former.backlog }
+        acknowledged = max(onRecord, former.acknowledged)
+        // Where the record counts, everything above it is sent once more.
+        guard countsClaim else { return }
+        // Written and not acknowledged: it counts as stored once the device says so.
+        unacknowledged = former.unacknowledged.filter { $0.upto <= announced }
+        resends = former.resends
+        resends?.takeBack(after: announced)
     }
 
     /// Takes the acknowledgement of a simple device: its app has the batches up to there.

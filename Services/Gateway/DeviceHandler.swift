@@ -389,6 +389,8 @@ final class DeviceHandler: ChannelInboundHandler {
 
     private func close(_ code: CloseCode, _ reason: String, _ context: ChannelHandlerContext) {
         writeBatches()
+        keepWaiting([])
+        waitingCaughtUp = nil
         writeRecorded()
         gateway.logger.debug("device closed", metadata: ["code": "\(code.rawValue)", "reason": "\(reason)"])
         write(
@@ -401,7 +403,11 @@ final class DeviceHandler: ChannelInboundHandler {
                 }
             })
         guard let buffer = outbound.take() else { return }
-        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in context.close(promise: nil)
+        unflushed.append(outboundBatches)
+        outboundBatches = []
+        context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { _ in
+            self.unflushed.removeFirst()
+            context.close(promise: nil)
         }
         // Without a handshake, and when the device reads nothing, the frame never leaves.
         let channel = context.channel

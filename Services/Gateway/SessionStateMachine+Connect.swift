@@ -127,6 +127,19 @@ extension SessionStateMachine {
     static func isIdentifier(_ text: String) -> Bool {
         !text.isEmpty && text.utf16.count <= Limits.linkTokenUnits && !text.utf8.contains(0)
     }
+
+    /// What the instance allows (spec V1).
+    func sessionUnits(in world: SessionSurroundings) -> Int {
+        identity.flatMap { world.instance($0.instanceID)?.sessionUnits } ?? Limits.sessionUnits
+    }
+
+    mutating func refuseBind(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction] {
+        let reason = """
+            user_id takes at most \(Limits.linkTokenUnits) characters without NUL, session_id at most \
+            \(sessionUnits(in: world))
+            """
+        return [.send(.bindResult(bind.bindNumber, refusedBecause: reason))] + close(.protocolViolation, reason)
+    }
 }
 
 extension PushToken {

@@ -8,14 +8,17 @@ extension SessionStateMachine {
         for notice: ChannelNotice, isForThisDevice: Bool, _ cursor: inout ChannelCursor, _ key: ChannelKey,
         of identity: SessionIdentity, in world: SessionSurroundings
     ) -> [SessionAction] {
-        cursor.learn(head: notice.upto)
         var isKept = false
         var lacksFilter = false
         switch withholding(key, of: identity, in: world) {
-        case nil, .awaitsWord: isKept = isForThisDevice
+        case nil, .awaitsWord:
+            isKept = isForThisDevice
+            // What comes now is no backlog (spec D10).
+            _ = cursor.openBacklog()
         case .awaitsFilter: (isKept, lacksFilter) = (isForThisDevice, true)
         case .noLease, .notEligible: break
         }
+        cursor.learn(head: notice.upto)
         if isKept { cursor.keepLive(notice.entries) }
         cursors[key] = cursor
         // A channel that no registration has told of, such as one that was made anew, has no filter yet.
@@ -32,7 +35,7 @@ extension SessionStateMachine {
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
         let cursor = keysByChannelID[notice.channelID].flatMap { cursors[$0] }
         // Of a session that is being registered nobody knows yet whether it is eligible.
-        let mayBeEligible = cursor == nil || isEligible(key, of: identity, in: world)
+        let mayBeEligible = cursor == nil || isRegistering || isEligible(key, of: identity, in: world)
         for entry in notice.entries where !entry.isPersistent {
             if cursor?.holdsLive(entry.id) == true {
                 taken.held.append(entry.id.value)

@@ -50,7 +50,8 @@ extension SessionStateMachine {
 
     /// Something outside changed that rules look at: configurations, or the lease.
     mutating func surroundingsChanged(in world: SessionSurroundings) -> [SessionAction] {
-        readOn(in: world) + registerForFilters(in: world) + registerForReceivers(in: world)
+        if isRegistering { rulesChanged = true }
+        return readOn(in: world) + registerForFilters(in: world) + registerForReceivers(in: world)
             + takeOwnership(in: world)
     }
 

@@ -51,8 +51,9 @@ extension SessionStateMachine {
         func allows(_ key: ChannelKey) -> Bool {
             if mayReport(key, of: identity, in: world) { return true }
             switch withholding(key, of: identity, in: world, for: .report) {
-            // Another device's is never this one's to report; everything else may end.
+            // Another device's is never this one's to report, nor what has no configuration; everything else may end.
             case .notEligible(.notOwner) where !claim.isOpen: break
+            case .notEligible(.configurationOffline): break
             case .notEligible(.sessionNotValid): (found.id, awaitsVerdict) = (nil, true)
             case nil, .noLease, .awaitsWord, .awaitsFilter, .notEligible: found.id = nil
             }

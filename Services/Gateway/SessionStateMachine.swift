@@ -61,6 +61,8 @@ struct SessionStateMachine {
     var filters = SessionFilters()
     private var needsOpen = false
     private(set) var isRegistering = false
+    /// Rules changed while a registration was on its way, whose answer may go by the former ones.
+    var rulesChanged = false
     /// The lease under which the registration on its way was sent, and whether it held then.
     private var registering: (leaseEpoch: Int64, isUnderLease: Bool) = (0, false)
     /// The lease under which the session is on record: under a later one nobody knows of it until it is announced.
@@ -181,19 +183,6 @@ struct SessionStateMachine {
         return dropParked(in: world) + register(in: world) + validate(in: world)
     }
 
-    /// What the instance allows (spec V1).
-    private func sessionUnits(in world: SessionSurroundings) -> Int {
-        identity.flatMap { world.instance($0.instanceID)?.sessionUnits } ?? Limits.sessionUnits
-    }
-
-    mutating func refuseBind(_ bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> [SessionAction] {
-        let reason = """
-            user_id takes at most \(Limits.linkTokenUnits) characters without NUL, session_id at most \
-            \(sessionUnits(in: world))
-            """
-        return [.send(.bindResult(bind.bindNumber, refusedBecause: reason))] + close(.protocolViolation, reason)
-    }
-
     private mutating func received(foreground: Bool, in world: SessionSurroundings) -> [SessionAction] {
         guard let current = identity, current.isForeground != foreground else { return [] }
         identity?.isForeground = foreground
@@ -230,6 +219,7 @@ struct SessionStateMachine {
         }
         guard let identity else { return [] }
         isRegistering = true
+        rulesChanged = false
         registering = (world.leaseEpoch, world.holdsLease)
         claim.isAsked = takesOwnership(in: world)
         needsOpen = false
@@ -259,11 +249,10 @@ struct SessionStateMachine {
         #if KNOWN_BAD
             let bindNumber = KnownBad.anyRegistrationTaken.isOn ? identity.bindNumber : bindNumber
         #endif
-        guard bindNumber == identity.bindNumber else {
-            return register(in: world)
-        }
+        guard bindNumber == identity.bindNumber, !rulesChanged else { return register(in: world) }
         // Another device may have stored more meanwhile: the record of the user's sync points counts anew.
-        let becomesOwner = reply.owner && !ownsUser
+        // With the claim closed the ownership was only in doubt: nobody else has stored anything meanwhile.
+        let becomesOwner = reply.owner && !ownsUser && claim.isOpen
         ownsUser = reply.owner
         if phase == .opening {
             // Only under a lease are the rules here, which it was also registered by, those in force.
@@ -398,7 +387,7 @@ struct SessionStateMachine {
             // nowhere and its notice has not come. The page is asked for again in a moment, or with that notice.
             cursors[key]?.isFetching = true
             pausedFetches.append(key)
-            retryAt = world.now + limits.retryDelay
+            retryAt = retryAt ?? world.now + limits.retryDelay
             return []
         }
         // The reasons to withhold are asked again: they may have come up while the page was on its way.
@@ -539,9 +528,13 @@ struct SessionStateMachine {
             channelID: channelID, head: max(head, isSame ? known?.head ?? .zero : known?.announced ?? .zero),
             recorded: recorded, acknowledged: acknowledged,
             reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim,
-            isOpening: isOpening && known == nil || becomesOwner)
-        if isSame, let known { cursor.takeOver(from: known) }
-        if identity.isSimple {
+            isOpening: isOpening && known == nil || becomesOwner && !countsClaim)
+        if isSame, let known {
+            cursor.takeOver(from: known, acknowledged: acknowledged)
+            windowUsed += cursor.unacknowledgedBytes
+            pausedFetches.removeAll { $0 == key }
+        }
+        if identity.isSimple, cursor.resends == nil {
             cursor.resends = BatchResends(ladder: ResendLadder(firstWait: limits.firstResend), recorded: resent)
         }
         cursors[key] = cursor

@@ -54,6 +54,11 @@ package struct MQTTSubscription: Hashable, Sendable {
     package var filter: String
     /// The highest that it wants.
     package var qualityOfService: UInt8
+
+    package init(filter: String, qualityOfService: UInt8) {
+        self.filter = filter
+        self.qualityOfService = qualityOfService
+    }
 }
 
 /// Data of a client's; this server takes none.

@@ -72,8 +72,8 @@ struct AMQPSecurityTests {
             let bodies = (0..<3_000).map { "\($0):" + String(repeating: "x", count: $0 * 37 % 70_001) + ";" }
             try await broker.serving(waitingBytesMax: 1 << 30, at: configuration(server.port, security)) { client in
                 for body in bodies {
-                    try client.send(Array(body.utf8), on: broker.route) { isThere in
-                        if isThere { confirmed.add(1, ordering: .relaxed) }
+                    try client.send(Array(body.utf8), on: broker.route) { outcome in
+                        if outcome == .confirmed { confirmed.add(1, ordering: .relaxed) }
                     }
                 }
                 try await eventually("every confirmation", within: .seconds(60)) {

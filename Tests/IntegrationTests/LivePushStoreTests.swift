@@ -3,6 +3,7 @@ import BusMessages
 import Logging
 import PostgreSQL
 import ServiceKit
+import SwiftProtobuf
 import SyncModel
 import SyncStore
 import TestSupport

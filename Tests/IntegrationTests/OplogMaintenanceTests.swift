@@ -125,7 +125,8 @@ struct OplogMaintenanceTests {
                 logger: logger)
             let health = HealthState()
             let watch = DatabaseWatch(
-                configuration: configuration, rollouts: RolloutClock(bus: bus), health: health, logger: logger)
+                configuration: configuration, rollouts: RolloutClock(bus: bus), databaseTime: bus.databaseTime,
+                health: health, logger: logger)
             let keeper = PartitionKeeper(configuration: configuration, logger: logger)
             func notice(_ what: String, _ isSo: @escaping @Sendable () async throws -> Bool) async throws {
                 try await eventually(what, within: .seconds(10), isSo)

@@ -154,7 +154,7 @@ struct PersonRecordTests {
         try await Self.with { database in
             let push = Mss_Bus_V1_RecordPush.with {
                 $0.oplog = Self.name
-                $0.payloadDigest = Data([1, 2])
+                $0.payload = Data([1, 2])
                 $0.operatingSystem = .android
                 $0.minimumVersion = "1.2"
                 $0.validUntilMs = 5
@@ -169,7 +169,8 @@ struct PersonRecordTests {
             #expect(
                 records[0].after == #"""
                     {"osType": "Android", "target": "u", "thirdMsgId": "m", "validTimeEnd": 5, \#
-                    "appMinVersion": "1.2", "payloadSha256": "0102"}
+                    "appMinVersion": "1.2", "payloadSha256": \#
+                    "a12871fee210fb8619291eaea194581cbd2531e4b23759d225f6806923f63222"}
                     """#)
         }
     }

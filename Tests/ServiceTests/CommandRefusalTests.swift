@@ -2,6 +2,7 @@ import AMQP
 import BusMessages
 import Logging
 import ServiceKit
+import SwiftProtobuf
 import Synchronization
 import Testing
 

@@ -1,3 +1,4 @@
+import BusMessages
 import Foundation
 import SyncModel
 import TestSupport

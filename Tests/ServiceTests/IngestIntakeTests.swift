@@ -36,7 +36,8 @@ struct IngestIntakeTests {
         "an outcome has one answer",
         arguments: [
             (PushOutcome.stored(OplogID(9), online: true), ResultCode.success, 9),
-            (.stored(OplogID(9), online: false), .notOnline, 9), (.ended(OplogID(9)), .notOnline, 9),
+            (.stored(OplogID(9), online: false), .notOnline, 9),
+            (.stored(OplogID(9), online: true, validity: .over), .notOnline, 9),
             (.duplicate(OplogID(3)), .duplicatedBizID, 3),
             (.unknown, .systemError, nil), (.refused("No."), .argsIsNull, nil),
         ] as [(PushOutcome, ResultCode, Int64?)])
@@ -57,7 +58,8 @@ struct IngestIntakeTests {
     @Test("D11: whether a validity has ended says the store alone; NOT_ONLINE then has a reason")
     func past() async {
         for (outcome, code) in [
-            (PushOutcome.ended(OplogID(7)), ResultCode.notOnline), (.stored(OplogID(7), online: true), .success),
+            (PushOutcome.stored(OplogID(7), online: true, validity: .over), ResultCode.notOnline),
+            (.stored(OplogID(7), online: true), .success),
         ] {
             let answer = await PushIntake.stub(StubSubmission(outcome))
                 .answer(scope: .single, instanceID: "w_app", body: body(extra: ",\"validTimeEnd\":1700000000000"))

@@ -1,5 +1,6 @@
 import BusMessages
 import DeliveryHistory
+import DeviceProtocol
 import SyncModel
 import Testing
 

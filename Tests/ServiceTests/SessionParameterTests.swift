@@ -135,7 +135,7 @@ struct SessionParameterTests {
         for place in page.entries.indices { page.entries[place].attributes = "{\"n\":\(page.entries[place].id)}" }
         #expect(bench.machine.fetched(page, channelID: 3, in: bench.world).pushed.isEmpty)
         let live = Self.notice(after: 2, ids: [3], persistent: false)
-        let held = bench.machine.noticed(live, in: bench.world)
+        _ = bench.machine.noticed(live, in: bench.world)
         #expect(bench.machine.taken(of: live, in: bench.world).held == [3])
         let answered = Self.registered(Self.reply(head: 3, [(2, 0), (0, 2)]), on: &bench)
         #expect(answered.fetches.map(\.after) == [0])

@@ -75,7 +75,7 @@ struct SessionVerdictTests {
     func liveDataWaitsForTheWord() {
         var bench = opened(.zero)
         let live = Bench.notice("B", channel: 3, after: 0, ids: [1], persistent: false)
-        let told = bench.machine.noticed(live, in: bench.world)
+        _ = bench.machine.noticed(live, in: bench.world)
         #expect(bench.machine.taken(of: live, in: bench.world).held == [1])
         let empty = Mss_Bus_V1_FetchReply.with { $0.upto = 1 }
         #expect(bench.machine.fetched(empty, channelID: 3, in: bench.world).questions == 1)
