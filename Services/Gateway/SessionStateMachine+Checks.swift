@@ -247,4 +247,5 @@ extension SessionStateMachine {
 
 extension Mss_Device_V1_Packet {
     fileprivate var hasReport: Bool { if case .confirmReport? = body { true } else { false } }
+    var hasOperations: Bool { if case .submitOperations? = body { true } else { false } }
 }

@@ -79,6 +79,8 @@ extension SessionStateMachine {
     /// The relay has answered; nil: it did not, and may have taken them or not.
     mutating func answeredOperations(_ reply: Mss_Bus_V1_SubmitReply?, number: UInt32) -> [SessionAction] {
         guard phase == .open, let asked = operations.submitted, asked.number == number else { return [] }
+        // A frame that waits for the tenant is not with the relay.
+        if heldRequests.contains(where: \.hasOperations) { return [] }
         operations.submitted = nil
         guard let reply else {
             return [

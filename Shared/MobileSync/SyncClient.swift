@@ -5,6 +5,11 @@ import SyncModel
 /// A device's client of the Mobile Sync Service: one connection, one local store, data for the app in order.
 ///
 /// Start `run()` in a task of the app's own and read `oplogs(of:)` in others; after processing an oplog, confirm it.
+///
+/// One client at a time uses a store. A client holds its store from its creation until its `run()` ends, and during
+/// each later `run()`. After a run has ended another client can be made for the same store, also while this object lives
+/// on. A call that needs the store between runs takes it for that call; it throws `SyncError.storeInUse` while another
+/// client holds it.
 public final class SyncClient: Sendable {
     private let configuration: SyncClientConfiguration
     private let logger: Logger
@@ -12,9 +17,10 @@ public final class SyncClient: Sendable {
     let engine: ClientEngine
     private let connection: ClientConnection
 
-    /// Opens the local store; connects only in `run()`.
+    /// Opens the local store and holds it until the first `run()` ends; connects only in `run()`.
     ///
-    /// - Throws: `SyncError` when the configuration, the trust file or the store cannot be used.
+    /// - Throws: `SyncError` when the configuration, the trust file or the store cannot be used; `storeInUse` when
+    ///   another client or process still holds the store after a second.
     public init(configuration: SyncClientConfiguration, logger: Logger) throws(SyncError) {
         try Self.check(configuration.instanceID, "instanceID")
         try Self.check(configuration.deviceID, "deviceID")
@@ -31,13 +37,20 @@ public final class SyncClient: Sendable {
 
     /// Connects, and connects again whenever the connection is lost, until the task is cancelled; then it returns.
     ///
-    /// - Throws: `SyncError.closedForGood` when the gateway forbids to come back, `alreadyRunning`.
+    /// When it returns or throws, the store is released, so that another client can use it. It can be called again.
+    ///
+    /// - Throws: `SyncError.closedForGood` when the gateway forbids to come back, `alreadyRunning`; when it is called
+    ///   again also `storeInUse` and `storeKey`, when another client has taken the store or changed its key, and
+    ///   `store`.
     public func run() async throws(SyncError) {
         guard board.beginRun() else { throw SyncError(.alreadyRunning, "run() is already at work on this client") }
         defer {
+            // Before the app hears of the end: it may make another client then.
+            engine.lock.release()
             board.setStatus(.notAvailable)
             board.endRun()
         }
+        try await engine.resumeStore()
         let home = GatewayAddress(host: configuration.host, port: configuration.port)
         var address = home
         var policy = ReconnectPolicy()

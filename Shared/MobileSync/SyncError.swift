@@ -19,7 +19,8 @@ public struct SyncError: Error, Sendable, CustomStringConvertible {
         public static let notEligible = Code(rawValue: "notEligible")
         /// The store belongs to another instance or device; use another path.
         public static let foreignStore = Code(rawValue: "foreignStore")
-        /// Another process, or another client of this one, uses the store: one client at a time may.
+        /// Another process, or another client of this one, uses the store: one client at a time may. End the
+        /// `run()` of the other client.
         public static let storeInUse = Code(rawValue: "storeInUse")
         /// `run()` is already at work.
         public static let alreadyRunning = Code(rawValue: "alreadyRunning")

@@ -8,8 +8,10 @@ import Testing
 
 @Suite("Control files")
 struct ControlFileTests {
+    /// An instance's entry with these members; its id is `w_app` when they name none.
     private func entry(_ members: [String: Any] = [:]) throws -> ControlFile.InstanceEntry {
-        let data = try JSONSerialization.data(withJSONObject: members.merging(["instanceId": "w_app"]) { $1 })
+        let all = members.merging(["instanceId": "w_app"]) { given, _ in given }
+        let data = try JSONSerialization.data(withJSONObject: all)
         return try JSONDecoder().decode(ControlFile.InstanceEntry.self, from: data)
     }
 

@@ -81,7 +81,8 @@ struct GatewayFactTests {
     func tombstone() {
         var bench = SessionBench()
         bench.open([("B", 3, 0, 0)])
-        _ = bench.machine.noticed(SessionBench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world)
+        bench.machine.write(
+            bench.machine.noticed(SessionBench.notice("B", channel: 3, after: 0, ids: [1]), in: bench.world))
         var tombstone = SessionBench.oplog(2)
         tombstone.recalls = OplogID(1)
         let address = ChannelAddress(target: SessionBench.target, bizType: BizType("B"))

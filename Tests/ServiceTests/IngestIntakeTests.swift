@@ -42,7 +42,7 @@ struct IngestIntakeTests {
             (.unknown, .systemError, nil), (.refused("No."), .argsIsNull, nil),
         ] as [(PushOutcome, ResultCode, Int64?)])
     func outcomes(outcome: PushOutcome, code: ResultCode, id: Int64?) async {
-        let answer = await PushIntake.stub(StubSubmission(outcome))
+        let answer = await PushIntake.stub(FixedSubmission(outcome))
             .answer(scope: .single, instanceID: "w_app", body: body())
         #expect(answer.isAttempted && answer.code == code && answer.oplogID?.value == id)
     }
@@ -50,8 +50,12 @@ struct IngestIntakeTests {
     @Test("global never answers NOT_ONLINE")
     func global() async {
         for online in [true, false] {
-            let intake = PushIntake.stub(StubSubmission(.stored(OplogID(9), online: online)))
-            #expect(await intake.answer(scope: .global, instanceID: "w_app", body: body("news")).code == .success)
+            for validity in [StoredValidity.asAsked, .over] {
+                let stored = PushOutcome.stored(OplogID(9), online: online, validity: validity)
+                let answer = await PushIntake.stub(FixedSubmission(stored))
+                    .answer(scope: .global, instanceID: "w_app", body: body("news"))
+                #expect(answer.code == .success && (answer.detail != nil) == (validity == .over))
+            }
         }
     }
 
@@ -61,7 +65,7 @@ struct IngestIntakeTests {
             (PushOutcome.stored(OplogID(7), online: true, validity: .over), ResultCode.notOnline),
             (.stored(OplogID(7), online: true), .success),
         ] {
-            let answer = await PushIntake.stub(StubSubmission(outcome))
+            let answer = await PushIntake.stub(FixedSubmission(outcome))
                 .answer(scope: .single, instanceID: "w_app", body: body(extra: ",\"validTimeEnd\":1700000000000"))
             #expect(answer.code == code && answer.oplogID == OplogID(7))
             #expect((answer.detail != nil) == (code == .notOnline))
@@ -219,6 +223,18 @@ struct IngestSubmissionTests {
         #expect(single.oplog.validUntilMs == 0 && single.oplog.thirdMessageID == "t")
         let global = BusSubmission.command(Self.push, .stub("news", .globalUser))
         #expect(global.target.target == "" && global.target.kind == .globalUser)
+    }
+}
+
+/// Answers every push with exactly this outcome, its validity included; `StubSubmission` works the validity out from
+/// the push.
+struct FixedSubmission: PushSubmitting {
+    private let outcome: PushOutcome
+
+    init(_ outcome: PushOutcome) { self.outcome = outcome }
+
+    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+        pushes.map { _ in outcome }
     }
 }
 

@@ -125,7 +125,7 @@ struct SessionFrameMatrixTests {
             Self.rows.compactMap { row in
                 Mss_Device_V1_Packet.with(row.fill).body.map { String("\($0)".prefix { $0 != "(" }) }
             })
-        #expect(bodies.count == 21, "DeviceProtocol.md, Packets and their fields")
+        #expect(bodies.count == 22, "DeviceProtocol.md, Packets and their fields")
     }
 
     @Test("SEC9, SEC11: what is refused for its rate closes once, in every state, with the code of the refusal")

@@ -94,7 +94,7 @@ struct SessionParameterTests {
         var mark = Bench.oplog(2)
         mark.recalls = OplogID(1)
         // The device has what is recalled only where it was sent something.
-        _ = bench.machine.noticed(Self.notice(after: 1, ids: [2, 3]), in: bench.world)
+        bench.machine.write(bench.machine.noticed(Self.notice(after: 1, ids: [2, 3]), in: bench.world))
         mark.id = OplogID(4)
         mark.recalls = OplogID(3)
         let recall = ChannelNotice(
@@ -170,6 +170,8 @@ struct SessionParameterTests {
         bench.configurations[BizType("B")] = filtered
         #expect(bench.machine.noticed(Self.notice(after: 1, ids: [2]), in: bench.world).pushed.isEmpty)
         #expect(bench.machine.surroundingsChanged(in: bench.world).opens + (bench.machine.isRegistering ? 1 : 0) >= 1)
+        let again = Self.registered(Self.reply(head: 2, [(2, 0), (0, 9)]), on: &bench)
+        #expect(again.opens == 1, "the rules changed while the store was asked")
         _ = Self.registered(Self.reply(head: 2, [(2, 0), (0, 9)]), on: &bench)
         #expect(bench.machine.surroundingsChanged(in: bench.world).opens == 0)
         bench.configurations[BizType("B")]?.subscription.filter = "n == 1"

@@ -114,7 +114,9 @@ struct SyncClientResendTests {
     private func ladderOfAnother(_ gateway: FakeGateway) async throws {
         let store = URL(filePath: NSTemporaryDirectory()).appending(path: "client-\(UUID().uuidString).sqlite")
         defer {
-            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: store.path + suffix) }
+            for suffix in ["", "-wal", "-shm", ".lock"] {
+                try? FileManager.default.removeItem(atPath: store.path + suffix)
+            }
         }
         let other = try ClientApp(port: gateway.port, store: store, firstResend: firstResend)
         try await other.running {

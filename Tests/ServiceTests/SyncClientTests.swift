@@ -90,6 +90,42 @@ struct SyncClientTests {
         }
     }
 
+    @Test("a client holds its store until its run() ends; then another client can use it, and the first one again")
+    func oneClient() async throws {
+        try await FakeGateway.withStore { gateway, store in
+            // No repeat comes while the test runs, however slow the machine is.
+            let first = try ClientApp(port: gateway.port, store: store, firstResend: .seconds(600))
+            #expect(throws: SyncError.self) { try ClientApp(port: gateway.port, store: store) }
+            try await first.running {
+                let session = try await gateway.accept()
+                _ = try await session.greet()
+                session.push([1, 2], after: 0, upto: 2)
+                try await first.shows([1, 2])
+                let error = #expect(throws: SyncError.self) { try ClientApp(port: gateway.port, store: store) }
+                #expect(error?.code == .storeInUse)
+            }
+            let second = try ClientApp(port: gateway.port, store: store, firstResend: .seconds(600))
+            try await second.running {
+                let session = try await gateway.accept()
+                _ = try await session.greet()
+                try await second.shows([1, 2])
+                try await second.client.confirm(Array(second.oplogs.prefix(1)))
+                let error = await #expect(throws: SyncError.self) { try await first.client.confirm(first.oplogs) }
+                #expect(error?.code == .storeInUse)
+                session.push([3], after: 2, upto: 3)
+                try await second.shows([1, 2, 3])
+            }
+            // Between runs each call takes the store; the next run begins with what the other client has left.
+            #expect(try await first.client.channelSummaries().first?.last?.oplogID == 3)
+            try await first.running {
+                let session = try await gateway.accept()
+                let connect = try await session.greet()
+                #expect(connect.bind.syncPoints.map(\.oplogID) == [3])
+                try await first.shows([1, 2, 2, 3])
+            }
+        }
+    }
+
     @Test("confirmations are reported until the gateway has recorded them, over connections and processes")
     func reports() async throws {
         try await FakeGateway.withStore { gateway, store in

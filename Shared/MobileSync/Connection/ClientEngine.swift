@@ -21,6 +21,8 @@ actor ClientEngine {
     let store: LocalStore
     /// The store's operations, for the app's own threads.
     nonisolated let outbox: OperationOutbox
+    /// The store's lock: held when this is made; `run()` holds it again at its beginning and releases it at its end.
+    nonisolated let lock: StoreLock
     /// The number of the last result that the app was given in this run, by user and component: sequences of different
     /// components do not wait for each other.
     var shownResults: [String: [String: Int64]] = [:]
@@ -63,9 +65,26 @@ actor ClientEngine {
         handOut = HandOut(channels: try store.startOver())
         self.store = store
         outbox = store.outbox
+        lock = store.lock
         board.deviceID = store.identity.deviceID
         replacedDamagedStore = store.replacedDamaged
         schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? Limits.firstResend)
+    }
+
+    /// Holds the store for a run. When another client has used it since the last run, everything begins as in a new
+    /// client: what the app has not confirmed is handed out once more.
+    ///
+    /// - Throws: `SyncError`: `storeInUse` when another client uses the store, `storeKey` when another client has
+    ///   changed the key, `store`.
+    func resumeStore() throws(SyncError) {
+        guard let channels = try store.resume() else { return }
+        handOut = HandOut(channels: channels)
+        let ladder = schedule.ladder
+        schedule = ResendSchedule()
+        schedule.ladder = ladder
+        shownResults = [:]
+        board.deviceID = store.identity.deviceID
+        board.wakes.send(())
     }
 
     // MARK: Connection
@@ -284,9 +303,9 @@ actor ClientEngine {
     private func perform(_ action: ClientAction) throws(SyncError) {
         switch action {
         case .send(let packet):
-            send(signer?.signed(packet, now: signingTime) ?? packet)
+            send(signer?.signed(packet, now: store.signingTime) ?? packet)
         case .signBy(let time):
-            signingOffset = .milliseconds(time.milliseconds - configuration.clock().milliseconds)
+            try store.setSigningTime(time)
         case .ownershipTaken(let request):
             board.settle(request: request)
         case .takeNewIdentity:
@@ -400,16 +419,6 @@ actor ClientEngine {
 
     private func announceDownload() {
         if sync == .begun { announce(.downloading) }
-    }
-
-    /// What to add to the device's clock to have that of the gateway that refused a signature last. A gateway checks
-    /// signatures by its own machine's clock, which is not the one that validity goes by.
-    private var signingOffset: Duration?
-
-    /// The time to sign by.
-    private var signingTime: WallTime {
-        let clock = configuration.clock()
-        return signingOffset.map { clock + $0 } ?? store.serviceTime ?? clock
     }
 
     // MARK: Wishes

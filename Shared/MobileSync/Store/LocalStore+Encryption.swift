@@ -25,6 +25,17 @@ extension LocalStore {
         }
     }
 
+    /// Checks that the file still has this key.
+    ///
+    /// - Throws: `SyncError.storeKey` when another client has changed the key.
+    static func check(_ cipher: PayloadCipher?, in db: Database) throws {
+        let check = try Data.fetchOne(db, sql: "SELECT key_check FROM store")
+        let isSame = if let check { cipher?.made(check) ?? false } else { cipher == nil }
+        guard isSame else {
+            throw SyncError(.storeKey, "another client has changed the store's key: make a new client with that key")
+        }
+    }
+
     /// Writes all payloads anew under another key, in one transaction, or readable for everybody.
     ///
     /// - Throws: `SyncError.store`; the former key counts then.

@@ -27,6 +27,10 @@ final class LocalStore {
     /// What to add to the device's clock to have the service's, as of the last connection; nil before the first. It
     /// serves until a connection of this process is told the service's time.
     private var clockOffset: Duration?
+    /// What to add to the device's clock to have that of the gateway that refused a signature last; nil before the
+    /// first refusal. A gateway checks signatures by its own machine's clock, which is not the one that validity goes
+    /// by.
+    private var signingOffset: Duration?
     /// Made with the file: a new store is a new receiver (spec §1).
     let storeID: String
     /// Who the device is for the service.
@@ -35,8 +39,14 @@ final class LocalStore {
     let replacedDamaged: Bool
     /// What the users did, and what became of it.
     let outbox: OperationOutbox
-    /// Keeps the file to this store as long as it is open.
-    private let lock: StoreLock
+    /// Keeps the file to one client. It is held from here on; `ClientEngine` releases it when a run ends.
+    let lock: StoreLock
+    /// The device id that the app gave.
+    private let namedDeviceID: String
+    /// SQLite's number for the state of the file: it changes when another connection has written.
+    private var dataVersion: Int64 = 0
+    /// Another client has written to the file since `resume()` last started over.
+    private var hasForeignChanges = false
 
     /// Opens or creates the store.
     ///
@@ -73,14 +83,87 @@ final class LocalStore {
         self.limit = limit
         self.clock = clock
         self.now = now
-        outbox = OperationOutbox(database: database, limit: limit, clock: clock)
+        outbox = OperationOutbox(database: database, lock: lock, limit: limit, clock: clock)
+        namedDeviceID = deviceID
         identity = LocalIdentity(deviceID: deviceID, secret: [])
         try use(cipher)
         identity = try loadIdentity(deviceID)
         try loadChannels()
         try loadSuspended()
-        clockOffset = try access("reading the clock") { db in
-            try Int64.fetchOne(db, sql: "SELECT clock_offset_ms FROM store").map { .milliseconds($0) }
+        try loadOffsets()
+        dataVersion = try readDataVersion()
+    }
+
+    // The outbox may live on; it takes the lock for its single steps.
+    deinit { lock.release() }
+
+    // MARK: One client at a time
+
+    /// Holds the lock again after a run has ended. When another client has changed the store since, reads it anew and
+    /// starts over, as a new client does.
+    ///
+    /// - Returns: as `startOver()`; nil when no other client has changed the store.
+    /// - Throws: `SyncError`: `storeInUse` when another client holds the lock, `storeKey` when another client has
+    ///   changed the key, `store`.
+    func resume() throws(SyncError) -> [Int64]? {
+        try lock.hold()
+        try refresh()
+        guard hasForeignChanges else { return nil }
+        let channels = try startOver()
+        hasForeignChanges = false
+        return channels
+    }
+
+    /// Reads anew what is kept in memory, when another client has changed the file.
+    private func refresh() throws(SyncError) {
+        let former = dataVersion
+        // Set before the reading below, whose steps come here too.
+        dataVersion = try readDataVersion()
+        guard dataVersion != former else { return }
+        do throws(SyncError) {
+            try step("checking the store's key") { db in try Self.check(cipher, in: db) }
+            identity = try loadIdentity(namedDeviceID)
+            try loadChannels()
+            try loadSuspended()
+            try loadOffsets()
+        } catch {
+            dataVersion = former
+            throw error
+        }
+        hasForeignChanges = true
+    }
+
+    private func readDataVersion() throws(SyncError) -> Int64 {
+        try step("reading the state of the file") { db in try Int64.fetchOne(db, sql: "PRAGMA data_version") ?? 0 }
+    }
+
+    // MARK: Time
+
+    private func loadOffsets() throws(SyncError) {
+        let row = try access("reading the clock") { db in
+            try Row.fetchOne(db, sql: "SELECT clock_offset_ms, signing_offset_ms FROM store")
+        }
+        func offset(_ milliseconds: Int64?) -> Duration? { milliseconds.map { .milliseconds($0) } }
+        clockOffset = offset(row?[0])
+        signingOffset = offset(row?[1])
+    }
+
+    /// The time to sign by: that of the gateway that refused a signature last, otherwise the service's, otherwise the
+    /// device's.
+    var signingTime: WallTime {
+        let deviceTime = clock()
+        return signingOffset.map { deviceTime + $0 } ?? serviceTime ?? deviceTime
+    }
+
+    /// Records the time of a gateway that has refused a signature. The difference from the device's clock is on the
+    /// disk: the next process signs by it too.
+    ///
+    /// - Throws: `SyncError.store`; this process signs by it all the same.
+    func setSigningTime(_ time: WallTime) throws(SyncError) {
+        let offset = Duration.milliseconds(time.milliseconds - clock().milliseconds)
+        signingOffset = offset
+        try access("recording the time to sign by") { db in
+            try db.execute(sql: "UPDATE store SET signing_offset_ms = ?", arguments: [offset.wholeMilliseconds])
         }
     }
 
@@ -420,15 +503,23 @@ final class LocalStore {
     /// All channels that this user may see.
     func channels(visibleTo userID: String?) -> [LocalChannel] { channels.values.filter { $0.isVisible(to: userID) } }
 
-    /// Performs a step on the database.
+    /// Performs a step on the database; between runs it takes the lock for this step, and reads anew what another
+    /// client has changed.
     ///
-    /// - Throws: `SyncError.store` with the step's name.
-    func access<Value>(_ step: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
+    /// - Throws: `SyncError`: `store` with the step's name; between runs also `storeInUse` and `storeKey`, as `resume`.
+    func access<Value>(_ name: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
+        let isHeld = try lock.beginStep()
+        defer { lock.endStep() }
+        if !isHeld { try refresh() }
+        return try step(name, body)
+    }
+
+    private func step<Value>(_ name: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
         do {
             return try database.inDatabase(body)
         } catch {
             throw error as? SyncError
-                ?? SyncError(.store, "\(step) failed (\(error)); check space and rights of the store")
+                ?? SyncError(.store, "\(name) failed (\(error)); check space and rights of the store")
         }
     }
 

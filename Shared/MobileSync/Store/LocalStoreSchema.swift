@@ -21,6 +21,8 @@ enum LocalStoreSchema {
             key_check BLOB,
             -- What to add to the device's clock, as of the last connection.
             clock_offset_ms INTEGER,
+            -- What to add to the device's clock to sign by; NULL: no gateway has refused a signature for its time.
+            signing_offset_ms INTEGER,
             -- Taken when the service refused device_id, the app's; NULL before.
             own_device_id TEXT,
             -- What the device id belongs to at the service; sealed as payloads are.

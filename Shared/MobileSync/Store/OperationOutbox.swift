@@ -13,14 +13,17 @@ final class OperationOutbox: Sendable {
     static let keptMax = 10_000
 
     private let database: DatabaseQueue
+    private let lock: StoreLock
     /// Bytes that the store may take.
     private let limit: Int
     let clock: @Sendable () -> WallTime
     /// Changes only while the database is held.
     private let cipher = Mutex<PayloadCipher?>(nil)
 
-    init(database: DatabaseQueue, limit: Int, clock: @escaping @Sendable () -> WallTime) {
+    /// - Parameter lock: of the database's file.
+    init(database: DatabaseQueue, lock: StoreLock, limit: Int, clock: @escaping @Sendable () -> WallTime) {
         self.database = database
+        self.lock = lock
         self.limit = limit
         self.clock = clock
     }
@@ -306,8 +309,14 @@ final class OperationOutbox: Sendable {
     }
 
     private func access<Value>(_ step: String, _ body: (Database) throws -> Value) throws(SyncError) -> Value {
+        let isHeld = try lock.beginStep()
+        defer { lock.endStep() }
         do {
-            return try database.inDatabase(body)
+            return try database.inDatabase { db in
+                // Another client may have used the store since the run ended.
+                if !isHeld { try LocalStore.check(cipher.withLock { $0 }, in: db) }
+                return try body(db)
+            }
         } catch {
             throw error as? SyncError
                 ?? SyncError(.store, "\(step) failed (\(error)); check space and rights of the store")
