@@ -49,22 +49,6 @@ package protocol DeliveryStore {
     ) throws(PostgresError)
 }
 
-/// One thing that a gateway asks about leases and sessions.
-package enum SessionStoreCommand: Sendable {
-    case renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64, sessions: Int)
-    /// Registers a connection, then reads what it needs to know; the digest names its session.
-    case open(DeviceSessionStore.Registration, sessionDigest: [UInt8])
-    case close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64)
-    case update(
-        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
-        verdictMilliseconds: Int64)
-    /// Finds channels that got an oplog since a snapshot.
-    case sweep(gatewayID: String, since: String)
-    case finishReread(Int64)
-    /// Keeps values for a user.
-    case keepParameters([DeviceParameter], of: UserID, in: InstanceID)
-}
-
 /// A page to read.
 package struct PageRead: Sendable {
     package var channelID: Int64
@@ -83,6 +67,22 @@ package struct PageRead: Sendable {
         self.limit = limit
         self.owner = owner
     }
+}
+
+/// One thing that a gateway asks about leases and sessions.
+package enum SessionStoreCommand: Sendable {
+    case renewLease(gatewayID: String, epoch: Int64, controlVersion: Int64, sessions: Int)
+    /// Registers a connection, then reads what it needs to know; the digest names its session.
+    case open(DeviceSessionStore.Registration, sessionDigest: [UInt8])
+    case close(instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64)
+    case update(
+        instanceID: InstanceID, deviceID: DeviceID, connectionEpoch: Int64, isForeground: Bool,
+        verdictMilliseconds: Int64)
+    /// Finds channels that got an oplog since a snapshot.
+    case sweep(gatewayID: String, since: String)
+    case finishReread(Int64)
+    /// Keeps values for a user.
+    case keepParameters([DeviceParameter], of: UserID, in: InstanceID)
 }
 
 /// A page as the store has it.

@@ -46,7 +46,8 @@ extension RunningSystem {
             }
         }
 
-        @Test("D8, D16: a stranger who binds the user with a made-up session and claims all positions takes nothing away")
+        @Test(
+            "D8, D16: a stranger who binds the user with a made-up session and claims all positions takes nothing away")
         func stranger() async throws {
             try await makeInstance()
             let victim = device("own-victim", user: "own-v", session: "own-session")

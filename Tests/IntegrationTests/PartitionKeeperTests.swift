@@ -37,7 +37,8 @@ struct PartitionKeeperTests {
             let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             let keeper = PartitionKeeper(configuration: configuration, logger: logger)
             let watch = DatabaseWatch(
-                configuration: configuration, rollouts: RolloutClock(bus: Self.bus), databaseTime: Self.bus.databaseTime,
+                configuration: configuration, rollouts: RolloutClock(bus: Self.bus),
+                databaseTime: Self.bus.databaseTime,
                 health: health, logger: logger)
             func rows(in table: String) async throws -> Int {
                 try await database.rows("SELECT 'x' FROM \(table)", columns: 1).count

@@ -299,7 +299,10 @@ struct SessionRequestTests {
         bench.open(types.enumerated().map { ($1, Int64($0), 10, 10) }) { $0.suspended = ["D"] }
         func ask(after: String) throws -> (channels: [Int64], more: Bool?) {
             let read = try #require(Self.summary(count: 2, after: after, on: &bench).summaryReads.first)
-            #expect(read.channels.allSatisfy { $0.receiver.deviceID == DeviceID("d") && $0.receiver.storeID == StoreID("s") })
+            #expect(
+                read.channels.allSatisfy {
+                    $0.receiver.deviceID == DeviceID("d") && $0.receiver.storeID == StoreID("s")
+                })
             #expect(read.channels.allSatisfy { $0.stored == OplogID(10) && $0.onlyOwner == nil })
             let reply = Mss_Bus_V1_SummaryReply.with {
                 $0.channels = read.channels.map { _ in Self.standing(last: 7, waiting: 3) }

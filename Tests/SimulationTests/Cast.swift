@@ -159,7 +159,8 @@ final class Cast {
         guard trials.contains(.rules) else { return }
         for rule in world.database.store.control.configurations {
             for gateway in world.gateways where gateway.rule(rule.instanceID, rule.bizType) != rule {
-                history.fault(.governed, "\(gateway.process.name) does not go by the rules in force for \(rule.bizType)")
+                history.fault(
+                    .governed, "\(gateway.process.name) does not go by the rules in force for \(rule.bizType)")
             }
         }
     }

@@ -6,7 +6,7 @@ import SyncModel
 
 /// The store in memory, by the same rules as the SQL; `DeliveryStoreContractTests` hold it to that.
 struct MemoryStore {
-    private struct Channel {
+    struct Channel {
         let id: Int64
         let address: ChannelAddress
         var head = OplogID.zero
@@ -57,7 +57,7 @@ struct MemoryStore {
         var sessions: Int
     }
 
-    private struct Receiver: Hashable {
+    struct Receiver: Hashable {
         let channelID: Int64
         let deviceID: String
         let storeID: String
@@ -65,14 +65,14 @@ struct MemoryStore {
         var userID = ""
     }
 
-    private struct SyncPoint {
+    struct SyncPoint {
         var oplogID = OplogID.zero
         var acknowledged = OplogID.zero
         var resentID = OplogID.zero
         var repeats = 0
     }
 
-    private struct ConfigurationKey: Hashable {
+    struct ConfigurationKey: Hashable {
         let instanceID: InstanceID
         let bizType: BizType
     }
@@ -83,9 +83,9 @@ struct MemoryStore {
     /// Appends so far. Each is over when its call returns, so this number says what a snapshot has.
     private var lastTransaction: Int64 = 0
     private var nextChannelID: Int64 = 1
-    private var instances: [InstanceID: Instance] = [:]
-    private var configurations: [ConfigurationKey: SyncConfiguration] = [:]
-    private var channels: [Channel] = []
+    var instances: [InstanceID: Instance] = [:]
+    var configurations: [ConfigurationKey: SyncConfiguration] = [:]
+    var channels: [Channel] = []
     private var places: [ChannelAddress: Int] = [:]
     private var sessions: [DeviceKey: Session] = [:]
     private(set) var owners: [UserKey: DeviceID] = [:]
@@ -94,7 +94,7 @@ struct MemoryStore {
     private var lostBooks = 0
     private var hasBook = true
     private var isBookComplete = true
-    private var syncPoints: [Receiver: SyncPoint] = [:]
+    var syncPoints: [Receiver: SyncPoint] = [:]
     private var controlVersion: Int64 = 1
     private var revocations: [(userID: UserID, digest: [UInt8], at: WallTime)] = []
 
@@ -599,49 +599,5 @@ struct MemoryStore {
             guard let place = channels.firstIndex(where: { $0.id == push.channelID }) else { continue }
             channels[place].awaitsOutcome.remove(push.oplogID)
         }
-    }
-
-    // MARK: Sync points
-
-    mutating func record(_ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]) {
-        for resend in resends {
-            let receiver = Receiver(
-                channelID: resend.channelID, deviceID: resend.deviceID, storeID: resend.storeID, userID: resend.userID)
-            syncPoints[receiver, default: SyncPoint()].resentID = resend.oplogID
-            syncPoints[receiver, default: SyncPoint()].repeats = resend.repeats
-        }
-        for advance in advances {
-            guard let channel = channels.first(where: { $0.id == advance.channelID }),
-                maySet(advance, of: channel.address.target)
-            else { continue }
-            let receiver = Receiver(
-                channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID,
-                userID: advance.userID)
-            let acknowledged = min(advance.acknowledged, channel.head)
-            if acknowledged > syncPoints[receiver]?.acknowledged ?? .zero {
-                syncPoints[receiver, default: SyncPoint()].acknowledged = acknowledged
-            }
-            let upto = min(advance.upto, channel.head)
-            #if KNOWN_BAD
-                guard KnownBad.pointFalls.isOn || upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
-            #else
-                guard upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
-            #endif
-            syncPoints[receiver, default: SyncPoint()].oplogID = upto
-        }
-    }
-
-    /// The one sync point that a user has in a channel is moved by the device that owns the user.
-    private func maySet(_ advance: SyncPointStore.Advance, of target: TargetAddress) -> Bool {
-        #if KNOWN_BAD
-            if KnownBad.strangerMovesSharedPoint.isOn { return true }
-        #endif
-        let user = UserKey(instanceID: target.instanceID, userID: UserID(target.target))
-        return target.kind != .user || !advance.deviceID.isEmpty || owners[user]?.text == advance.storedBy
-    }
-
-    private func checksOwners(of instanceID: InstanceID) -> Bool {
-        let own = configurations.values.filter { $0.instanceID == instanceID }
-        return instances[instanceID].map { InstanceChecks($0, own).ofOwners } ?? false
     }
 }

@@ -181,7 +181,11 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// A device has connected.
     func accept(_ link: SimulatedLink) {
-        let channel = open { handler in [Wire(link), handler] } end: { link.closedByGateway() }
+        let channel = open { handler in
+            [Wire(link), handler]
+        } end: {
+            link.closedByGateway()
+        }
         link.whenAtGateway = { [weak self, unowned link] packet in
             self?.process.perform {
                 guard channel.isActive else { return }

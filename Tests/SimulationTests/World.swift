@@ -353,7 +353,9 @@ final class World: @unchecked Sendable {
             validity = simulation.pick(.milliseconds(300), .seconds(6))
             usual = .optional
         } else if plan.trials.contains(.clocks), reach == nil, simulation.happens(0.3) {
-            validity = simulation.happens(0.3) ? simulation.pick(.seconds(5), .seconds(60))
+            validity =
+                simulation.happens(0.3)
+                ? simulation.pick(.seconds(5), .seconds(60))
                 : simulation.pick(.seconds(120), .seconds(7_200))
         }
         push.validUntil = validity.map { database.now + $0 }

@@ -339,13 +339,7 @@ actor ClientEngine {
             recover()
             useRoom()
         case .connected(let firstResend, let serverTime):
-            connectedAt = .now
-            schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
-            keepTime()
-            board.setStatus(.connected)
-            announce(.uploading)
-            recoverRefused()
-            if let serverTime { try store.setServiceTime(serverTime) }
+            try connected(firstResend: firstResend, serverTime: serverTime)
         case .collectOperations(let userID):
             try collectOperations(ofUser: userID)
         case .operationsAnswered(let answer):
@@ -371,6 +365,16 @@ actor ClientEngine {
             connectionEnd = end
             keepTime()
         }
+    }
+
+    private func connected(firstResend: Duration?, serverTime: WallTime?) throws(SyncError) {
+        connectedAt = .now
+        schedule.ladder = ResendLadder(firstWait: configuration.firstResend ?? firstResend ?? Limits.firstResend)
+        keepTime()
+        board.setStatus(.connected)
+        announce(.uploading)
+        recoverRefused()
+        if let serverTime { try store.setServiceTime(serverTime) }
     }
 
     // MARK: Questions

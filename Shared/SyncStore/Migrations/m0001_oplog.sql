@@ -886,7 +886,7 @@ BEGIN
     FROM located l;
 END $$;
 
--- Records that what became of non-persistent pushes is known; none of them is older than `in_first_ms`, so that only the
+-- Records that the outcome of non-persistent pushes is known. None of them is older than `in_first_ms`, so only the
 -- partitions from then on are looked at.
 CREATE FUNCTION record_live_outcomes(in_channel bigint[], in_id bigint[], in_first_ms bigint)
 RETURNS void LANGUAGE sql VOLATILE

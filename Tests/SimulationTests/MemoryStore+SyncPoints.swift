@@ -1,0 +1,48 @@
+import SyncModel
+
+@testable import SyncStore
+
+// How far receivers have stored a channel.
+extension MemoryStore {
+    mutating func record(_ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]) {
+        for resend in resends {
+            let receiver = Receiver(
+                channelID: resend.channelID, deviceID: resend.deviceID, storeID: resend.storeID, userID: resend.userID)
+            syncPoints[receiver, default: SyncPoint()].resentID = resend.oplogID
+            syncPoints[receiver, default: SyncPoint()].repeats = resend.repeats
+        }
+        for advance in advances {
+            guard let channel = channels.first(where: { $0.id == advance.channelID }),
+                maySet(advance, of: channel.address.target)
+            else { continue }
+            let receiver = Receiver(
+                channelID: advance.channelID, deviceID: advance.deviceID, storeID: advance.storeID,
+                userID: advance.userID)
+            let acknowledged = min(advance.acknowledged, channel.head)
+            if acknowledged > syncPoints[receiver]?.acknowledged ?? .zero {
+                syncPoints[receiver, default: SyncPoint()].acknowledged = acknowledged
+            }
+            let upto = min(advance.upto, channel.head)
+            #if KNOWN_BAD
+                guard KnownBad.pointFalls.isOn || upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            #else
+                guard upto > syncPoints[receiver]?.oplogID ?? OplogID(-1) else { continue }
+            #endif
+            syncPoints[receiver, default: SyncPoint()].oplogID = upto
+        }
+    }
+
+    /// The one sync point that a user has in a channel is moved by the device that owns the user.
+    private func maySet(_ advance: SyncPointStore.Advance, of target: TargetAddress) -> Bool {
+        #if KNOWN_BAD
+            if KnownBad.strangerMovesSharedPoint.isOn { return true }
+        #endif
+        let user = UserKey(instanceID: target.instanceID, userID: UserID(target.target))
+        return target.kind != .user || !advance.deviceID.isEmpty || owners[user]?.text == advance.storedBy
+    }
+
+    func checksOwners(of instanceID: InstanceID) -> Bool {
+        let own = configurations.values.filter { $0.instanceID == instanceID }
+        return instances[instanceID].map { InstanceChecks($0, own).ofOwners } ?? false
+    }
+}
