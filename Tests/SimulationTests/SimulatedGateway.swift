@@ -199,8 +199,9 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// An MQTT client has connected.
     func accept(_ line: SimulatedMQTTLine) {
-        let channel = open { handler in
-            [MQTTWire(line), MQTTBridge(now: core.clock.wallTime), handler]
+        let bridge = MQTTBridge(now: core.databaseTime.current)
+        let channel = open(transport: bridge) { handler in
+            [MQTTWire(line), bridge, handler]
         } end: {
             line.closedByGateway()
         }
@@ -215,14 +216,16 @@ final class SimulatedGateway: @unchecked Sendable {
     }
 
     private func open(
-        _ handlers: (DeviceHandler) -> [any ChannelHandler], end: @escaping () -> Void
+        transport: (any DeviceTransport)? = nil, _ handlers: (DeviceHandler) -> [any ChannelHandler],
+        end: @escaping () -> Void
     ) -> EmbeddedChannel {
         lastConnection += 1
         let number = lastConnection
         let channel = EmbeddedChannel(loop: loop)
         channel.connect(to: Self.anyAddress, promise: nil)
         connections[number] = Connection(channel: channel, end: end)
-        let handler = DeviceHandler(gateway: core, number: number, acceptedAt: core.clock.now())
+        let handler = DeviceHandler(
+            gateway: core, number: number, transport: transport, acceptedAt: core.clock.now())
         try? channel.pipeline.syncOperations.addHandlers(handlers(handler))
         channel.closeFuture.assumeIsolated().whenComplete { [weak self] _ in
             self?.connections.removeValue(forKey: number)?.end()
