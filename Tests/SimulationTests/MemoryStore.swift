@@ -108,7 +108,10 @@ struct MemoryStore {
 
     /// A standby takes over with what it has: this value. Sessions and leases are in unlogged tables, of which it has
     /// nothing.
-    mutating func failedOver(from lost: MemoryStore) {
+    ///
+    /// - Parameter users: it has the owners of these, as they were last.
+    mutating func failedOver(from lost: MemoryStore, keepingOwnersOf users: Set<UserID>) {
+        for (key, device) in lost.owners where users.contains(key.userID) { owners[key] = device }
         incarnation = lost.incarnation + 1
         presenceEpoch = incarnation << 40
         nextChannelID = incarnation << 40
