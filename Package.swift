@@ -254,7 +254,7 @@ let tests: [Target] = [
         dependencies: [
             "BackendCalls", "OplogWriter", "Gateway", "MobileSync", "ServiceKit", "BusMessages", "DeviceProtocol",
             "Credentials", "DeliveryHistory", "SyncModel", "SyncStore", "AMQP", "PostgreSQL", "TestSupport", protobuf,
-            logging, nioCore, nioEmbedded,
+            "MQTT", logging, nioCore, nioEmbedded,
         ],
         // Optimised in debug builds too: its seeds are what a run of the tests has the time for.
         path: "Tests/SimulationTests", swiftSettings: strict + [.unsafeFlags(["-O"])]),

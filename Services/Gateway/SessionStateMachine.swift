@@ -528,7 +528,7 @@ struct SessionStateMachine {
             channelID: channelID, head: max(head, isSame ? known?.head ?? .zero : known?.announced ?? .zero),
             recorded: recorded, acknowledged: acknowledged,
             reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim,
-            isSimple: identity.isSimple, isOpening: isOpening && known == nil || becomesOwner && !countsClaim)
+            isOpening: isOpening && known == nil || becomesOwner && !countsClaim)
         if isSame, let known {
             cursor.takeOver(from: known, acknowledged: acknowledged)
             windowUsed += cursor.unacknowledgedBytes

@@ -38,7 +38,6 @@ final class Cast {
     // MARK: Beginning and end
 
     func enter() {
-        world.database.keepsOwnersOf = Set([Self.roamer, Self.mover, Self.victim].map { UserID($0) })
         if trials.contains(.owners) { enterOwners() }
         if trials.contains(.strangers) { enterStrangers() }
         if trials.contains(.mqtt) { enterMQTT() }

@@ -4,6 +4,14 @@ import SyncModel
 
 // How far receivers have stored a channel.
 extension MemoryStore {
+    /// The outcome of these is known.
+    mutating func recordOutcomes(of pushes: [OplogStore.LivePush]) {
+        for push in pushes {
+            guard let place = channels.firstIndex(where: { $0.id == push.channelID }) else { continue }
+            channels[place].awaitsOutcome.remove(push.oplogID)
+        }
+    }
+
     mutating func record(_ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]) {
         for resend in resends {
             let receiver = Receiver(

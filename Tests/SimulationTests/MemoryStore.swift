@@ -108,10 +108,7 @@ struct MemoryStore {
 
     /// A standby takes over with what it has: this value. Sessions and leases are in unlogged tables, of which it has
     /// nothing.
-    ///
-    /// - Parameter users: it has the owners of these, as they were last.
-    mutating func failedOver(from lost: MemoryStore, keepingOwnersOf users: Set<UserID>) {
-        for (key, device) in lost.owners where users.contains(key.userID) { owners[key] = device }
+    mutating func failedOver(from lost: MemoryStore) {
         incarnation = lost.incarnation + 1
         presenceEpoch = incarnation << 40
         nextChannelID = incarnation << 40
@@ -594,13 +591,5 @@ struct MemoryStore {
                     && !channel.recalled.contains($0.id)
             }
             .prefix(limit).map { OplogStore.Standing(id: $0.id, targeting: $0.targeting, attributes: $0.attributes) }
-    }
-
-    /// The outcome of these is known.
-    mutating func recordOutcomes(of pushes: [OplogStore.LivePush]) {
-        for push in pushes {
-            guard let place = channels.firstIndex(where: { $0.id == push.channelID }) else { continue }
-            channels[place].awaitsOutcome.remove(push.oplogID)
-        }
     }
 }

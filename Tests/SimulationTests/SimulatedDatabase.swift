@@ -27,8 +27,6 @@ final class SimulatedDatabase {
     var whenCommitted: ([OplogStore.Append], [OplogStore.Appended?]) -> Void = { _, _ in }
     /// A user's owner changed.
     var whenOwned: (UserID, DeviceID) -> Void = { _, _ in }
-    /// No failover loses who owns these: their devices were told, and do not ask again.
-    var keepsOwnersOf: Set<UserID> = []
     /// A sync point was recorded.
     var whenAdvanced: (Advanced, MemoryStore) -> Void = { _, _ in }
 
@@ -124,7 +122,7 @@ final class SimulatedDatabase {
     func failOver() -> Bool {
         guard var standby else { return false }
         life += 1
-        standby.failedOver(from: store, keepingOwnersOf: keepsOwnersOf)
+        standby.failedOver(from: store)
         store = standby
         return true
     }

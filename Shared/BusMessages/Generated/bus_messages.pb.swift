@@ -701,7 +701,8 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
   }
 
   /// The device becomes the owner of the bound user (spec, Owner): the app asked for that, and the verdict is valid
-  /// where owners are checked. The store refuses it without a verdict where a single-device configuration has the check on.
+  /// where owners are checked. The store refuses it without a verdict where a single-device configuration has the check
+  /// on.
   package var takesOwnership: Bool {
     get {_storage._takesOwnership}
     set {_uniqueStorage()._takesOwnership = newValue}
