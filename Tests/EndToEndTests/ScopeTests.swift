@@ -40,9 +40,10 @@ extension RunningSystem {
                 try await eventually("both arrive, not \(own.payloads("SCOPE"))", within: .seconds(10)) {
                     own.payloads("SCOPE").sorted() == ["all", "own"]
                 }
+                // While it is connected: its app's confirmations are reported then.
+                try await explains("SCOPE", to: own.user, id: "\(own.user)-own", "DELIVERED")
+                try await explains("SCOPE", to: nil, id: "all-all", device: own.device, "DELIVERED")
             }
-            try await explains("SCOPE", to: own.user, id: "\(own.user)-own", "DELIVERED")
-            try await explains("SCOPE", to: nil, id: "all-all", device: own.device, "DELIVERED")
             try await change("SCOPE", to: "appointed", refusing: nil)
             try await push("SCOPE", to: own.user, ["back"], expecting: "NOT_ONLINE")
             try await other.connected { try await shows(other, "SCOPE", ["all"]) }
