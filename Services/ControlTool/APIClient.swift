@@ -23,7 +23,7 @@ struct APIClient: ParsableArguments {
 
     /// Attempts of one call, in all.
     private static let attempts = 3
-    /// The longest pause before a repeat; who is told to wait longer is told so by the answer.
+    /// The longest pause before a repeat. A caller that must wait longer gets the answer, which says so.
     private static let longestPause = 5
 
     /// Makes a call, and repeats it while its answer says that a repeat can help (`retryable`).

@@ -46,7 +46,7 @@ struct RecordArea: Sendable {
         let record: RecordItem
         let groups: [RecordDetail.Group]
         let list: String
-        /// What was pushed; nil when its time has ended, or it was recalled.
+        /// The pushed content; nil when its time has ended, or it was recalled.
         let content: String?
         let trace: String?
     }

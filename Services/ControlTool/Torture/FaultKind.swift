@@ -107,7 +107,7 @@ enum FaultKind: Hashable, Sendable {
         }
     }
 
-    /// How long it lasts until it is healed, in milliseconds; what is over at once is given no time.
+    /// How long it lasts until it is healed, in milliseconds. A fault that is over at once has no time.
     var lengths: ClosedRange<Int> {
         switch self {
         case .process(.pause, _), .brokerAlarm, .edge, .clockJump, .slowDisk, .fullDisk, .powerCut: 500...6_000

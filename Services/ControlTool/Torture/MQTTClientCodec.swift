@@ -15,7 +15,7 @@ enum MQTTReply: Sendable {
 struct MQTTData: Sendable {
     let topic: String
     let payload: String
-    /// Nil: quality of service 0.
+    /// It is nil for quality of service 0.
     let packetID: UInt16?
     /// User properties.
     let properties: [String: String]
@@ -91,7 +91,7 @@ struct MQTTReplyDecoder: NIOSingleStepByteToMessageDecoder {
     }
 }
 
-/// What a client of MQTT 5.0 sends, as bytes.
+/// The packets that an MQTT 5.0 client sends, as bytes.
 enum MQTTRequest {
     private static let receiveMaximum: UInt8 = 0x21
     private static let keepAliveSeconds: UInt16 = 60
@@ -123,7 +123,7 @@ enum MQTTRequest {
 
     static func puback(_ packetID: UInt16) -> ByteBuffer { packet(0x40) { $0.writeInteger(packetID) } }
 
-    /// Of less than 16,384 bytes.
+    /// The packet must have less than 16,384 bytes.
     private static func packet(_ head: UInt8, _ fill: (inout ByteBuffer) -> Void) -> ByteBuffer {
         var content = ByteBuffer()
         fill(&content)

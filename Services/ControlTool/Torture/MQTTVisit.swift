@@ -18,7 +18,7 @@ final class MQTTVisit: Sendable {
         var answeredPings: UInt64 = 0
         /// Since when nothing checked may be written, since the run's beginning.
         var sessionEndedAt: Duration?
-        /// What came on this connection.
+        /// Everything that came on this connection.
         var seen: Set<String> = []
         var random: SeededGenerator
     }
@@ -72,7 +72,7 @@ final class MQTTVisit: Sendable {
 
     func send(_ bytes: ByteBuffer) { state.withLock { $0.channel }?.writeAndFlush(bytes, promise: nil) }
 
-    /// What comes behind the answer was written after this.
+    /// Data that comes behind the answer was written after this.
     func ping() {
         let now = world.history.elapsed
         state.withLock { state in
