@@ -16,7 +16,8 @@ struct ChannelCursor {
     private(set) var acknowledged: OplogID
     /// The server's record reaches as far, or was asked to.
     private var recorded: OplogID
-    /// The position that the device claimed when it was bound, or when the cursor before this one ended.
+    /// The position that the device claimed when it was bound, or when the cursor before this one ended; of a simple
+    /// device, which need not name any, at least the recorded one.
     private let claimed: OplogID
     /// The position that the device claims counts here; otherwise only the recorded one does (spec D7, D8).
     let countsClaim: Bool
@@ -76,17 +77,19 @@ struct ChannelCursor {
     ///   - reported: the device's own, nil when it has none for this channel.
     ///   - countsClaim: whether the device's own counts. Where it does not, what the device has above the record is
     ///     sent once more, and the device drops it as known: its acknowledgement moves the record.
+    ///   - isSimple: it is a simple device's, which has had what is recorded: it hears of recalls up to there.
     ///   - isOpening: the session opens with this head; otherwise it was open when the channel's oplogs came.
     init(
         channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?,
-        countsClaim: Bool = true, isOpening: Bool = true
+        countsClaim: Bool = true, isSimple: Bool = false, isOpening: Bool = true
     ) {
         self.channelID = channelID
         self.head = head
         self.countsClaim = countsClaim
-        claimed = reported ?? .zero
+        let own = reported ?? .zero
+        claimed = isSimple ? max(own, recorded) : own
         // A device can be above the head after a failover that lost commits; it is clamped, never refused.
-        let known = min(claimed, head)
+        let known = min(own, head)
         #if KNOWN_BAD
             let isOlderCopy = countsClaim && acknowledged > known && !KnownBad.olderStorePassedOver.isOn
         #else

@@ -24,6 +24,13 @@ extension Mss_Device_V1_Packet {
         }
     }
 
+    static func ownershipTaken(_ epoch: Int64, _ bindNumber: UInt32) -> Self {
+        .with {
+            $0.ownershipTaken.bindNumber = bindNumber
+            $0.ownershipTaken.ownershipEpoch = epoch
+        }
+    }
+
     static func sessionState(isValid: Bool, reason: String, bindNumber: UInt32) -> Self {
         .with {
             $0.sessionState.bindNumber = bindNumber

@@ -219,9 +219,9 @@ final class DeviceHandler: ChannelInboundHandler {
             gateway.claim(claim, for: handle(on: context))
         case .listen(let targets):
             gateway.registry.listen(number, to: targets)
-        case .open(let identity, let connectionEpoch, let opensBind, let takesOwnership, let verdictFor):
+        case .open(let identity, let connectionEpoch, let opensBind, let claim, let verdictFor):
             gateway.open(
-                identity, connectionEpoch: connectionEpoch, opensBind: opensBind, takesOwnership: takesOwnership,
+                identity, connectionEpoch: connectionEpoch, opensBind: opensBind, claim: claim,
                 verdictFor: verdictFor, for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
             gateway.update(

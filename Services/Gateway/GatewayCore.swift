@@ -238,7 +238,7 @@ final class GatewayCore: Sendable {
     // MARK: Requests of one session
 
     func open(
-        _ identity: SessionIdentity, connectionEpoch: Int64, opensBind: Bool, takesOwnership: Bool,
+        _ identity: SessionIdentity, connectionEpoch: Int64, opensBind: Bool, claim: Ownership.Claim?,
         verdictFor: Duration, for session: SessionHandle
     ) {
         let gatewayEpoch = currentLease?.epoch ?? 0
@@ -260,7 +260,11 @@ final class GatewayCore: Sendable {
                 $0.open.registrationNumber = registration
                 $0.open.connectionEpoch = connectionEpoch
                 $0.open.opensBind = opensBind
-                $0.open.takesOwnership = takesOwnership
+                switch claim {
+                case .requested?, .latestConnection?: $0.open.takesOwnership = true
+                case .given(let epoch)?: $0.open.ownershipEpoch = epoch
+                case nil: break
+                }
                 $0.open.verdictValidMs = verdictFor.wholeMilliseconds
                 $0.open.suspended = identity.suspended.map(\.text).sorted()
                 if identity.userID != nil { $0.open.sessionDigest = Data(identity.sessionDigest) }

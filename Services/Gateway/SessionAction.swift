@@ -16,7 +16,7 @@ enum SessionAction {
     case listen([TargetAddress])
     /// Register the session, or announce it again; the answer comes back with the bind it was asked for.
     case open(
-        SessionIdentity, connectionEpoch: Int64, opensBind: Bool, takesOwnership: Bool, verdictFor: Duration)
+        SessionIdentity, connectionEpoch: Int64, opensBind: Bool, claim: Ownership.Claim?, verdictFor: Duration)
     /// Note foreground state and verdict.
     case update(SessionIdentity, connectionEpoch: Int64, verdictFor: Duration)
     /// Read a page.

@@ -113,7 +113,7 @@ extension SessionStateMachine {
         let stands = first(instance)
         if case .notEligible = stands { return stands }
         if let obstacle = rules?.obstacle(
-            isSuspended: false, isOwner: ownsUser, hasValidVerdict: standing != .notValid)
+            isSuspended: false, isOwner: ownership.isHeld, hasValidVerdict: standing != .notValid)
         {
             return .notEligible(obstacle)
         }

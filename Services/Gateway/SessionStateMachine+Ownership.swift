@@ -4,22 +4,23 @@ import SyncModel
 
 // Who receives a user's single-device data (spec D8): the device on which the app last bound the user.
 extension SessionStateMachine {
-    /// What a bind wants.
-    func claim(of bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> OwnershipClaim {
-        guard !bind.userID.isEmpty, let instanceID = identity?.instanceID else { return OwnershipClaim() }
-        let latestConnectionOwns = world.instance(instanceID)?.latestConnectionOwns ?? false
+    /// How a bind begins.
+    func ownership(of bind: Mss_Device_V1_Bind, in world: SessionSurroundings) -> Ownership {
+        guard !bind.userID.isEmpty, let instanceID = identity?.instanceID else { return Ownership() }
         #if KNOWN_BAD
             let isRequested = bind.requestedByApp || KnownBad.reconnectTakesOwnership.isOn
         #else
             let isRequested = bind.requestedByApp
         #endif
-        return OwnershipClaim(isRequestedByApp: isRequested, latestConnectionOwns: latestConnectionOwns)
+        if isRequested { return Ownership(claim: .requested) }
+        if world.instance(instanceID)?.latestConnectionOwns == true { return Ownership(claim: .latestConnection) }
+        return Ownership(claim: bind.ownershipEpoch > 0 ? .given(epoch: bind.ownershipEpoch) : nil)
     }
 
-    /// Whether the registration that goes out now makes this device the owner. The store refuses a registration under a
-    /// lease that is lost.
-    func takesOwnership(in world: SessionSurroundings) -> Bool {
-        guard claim.isOpen, let identity else { return false }
+    /// Whether the registration that goes out now may carry the claim. The store refuses a registration under a lease
+    /// that is lost.
+    func mayClaimOwnership(in world: SessionSurroundings) -> Bool {
+        guard ownership.claim != nil, let identity else { return false }
         #if KNOWN_BAD
             if KnownBad.unverifiedTakesOwnership.isOn { return true }
         #endif
@@ -29,22 +30,18 @@ extension SessionStateMachine {
         }
     }
 
-    /// Takes the ownership that the bind asked for, once nothing stands in its way any more.
+    /// Claims the ownership that the bind is to have, once nothing stands in its way any more.
     mutating func takeOwnership(in world: SessionSurroundings) -> [SessionAction] {
-        guard !(isRegistering && claim.isAsked), takesOwnership(in: world) else { return [] }
+        guard ownership.isWanted, !(isRegistering && ownership.isAsked), mayClaimOwnership(in: world) else {
+            return []
+        }
         return announce(in: world)
-    }
-
-    /// The store says that this device owns the user: the device need not ask for it again.
-    mutating func closeClaim(of identity: SessionIdentity) -> [SessionAction] {
-        guard claim.close() else { return [] }
-        return [.send(.with { $0.ownershipTaken.bindNumber = identity.bindNumber })]
     }
 
     /// Somebody says that another device is the owner, which may be of before this one became it: the store is asked.
     mutating func loseOwnership(in world: SessionSurroundings) -> [SessionAction] {
-        guard ownsUser else { return [] }
-        ownsUser = false
+        guard ownership.isHeld else { return [] }
+        ownership.doubt()
         return announce(in: world)
     }
 

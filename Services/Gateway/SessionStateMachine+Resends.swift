@@ -52,7 +52,7 @@ extension SessionStateMachine {
             if mayReport(key, of: identity, in: world) { return true }
             switch withholding(key, of: identity, in: world, for: .report) {
             // Another device's is never this one's to report, nor what has no configuration; everything else may end.
-            case .notEligible(.notOwner) where !claim.isOpen: break
+            case .notEligible(.notOwner) where !ownership.isWanted: break
             case .notEligible(.configurationOffline): break
             case .notEligible(.sessionNotValid): (found.id, awaitsVerdict) = (nil, true)
             case nil, .noLease, .awaitsWord, .awaitsFilter, .notEligible: found.id = nil

@@ -47,10 +47,8 @@ struct SessionStateMachine {
     private var retryAt: ContinuousClock.Instant?
     /// Channels whose last page moved nothing; they are read on at `retryAt`.
     private var pausedFetches: [ChannelKey] = []
-    /// The last word of the store on whether this device owns the bound user (spec D8).
-    var ownsUser = false
-    /// Whether the present bind is to make it the owner.
-    var claim = OwnershipClaim()
+    /// Of the bound user's single-device data (spec D8).
+    var ownership = Ownership()
     /// Of the device: they wait for the tenant's word, at most one of operations, of parameters and of confirmations.
     var heldRequests: [Mss_Device_V1_Packet] = []
     var rereads = SessionRereads()
@@ -179,7 +177,7 @@ struct SessionStateMachine {
         identity?.bindNumber = bind.bindNumber
         note(bind.syncPoints, needingUser: true)
         opensBind = true
-        claim = claim(of: bind, in: world)
+        ownership = ownership(of: bind, in: world)
         return dropParked(in: world) + register(in: world) + validate(in: world)
     }
 
@@ -221,13 +219,13 @@ struct SessionStateMachine {
         isRegistering = true
         rulesChanged = false
         registering = (world.leaseEpoch, world.holdsLease)
-        claim.isAsked = takesOwnership(in: world)
+        ownership.isAsked = mayClaimOwnership(in: world)
         needsOpen = false
         return [
             .listen(identity.targets),
             .open(
                 identity, connectionEpoch: connectionEpoch, opensBind: opensBind,
-                takesOwnership: claim.isAsked, verdictFor: verdictForStore(in: world)),
+                claim: ownership.isAsked ? ownership.claim : nil, verdictFor: verdictForStore(in: world)),
         ]
     }
 
@@ -251,9 +249,7 @@ struct SessionStateMachine {
         #endif
         guard bindNumber == identity.bindNumber, !rulesChanged else { return register(in: world) }
         // Another device may have stored more meanwhile: the record of the user's sync points counts anew.
-        // With the claim closed the ownership was only in doubt: nobody else has stored anything meanwhile.
-        let becomesOwner = reply.owner && !ownsUser && claim.isOpen
-        ownsUser = reply.owner
+        let owner = ownership.learn(isOwner: reply.owner, epoch: reply.ownershipEpoch)
         if phase == .opening {
             // Only under a lease are the rules here, which it was also registered by, those in force.
             guard registering.isUnderLease, world.holdsLease, leaseEpoch == world.leaseEpoch else {
@@ -261,7 +257,7 @@ struct SessionStateMachine {
             }
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
-        for state in reply.channels { learn(state, becomesOwner: becomesOwner, in: world) }
+        for state in reply.channels { learn(state, becomesOwner: owner.isNew, in: world) }
         filters.learn(reply.channels)
         for (address, early) in earlyHeads {
             learn(address, channelID: early.channelID, head: early.head, in: world)
@@ -285,7 +281,9 @@ struct SessionStateMachine {
             if let untoldState { actions.append(.send(untoldState)) }
             untoldState = nil
         }
-        actions += ended + (ownsUser ? closeClaim(of: identity) : []) + tellParameters(reply, to: identity)
+        actions += ended
+        if owner.tellsDevice { actions.append(.send(.ownershipTaken(reply.ownershipEpoch, identity.bindNumber))) }
+        actions += tellParameters(reply, to: identity)
         if hasUntoldVerdict {
             hasUntoldVerdict = false
             actions += tellStore(in: world)
@@ -348,7 +346,7 @@ struct SessionStateMachine {
         // It may be the notice that a page was put off for.
         let wasPutOff = resumeFetch(of: key)
         cursor.isFetching = cursors[key]?.isFetching ?? false
-        if let owner = notice.owner, owner != identity.deviceID, ownsUser {
+        if let owner = notice.owner, owner != identity.deviceID, ownership.isHeld {
             cursors[key]?.learn(head: notice.upto)
             return loseOwnership(in: world)
         }
@@ -528,7 +526,7 @@ struct SessionStateMachine {
             channelID: channelID, head: max(head, isSame ? known?.head ?? .zero : known?.announced ?? .zero),
             recorded: recorded, acknowledged: acknowledged,
             reported: (isSame ? known?.held : known?.announced) ?? reportedPoints[key], countsClaim: countsClaim,
-            isOpening: isOpening && known == nil || becomesOwner && !countsClaim)
+            isSimple: identity.isSimple, isOpening: isOpening && known == nil || becomesOwner && !countsClaim)
         if isSame, let known {
             cursor.takeOver(from: known, acknowledged: acknowledged)
             windowUsed += cursor.unacknowledgedBytes
@@ -552,8 +550,7 @@ struct SessionStateMachine {
         }
         reportedPoints = reportedPoints.filter { !$0.key.kind.needsUser }
         earlyHeads = earlyHeads.filter { !$0.key.target.kind.needsUser }
-        ownsUser = false
-        claim = OwnershipClaim()
+        ownership = Ownership()
         heldRequests = []
         rereads.forgetUser()
         check = SessionCheck()

@@ -128,7 +128,8 @@ extension DeviceSessionStore.Registration {
             connectionNumber: session.connectionNumber, registrationNumber: session.registrationNumber,
             deviceConnectionNumber: session.deviceConnectionNumber,
             connectionEpoch: session.connectionEpoch,
-            takesOwnership: session.takesOwnership, verdictMilliseconds: session.verdictValidMs,
+            takesOwnership: session.takesOwnership, ownershipEpoch: session.ownershipEpoch,
+            verdictMilliseconds: session.verdictValidMs,
             suspended: session.suspended.map { BizType($0) },
             secretDigest: session.bindsDevice ? [UInt8](session.deviceSecretDigest) : nil,
             pushToken: session.hasPushToken ? PushToken(bus: session.pushToken) : nil)
@@ -155,6 +156,7 @@ extension Mss_Bus_V1_Reply {
             session.connectionEpoch = opened.registered.connectionEpoch
             session.leaseLost = !opened.registered.hasLease
             session.owner = opened.registered.ownsUser
+            session.ownershipEpoch = opened.registered.ownershipEpoch
             if let revocation = opened.revocation {
                 session.revokedAgoMs = revocation.agoMilliseconds
                 session.revocationNumber = revocation.number

@@ -302,7 +302,7 @@ package final class AMQPClient: AMQPTransport {
         if isGathered { connection.gather(true) }
         defer { if isGathered { connection.gather(false) } }
         for (number, message) in messages.enumerated() {
-            let isConfirmed = !message.confirmations.isEmpty
+            let isConfirmed = !message.confirmations.isEmpty || message.route.replyTo == AMQPRoute.straightBack
             if isConfirmed { state.ledger.published(message.confirmations) }
             do throws(AMQPError) {
                 try connection.publish(message.body, on: message.route, confirmed: isConfirmed)

@@ -205,7 +205,9 @@ final class AMQPConnection {
 
     // MARK: Sending
 
-    /// Writes one message; on channel 2 when it is to be confirmed.
+    /// Writes one message.
+    ///
+    /// - Parameter confirmed: on channel 2, also when nobody waits for the confirmation.
     func publish(_ body: [UInt8], on route: AMQPRoute, confirmed: Bool) throws(AMQPError) {
         let bytes = routes[route] ?? RouteBytes(route)
         routes[route] = bytes

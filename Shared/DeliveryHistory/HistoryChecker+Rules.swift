@@ -114,7 +114,7 @@ extension HistoryChecker {
         if devices[device]?.owed.remove(Self.tombstone(of: name)) != nil { owed -= 1 }
     }
 
-    private static func tombstone(of push: String) -> String { "the recall of \(push)" }
+    static func tombstone(of push: String) -> String { "the recall of \(push)" }
 
     // MARK: Sessions
 
@@ -125,6 +125,13 @@ extension HistoryChecker {
         for name in devices[device]?.owed ?? [] where pushes[name]?.reach == .connected {
             devices[device]?.owed.remove(name)
             owed -= 1
+        }
+    }
+
+    /// What only the later owner was to have may go to the earlier one.
+    mutating func forgetOwner(of target: HistoryTarget) {
+        for (name, push) in pushes where push.target == target {
+            if case .device = push.reach { pushes[name]?.reach = .anyone }
         }
     }
 

@@ -7,7 +7,7 @@ import SyncModel
 package struct HistoryChecker: Sendable {
     struct Push: Sendable {
         let target: HistoryTarget
-        let reach: HistoryReach
+        var reach: HistoryReach
         let invokedAt: Duration
         /// Nil: it does not end within the run.
         let validUntil: Duration?
@@ -140,6 +140,7 @@ package struct HistoryChecker: Sendable {
         case .closed(let device): close(device)
         case .waitsForOwner(let target): waitForOwner(target)
         case .lostCommits: lostCommitsAt = time
+        case .ownerForgotten(let target): forgetOwner(of: target)
         case .forgotten(let push): forget(push, time)
         }
     }
@@ -282,6 +283,8 @@ package struct HistoryChecker: Sendable {
         pushes[name]?.isForgotten = true
         forgottenPushes += 1
         disown(name, push.target)
+        // Its recall is lost with it.
+        disown(Self.tombstone(of: name), push.target)
     }
 
     // MARK: The end

@@ -40,6 +40,9 @@ package enum HistoryEvent: Sendable, Codable {
     case waitsForOwner(HistoryTarget)
     /// A database that lacked commits has taken over: what was answered before it may be gone.
     case lostCommits
+    /// Such a database has an earlier owner of a user, who receives the user's single-device data until the later one
+    /// has connected again.
+    case ownerForgotten(HistoryTarget)
     /// An answered push is not in the database any more, as only `lostCommits` allows.
     case forgotten(push: String)
 }

@@ -34,7 +34,10 @@ extension Mss_Device_V1_Connect {
                 parts.add(parameter.value)
             }
         }
-        if bind.requestedByApp { parts.add(true) }
+        if bind.requestedByApp || bind.ownershipEpoch != 0 {
+            parts.add(bind.requestedByApp)
+            parts.add(bind.ownershipEpoch)
+        }
         return parts.list
     }
 }

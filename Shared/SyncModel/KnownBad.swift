@@ -65,6 +65,7 @@
         case writesNotChecked
         case unverifiedTakesOwnership
         case reconnectTakesOwnership
+        case givenOwnershipForgotten
         case supersededUnregistered
         // Client.
         case clientBindNotCompared
@@ -160,6 +161,7 @@
             case .writesNotChecked: "a device changes nothing of a user whose data it may not receive"
             case .unverifiedTakesOwnership: "a device owns a user only with a valid verdict, where owners are checked"
             case .reconnectTakesOwnership: "only a bind that the app asked for takes ownership"
+            case .givenOwnershipForgotten: "an owner whom the store has lost is the owner again when it says so"
             case .supersededUnregistered: "a connection that is not registered yet learns that a newer one exists"
             case .clientBindNotCompared: "frames of a former user are dropped"
             case .clientGapIgnored: "a batch that leaves a gap is not stored"

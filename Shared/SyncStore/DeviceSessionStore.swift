@@ -63,6 +63,9 @@ package enum DeviceSessionStore {
         package var connectionEpoch: Int64
         /// The device becomes the owner of the user.
         package var takesOwnership: Bool
+        /// Under which it became the owner before; 0: it did not. It is again where an owner of an earlier epoch is on
+        /// record, or none.
+        package var ownershipEpoch: Int64
         package var verdictMilliseconds: Int64
         /// What the device does not take now.
         package var suspended: [BizType]
@@ -82,7 +85,7 @@ package enum DeviceSessionStore {
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionNumber: UInt64,
             registrationNumber: UInt64, deviceConnectionNumber: UInt64 = 0, connectionEpoch: Int64,
-            takesOwnership: Bool, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil,
+            takesOwnership: Bool, ownershipEpoch: Int64 = 0, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil,
             pushToken: PushToken? = nil
         ) {
             self.gatewayID = gatewayID
@@ -98,6 +101,7 @@ package enum DeviceSessionStore {
             self.deviceConnectionNumber = deviceConnectionNumber
             self.connectionEpoch = connectionEpoch
             self.takesOwnership = takesOwnership
+            self.ownershipEpoch = ownershipEpoch
             self.verdictMilliseconds = verdictMilliseconds
             self.suspended = suspended
             self.secretDigest = secretDigest
@@ -114,6 +118,8 @@ package enum DeviceSessionStore {
         package var hasLease: Bool
         /// This device is the owner of the bound user (spec §1).
         package var ownsUser: Bool
+        /// Under which the user's owner, whichever device that is, became it; 0: the user has none.
+        package var ownershipEpoch: Int64 = 0
         /// The device id belongs to another secret, or none was shown: nothing was registered.
         package var isWrongSecret = false
         /// The database's clock.
@@ -123,9 +129,10 @@ package enum DeviceSessionStore {
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, is_wrong_secret, \(DatabaseTime.column)
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, ownership_epoch, is_wrong_secret,
+                \(DatabaseTime.column)
             FROM register_session(
-                $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+                $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
             """
         let parameters: [PostgresValue] = [
             .text(session.gatewayID), .int64(session.gatewayEpoch), .text(session.instanceID.text),
@@ -135,7 +142,7 @@ package enum DeviceSessionStore {
             .int16(Int16(session.traits.slot.number)), .bool(session.isForeground),
             .int64(Int64(clamping: session.connectionNumber)), .int64(Int64(clamping: session.registrationNumber)),
             .int64(session.connectionEpoch),
-            .bool(session.takesOwnership),
+            .bool(session.takesOwnership), .int64(session.ownershipEpoch),
             .int64(session.verdictMilliseconds), .textArray(session.suspended.map(\.text)),
             .bool(session.secretDigest != nil), .bytes(session.secretDigest ?? []),
         ]
@@ -145,8 +152,8 @@ package enum DeviceSessionStore {
             }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2), ownsUser: row.bool(3), isWrongSecret: row.bool(4),
-                databaseTime: WallTime(milliseconds: row.int64(5)))
+                hasLease: row.bool(2), ownsUser: row.bool(3), ownershipEpoch: row.int64(4), isWrongSecret: row.bool(5),
+                databaseTime: WallTime(milliseconds: row.int64(6)))
         }
     }
 

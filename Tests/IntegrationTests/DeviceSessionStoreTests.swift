@@ -291,6 +291,40 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("D8: whom a failover forgot is the owner again by the epoch it was given; a later owner, or no epoch, stays")
+    func givenOwnership() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure(isMultiDevice: false)
+            let lease = try await database.run(DeviceSessionStore.renewLease(gatewayID: "g", epoch: 0)).epoch
+            var number: UInt64 = 0
+            func register(
+                _ device: String, asks: Bool = false, epoch: Int64 = 0
+            ) async throws -> DeviceSessionStore.Registered {
+                number += 1
+                var session = Self.session(device, on: "g", lease, number: number, takesOwnership: asks)
+                session.ownershipEpoch = epoch
+                return try await database.run(DeviceSessionStore.register(session))
+            }
+            let first = try await register("first", asks: true)
+            let second = try await register("second", asks: true)
+            #expect(first.ownsUser && second.ownsUser && second.ownershipEpoch > first.ownershipEpoch)
+            let late = try await register("first", epoch: first.ownershipEpoch)
+            #expect(!late.ownsUser && late.ownershipEpoch == second.ownershipEpoch)
+            // As a standby has it that lacks the last commits: all of them, or only the newer owner.
+            try await database.execute("DELETE FROM owner")
+            #expect(try await !register("third").ownsUser)
+            #expect(try await !register("third", epoch: (1 << 53) - 1).ownsUser, "nobody was given this epoch")
+            let again = try await register("first", epoch: first.ownershipEpoch)
+            #expect(again.ownsUser && again.ownershipEpoch == first.ownershipEpoch)
+            #expect(try await register("second", epoch: second.ownershipEpoch).ownsUser)
+            #expect(try await !register("first", epoch: first.ownershipEpoch).ownsUser)
+            // An app that asks comes after whoever was given it before.
+            #expect(try await register("first", asks: true).ownsUser)
+            #expect(try await !register("second", epoch: second.ownershipEpoch).ownsUser)
+        }
+    }
+
     @Test("D16: without a verdict nobody becomes the owner where a single-device configuration has the check on")
     func ownersAreChecked() async throws {
         try await TestDatabase.with(connections: 1) { databases in

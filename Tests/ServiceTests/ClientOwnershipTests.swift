@@ -30,7 +30,10 @@ import Testing
     }
 
     private static func taken(_ bind: UInt32) -> Mss_Device_V1_Packet {
-        .with { $0.ownershipTaken.bindNumber = bind }
+        .with {
+            $0.ownershipTaken.bindNumber = bind
+            $0.ownershipTaken.ownershipEpoch = 40
+        }
     }
 
     @Test("the bind of the app asks for it, a reconnect does not") func asks() {
@@ -41,17 +44,31 @@ import Testing
     @Test("it is asked for until a gateway says that the device owns the user, by this bind") func settles() {
         var (machine, _) = Self.opened(request: 1)
         #expect(machine.received(Self.taken(7), now: Self.now).isEmpty)
-        #expect(machine.received(Self.taken(1), now: Self.now) == [.ownershipTaken(request: 1)])
+        #expect(machine.received(Self.taken(1), now: Self.now) == [.ownershipTaken(request: 1, epoch: 40)])
         let board = ClientBoard()
         board.setUser(BoundUser(userID: "u", sessionID: "s"))
         let first = board.userToBind?.request
         board.setUser(BoundUser(userID: "u", sessionID: "s"))
         let second = board.userToBind?.request
         #expect(first != nil && second != nil && first != second)
-        if let first { board.settle(request: first) }
+        if let first { board.settle(request: first, epoch: 40) }
         #expect(board.userToBind?.request == second, "the answer to an earlier bind says nothing of this one")
-        if let second { board.settle(request: second) }
+        if let second { board.settle(request: second, epoch: 41) }
         #expect(board.userToBind == BoundUser(userID: "u", sessionID: "s") && board.userToBind?.request == nil)
+        #expect(board.userToBind?.ownershipEpoch == 41)
+    }
+
+    @Test("the next bind says under which epoch the device became the owner; one that the app asks for does not")
+    func repeats() {
+        var user = Self.user(request: 1)
+        user.settle(epoch: 40)
+        var machine = ClientStateMachine()
+        let again = machine.opened(.with { $0.protocolVersion = 1 }, user: user, points: [], now: Self.now)
+        #expect(Self.binds(again).map(\.ownershipEpoch) == [40])
+        #expect(Self.binds(again).map(\.requestedByApp) == [false])
+        let board = ClientBoard()
+        board.setUser(user)
+        #expect(board.userToBind?.ownershipEpoch == 0 && board.userToBind?.request != nil)
     }
 
     @Test("an app that binds the same user again asks again") func bindsAgain() {

@@ -46,7 +46,7 @@ import Testing
         ("bind", { $0.clearBind() }), ("bind_number", { $0.bind.bindNumber = 2 }),
         ("user_id", { $0.bind.userID = "u2" }), ("session_id", { $0.bind.sessionID = "y" }),
         ("bind's sync_points", { $0.bind.syncPoints[0].oplogID = 5 }), ("simple", { $0.simple = true }),
-        ("requested_by_app", { $0.bind.requestedByApp = true }),
+        ("requested_by_app", { $0.bind.requestedByApp = true }), ("ownership_epoch", { $0.bind.ownershipEpoch = 1 }),
         ("suspended", { $0.suspended = ["B"] }), ("device_secret", { $0.deviceSecret[0] ^= 1 }),
         ("connection_number", { $0.connectionNumber = 1 }),
         ("key_id", { $0.signature.keyID = "k2" }), ("timestamp_ms", { $0.signature.timestampMs += 1 }),

@@ -20,7 +20,10 @@ struct SessionResendTests {
         var isOnline = true
         var kind = SyncModel.ChannelKind.user
 
-        init(isSimple: Bool = false, kind: SyncModel.ChannelKind = .user, head: Int64 = 0, reported: Int64 = 0) {
+        init(
+            isSimple: Bool = false, kind: SyncModel.ChannelKind = .user, head: Int64 = 0, reported: Int64 = 0,
+            recorded: Int64 = 0
+        ) {
             self.kind = kind
             machine = SessionStateMachine(limits: SessionLimits(firstResend: .seconds(10)), now: now)
             var connect = Mss_Device_V1_Packet()
@@ -42,7 +45,7 @@ struct SessionResendTests {
                 }
             }
             _ = machine.received(connect, in: world)
-            _ = registered(head: head)
+            _ = registered(head: head, recorded: recorded)
         }
 
         var world: SessionSurroundings {
@@ -60,13 +63,14 @@ struct SessionResendTests {
         }
 
         mutating func registered(
-            head: Int64, resent: (Int64, UInt32) = (0, 0), rereads: [Mss_Bus_V1_Reread] = []
+            head: Int64, recorded: Int64 = 0, resent: (Int64, UInt32) = (0, 0), rereads: [Mss_Bus_V1_Reread] = []
         ) -> [SessionAction] {
             let state = Mss_Bus_V1_ChannelState.with {
                 $0.channelID = 1
                 $0.target = target().bus
                 $0.bizType = "B"
                 $0.head = head
+                $0.syncPoint = recorded
                 $0.resentID = resent.0
                 $0.repeats = resent.1
             }
@@ -148,6 +152,9 @@ struct SessionResendTests {
         #expect(ids(lacks.page([Self.oplog(2), Self.oplog(3, recalls: 1)], after: 0, upto: 3)) == [2])
         var reconnects = Bench(head: 3, reported: 1)
         #expect(ids(reconnects.page([Self.oplog(2), Self.oplog(3, recalls: 1)], after: 1, upto: 3)) == [2, 3])
+        // As an MQTT client it names no position, and the record says what it has.
+        var simple = Bench(isSimple: true, head: 3, recorded: 1)
+        #expect(ids(simple.page([Self.oplog(2), Self.oplog(3, recalls: 1)], after: 1, upto: 3)) == [2, 3])
     }
 
     @Test("H7: a page or a notice from before the recall, which comes after it, does not bring the original")

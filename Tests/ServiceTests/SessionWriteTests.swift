@@ -18,9 +18,12 @@ private typealias Bench = SessionBench
         }
     }
 
-    private static func reply(owner: Bool, head: Int64 = 10, point: Int64 = 4) -> Mss_Bus_V1_SessionReply {
+    private static func reply(
+        owner: Bool, epoch: Int64 = 0, head: Int64 = 10, point: Int64 = 4
+    ) -> Mss_Bus_V1_SessionReply {
         var reply = Bench.reply([("B", 3, head, point)])
         reply.owner = owner
+        reply.ownershipEpoch = epoch
         return reply
     }
 
@@ -140,7 +143,7 @@ private typealias Bench = SessionBench
     // MARK: A4
 
     private func ownership(_ actions: [SessionAction]) -> [Bool] {
-        actions.compactMap { if case .open(_, _, _, let takes, _) = $0 { takes } else { nil } }
+        actions.compactMap { if case .open(_, _, _, let claim, _) = $0 { claim != nil } else { nil } }
     }
 
     @Test("D8: only a bind that the app asked for takes ownership, or every one where the instance says so")
@@ -183,6 +186,27 @@ private typealias Bench = SessionBench
         _ = bench.machine.registered(Self.reply(owner: false), bindNumber: 1, in: bench.world)
         #expect(ownership(bench.answer(.invalid)).isEmpty)
         #expect(ownership(bench.machine.announce(in: bench.world)) == [false])
+    }
+
+    @Test("D8: a device says that it was given ownership until the store knows a later owner") func givenOwnership() {
+        func claims(_ actions: [SessionAction]) -> [Ownership.Claim?] {
+            actions.compactMap { if case .open(_, _, _, let claim, _) = $0 { claim } else { nil } }
+        }
+        var bench = Bench([Bench.configuration("B", multiDevice: false)])
+        #expect(claims(bench.connect { $0.bind.ownershipEpoch = 5 }) == [.given(epoch: 5)])
+        // A failover has lost the owner: this device is it again, and need not be told.
+        let opened = bench.machine.registered(Self.reply(owner: true, epoch: 5), bindNumber: 1, in: bench.world)
+        #expect(!opened.sent.contains("ownershipTaken"))
+        #expect(claims(bench.machine.announce(in: bench.world)) == [.given(epoch: 5)])
+        _ = bench.machine.registered(Self.reply(owner: false, epoch: 9), bindNumber: 1, in: bench.world)
+        #expect(claims(bench.machine.announce(in: bench.world)) == [nil])
+    }
+
+    @Test("D16: ownership that a failover lost comes back with the first valid verdict") func givenOwnershipWaits() {
+        var bench = Bench([Bench.configuration("B", multiDevice: false, checks: true)])
+        #expect(ownership(bench.connect { $0.bind.ownershipEpoch = 5 }) == [false])
+        _ = bench.machine.registered(Self.reply(owner: false), bindNumber: 1, in: bench.world)
+        #expect(ownership(bench.answer(.valid)) == [true])
     }
 
     // MARK: A11

@@ -17,7 +17,7 @@ final class Cast {
     private(set) var devices: [SimulatedDevice] = []
     private var strangers: [SimulatedStranger] = []
     private var mqtt: SimulatedMQTTDevice?
-    /// The device to which the mover's ownership has come: it keeps it.
+    /// The mover's ownership has come to the second phone: it keeps it.
     private var isMoved = false
 
     init(_ world: World) { self.world = world }
@@ -191,6 +191,14 @@ final class Cast {
             guard first.user?.request == nil else { return signIn(on: second, after: first) }
             second.bind(BoundUser(userID: Self.mover, sessionID: world.newSession()))
         }
+    }
+
+    /// A standby has taken over that may lack the move: until the second phone has connected again, the first one owns.
+    func failedOver() {
+        let owner = world.database.store.owner(of: UserID(Self.mover), in: World.instance.id)
+        guard isMoved, owner?.text != "phone-second" else { return }
+        isMoved = false
+        history.ownerIsForgotten(of: world.address(of: Self.configuration("SOLO"), Self.mover))
     }
 
     private func make(_ name: String, _ user: String) -> SimulatedDevice {

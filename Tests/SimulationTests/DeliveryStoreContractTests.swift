@@ -182,6 +182,7 @@ struct DeliveryStoreContractTests {
         let deviceNumber = UInt64.random(in: 0...4, using: &random)
         let connection = Int.random(in: 0..<3, using: &random)
         let (takesOwnership, suspends) = (Bool.random(using: &random), Bool.random(using: &random))
+        let ownershipEpoch = Bool.random(using: &random) ? Int64.random(in: 1...4, using: &random) : 0
         let verdict: Int64 = Bool.random(using: &random) ? 60_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
             let known = names.connections[device] ?? []
@@ -194,7 +195,8 @@ struct DeliveryStoreContractTests {
                     isForeground: true, connectionNumber: number, registrationNumber: registration,
                     deviceConnectionNumber: deviceNumber,
                     connectionEpoch: connection < known.count ? known[known.count - 1 - connection] : 0,
-                    takesOwnership: takesOwnership, verdictMilliseconds: verdict,
+                    takesOwnership: takesOwnership, ownershipEpoch: ownershipEpoch,
+                    verdictMilliseconds: verdict,
                     suspended: suspends ? [BizType("CHAT")] : []), sessionDigest: [])
         }
         guard case .opened(let left) = try postgres.perform([command(theirs)])[0].get(),

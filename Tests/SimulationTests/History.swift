@@ -228,6 +228,8 @@ final class History {
     /// The only device that gets a user's data is another user's now.
     func ownerIsAway(from address: ChannelAddress) { observe(.waitsForOwner(HistoryTarget(address))) }
 
+    func ownerIsForgotten(of address: ChannelAddress) { observe(.ownerForgotten(HistoryTarget(address))) }
+
     /// A device has sent a frame.
     func said(_ packet: Mss_Device_V1_Packet, by deviceID: String, over attempt: Int) {
         if case .connect(let connect)? = packet.body {

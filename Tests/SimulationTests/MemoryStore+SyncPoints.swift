@@ -46,7 +46,7 @@ extension MemoryStore {
             if KnownBad.strangerMovesSharedPoint.isOn { return true }
         #endif
         let user = UserKey(instanceID: target.instanceID, userID: UserID(target.target))
-        return target.kind != .user || !advance.deviceID.isEmpty || owners[user]?.text == advance.storedBy
+        return target.kind != .user || !advance.deviceID.isEmpty || owners[user]?.deviceID.text == advance.storedBy
     }
 
     func checksOwners(of instanceID: InstanceID) -> Bool {

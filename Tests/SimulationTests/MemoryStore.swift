@@ -79,7 +79,7 @@ struct MemoryStore {
 
     /// Rises with every failover: ids of a new incarnation lie above all of those before (reliability R5).
     private(set) var incarnation: Int64 = 0
-    private var presenceEpoch: Int64 = 0
+    var presenceEpoch: Int64 = 0
     /// Appends so far. Each is over when its call returns, so this number says what a snapshot has.
     private var lastTransaction: Int64 = 0
     private var nextChannelID: Int64 = 1
@@ -88,7 +88,7 @@ struct MemoryStore {
     var channels: [Channel] = []
     private var places: [ChannelAddress: Int] = [:]
     private var sessions: [DeviceKey: Session] = [:]
-    private(set) var owners: [UserKey: DeviceID] = [:]
+    var owners: [UserKey: Owner] = [:]
     private var leases: [String: Lease] = [:]
     /// How often leases were lost, and with them the book of leases.
     private var lostBooks = 0
@@ -148,11 +148,6 @@ struct MemoryStore {
         let receiver = Receiver(
             channelID: channels[place].id, deviceID: deviceID, storeID: storeID, userID: userID)
         return syncPoints[receiver]?.oplogID
-    }
-
-    /// The device that owns a user, for who checks.
-    func owner(of userID: UserID, in instanceID: InstanceID) -> DeviceID? {
-        owners[UserKey(instanceID: instanceID, userID: userID)]
     }
 
     /// The channel of a number, for who checks.
@@ -357,11 +352,6 @@ struct MemoryStore {
         return lease.epoch == session.registration.gatewayEpoch
     }
 
-    private func owns(_ registration: DeviceSessionStore.Registration) -> Bool {
-        guard let userID = registration.userID else { return false }
-        return owners[UserKey(instanceID: registration.instanceID, userID: userID)] == registration.deviceID
-    }
-
     // MARK: Sessions
 
     var leaseBook: LeaseBook {
@@ -489,16 +479,11 @@ struct MemoryStore {
             registration: registration, connectionEpoch: epoch, isForeground: registration.isForeground,
             verdictUntil: now + .milliseconds(registration.verdictMilliseconds))
         let isRepeat = isSameGateway && held?.registration.registrationNumber == registration.registrationNumber
-        let isChecked = checksOwners(of: registration.instanceID)
-        if registration.takesOwnership, let userID = registration.userID, !isRepeat,
-            registration.verdictMilliseconds > 0 || !isChecked
-        {
-            owners[UserKey(instanceID: registration.instanceID, userID: userID)] = registration.deviceID
-        }
+        if !isRepeat { takeOwnership(for: registration) }
         let supersedes = held.map { $0.connectionEpoch < epoch } ?? false
         return DeviceSessionStore.Registered(
             connectionEpoch: epoch, supersededGatewayID: supersedes ? held?.registration.gatewayID : nil,
-            hasLease: true, ownsUser: owns(registration))
+            hasLease: true, ownsUser: owns(registration), ownershipEpoch: owner(for: registration)?.epoch ?? 0)
     }
 
     private func states(for registration: DeviceSessionStore.Registration) -> [DeviceSessionStore.ChannelState] {
@@ -566,7 +551,7 @@ struct MemoryStore {
         if let owner = read.owner {
             let key = UserKey(
                 instanceID: channel.address.target.instanceID, userID: UserID(channel.address.target.target))
-            guard owners[key] == owner else {
+            guard owners[key]?.deviceID == owner else {
                 return ChannelPage(head: nil, entries: [], tombstones: [], databaseTime: now)
             }
         }

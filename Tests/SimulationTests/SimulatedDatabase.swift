@@ -143,8 +143,10 @@ final class SimulatedDatabase {
         return store.leaseBook
     }
 
-    fileprivate func tellOwners(_ before: [MemoryStore.UserKey: DeviceID], in store: MemoryStore) {
-        for (key, device) in store.owners where before[key] != device { whenOwned(key.userID, device) }
+    fileprivate func tellOwners(_ before: [MemoryStore.UserKey: MemoryStore.Owner], in store: MemoryStore) {
+        for (key, owner) in store.owners where before[key] != owner {
+            whenOwned(key.userID, owner.deviceID)
+        }
     }
 
     fileprivate func record(

@@ -364,8 +364,8 @@ final class SimulatedDevice {
             self.end = self.end ?? end
         case .notify(.sessionInvalid(let userID, _)):
             whenSessionInvalid(userID)
-        case .ownershipTaken(let request):
-            if user?.request == request { user?.request = nil }
+        case .ownershipTaken(let request, let epoch):
+            if user?.request == request { user?.settle(epoch: epoch) }
         case .answered, .caughtUp, .signBy, .takeNewIdentity, .notify:
             break
         }

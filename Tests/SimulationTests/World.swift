@@ -267,7 +267,7 @@ final class World: @unchecked Sendable {
         return devices.contains { $0.user?.userID == user && $0.id == owner?.text }
     }
 
-    private func address(of configuration: SyncConfiguration, _ target: String) -> ChannelAddress {
+    func address(of configuration: SyncConfiguration, _ target: String) -> ChannelAddress {
         ChannelAddress(
             target: TargetAddress(instanceID: Self.instance.id, kind: configuration.kind, target: target),
             bizType: configuration.bizType)
@@ -538,7 +538,11 @@ final class World: @unchecked Sendable {
         simulation.after(simulation.pick(.milliseconds(100), .seconds(5))) { [unowned self] in database.start() }
     }
 
-    func failOver() { if database.failOver() { history.failedOver(to: database.store) } }
+    func failOver() {
+        guard database.failOver() else { return }
+        history.failedOver(to: database.store)
+        cast.failedOver()
+    }
 
     private func switchUser(_ device: SimulatedDevice) {
         let user = simulation.happens(0.2) ? nil : "user-\(simulation.pick(1...2))"

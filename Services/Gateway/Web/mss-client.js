@@ -36,8 +36,9 @@ const layouts = {
   SyncPoint: '1 kind uint32, 2 bizType text, 3 oplogId int64',
   Connected: '1 connectionId text, 2 heartbeatSeconds uint32, 3 maxFrameBytes uint32, 4 serverTimeMs int64,'
     + '5 firstResendMs uint32, 6 maxHeartbeatSeconds uint32',
-  Bind: '1 bindNumber uint32, 2 userId text, 3 sessionId text, 4 syncPoints SyncPoint[], 6 requestedByApp bool',
-  OwnershipTaken: '1 bindNumber uint32',
+  Bind: '1 bindNumber uint32, 2 userId text, 3 sessionId text, 4 syncPoints SyncPoint[], 6 requestedByApp bool, '
+    + '7 ownershipEpoch int64',
+  OwnershipTaken: '1 bindNumber uint32, 2 ownershipEpoch int64',
   BindResult: '1 bindNumber uint32, 2 accepted bool, 3 reason text',
   Push: '1 batches ChannelBatch[]',
   ChannelBatch: '1 kind uint32, 2 bizType text, 3 bindNumber uint32, 4 after int64, 5 upto int64, 6 entries Entry[],'
@@ -259,7 +260,7 @@ export function signedText(connect) {
   parts.push(Boolean(bind), ...bind ? [bind.bindNumber, bind.userId, bind.sessionId, ...points(bind.syncPoints)] : []);
   parts.push(connect.simple, connect.suspended?.length, ...connect.suspended ?? [], connect.deviceSecret ?? '');
   parts.push(connect.connectionNumber);
-  if (bind?.requestedByApp) parts.push(true);
+  if (bind?.requestedByApp || bind?.ownershipEpoch) parts.push(bind.requestedByApp, bind.ownershipEpoch);
   const bytes = [];
   for (const part of parts) {
     const content = part instanceof Uint8Array ? part
@@ -1066,6 +1067,8 @@ export class SyncClient extends EventTarget {
   #user = null;
   /** The app has bound the user, and no gateway has said yet that this device owns the user's single-device data. */
   #isRequested = false;
+  /** Under which this device became the owner of the user, as it was told; 0: it was not. */
+  #ownershipEpoch = 0;
   #status = Status.notAvailable;
   #handlers = new Map();
   #heartbeat = new Heartbeat();
@@ -1224,6 +1227,7 @@ export class SyncClient extends EventTarget {
     if (sessionId.length > 4096) throw new RangeError('sessionId takes at most 4096 characters');
     this.#user = { userId, sessionId };
     this.#isRequested = true;
+    this.#ownershipEpoch = 0;
     this.#sendBind();
   }
 
@@ -1245,13 +1249,19 @@ export class SyncClient extends EventTarget {
     this.#wake();
   }
 
+  #owned({ ownershipEpoch }) {
+    this.#isRequested = false;
+    this.#ownershipEpoch = ownershipEpoch ?? 0;
+  }
+
   #nextBind(link) {
     link.bindNumber += 1;
     link.accepted = false;
     const { userId, sessionId } = this.#user ?? { userId: '', sessionId: '' };
     const syncPoints = userId ? this.#inbox.syncPoints(userId) : [];
     const requestedByApp = Boolean(userId) && this.#isRequested;
-    return { bindNumber: link.bindNumber, userId, sessionId, syncPoints, requestedByApp };
+    const ownershipEpoch = userId ? this.#ownershipEpoch : 0;
+    return { bindNumber: link.bindNumber, userId, sessionId, syncPoints, requestedByApp, ownershipEpoch };
   }
 
   // -- data
@@ -1501,7 +1511,7 @@ export class SyncClient extends EventTarget {
     if (name === 'connected') this.#opened(link, values);
     else if (name === 'push') this.#pushed(link, values.batches);
     else if (name === 'bindResult' && isPresent) this.#bound(link, values);
-    else if (name === 'ownershipTaken' && isPresent) this.#isRequested = false;
+    else if (name === 'ownershipTaken' && isPresent) this.#owned(values);
     else if (name === 'caughtUp' && (isPresent || values.bindNumber === 0)) this.#emit('caughtUp', {});
     else if (name === 'sessionState' && isPresent && values.validity) {
       const event = { 1: 'sessionValid', 2: 'sessionInvalid' }[values.validity];

@@ -785,6 +785,13 @@ package nonisolated struct Mss_Bus_V1_OpenSession: @unchecked Sendable {
     set {_uniqueStorage()._opensBind = newValue}
   }
 
+  /// Not 0: the device was given ownership of the bound user under this epoch; it is the owner again where the store has
+  /// an owner of an earlier epoch, or none. Under the conditions of takes_ownership.
+  package var ownershipEpoch: Int64 {
+    get {_storage._ownershipEpoch}
+    set {_uniqueStorage()._ownershipEpoch = newValue}
+  }
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -848,6 +855,10 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
 
   /// Business types whose filter could not be changed once more: the one before is in force.
   package var refusedFilters: [String] = []
+
+  /// Under which the bound user's owner, whichever device that is, became it; 0: the user has none. It rises with every
+  /// change of the owner.
+  package var ownershipEpoch: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -5215,7 +5226,7 @@ nonisolated extension Mss_Bus_V1_LeaseReply: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OpenSession"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0\u{1}filtered\0\u{1}parameters\0\u{3}opens_bind\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}gateway_id\0\u{3}gateway_epoch\0\u{3}instance_id\0\u{3}device_id\0\u{3}store_id\0\u{3}user_id\0\u{3}operating_system\0\u{3}app_version\0\u{1}foreground\0\u{3}connection_epoch\0\u{3}takes_ownership\0\u{3}verdict_valid_ms\0\u{1}suspended\0\u{3}session_digest\0\u{3}device_secret_digest\0\u{3}binds_device\0\u{3}connection_number\0\u{3}registration_number\0\u{3}device_connection_number\0\u{3}push_token\0\u{1}filtered\0\u{1}parameters\0\u{3}opens_bind\0\u{3}ownership_epoch\0")
 
   fileprivate class _StorageClass {
     var _gatewayID: String = String()
@@ -5241,6 +5252,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
     var _filtered: [String] = []
     var _parameters: [Mss_Bus_V1_Parameter] = []
     var _opensBind: Bool = false
+    var _ownershipEpoch: Int64 = 0
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -5274,6 +5286,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       _filtered = source._filtered
       _parameters = source._parameters
       _opensBind = source._opensBind
+      _ownershipEpoch = source._ownershipEpoch
     }
   }
 
@@ -5315,6 +5328,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         case 21: try { try decoder.decodeRepeatedStringField(value: &_storage._filtered) }()
         case 22: try { try decoder.decodeRepeatedMessageField(value: &_storage._parameters) }()
         case 23: try { try decoder.decodeSingularBoolField(value: &_storage._opensBind) }()
+        case 24: try { try decoder.decodeSingularInt64Field(value: &_storage._ownershipEpoch) }()
         default: break
         }
       }
@@ -5396,6 +5410,9 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
       if _storage._opensBind != false {
         try visitor.visitSingularBoolField(value: _storage._opensBind, fieldNumber: 23)
       }
+      if _storage._ownershipEpoch != 0 {
+        try visitor.visitSingularInt64Field(value: _storage._ownershipEpoch, fieldNumber: 24)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -5428,6 +5445,7 @@ nonisolated extension Mss_Bus_V1_OpenSession: SwiftProtobuf.Message, SwiftProtob
         if _storage._filtered != rhs_storage._filtered {return false}
         if _storage._parameters != rhs_storage._parameters {return false}
         if _storage._opensBind != rhs_storage._opensBind {return false}
+        if _storage._ownershipEpoch != rhs_storage._ownershipEpoch {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -5474,7 +5492,7 @@ nonisolated extension Mss_Bus_V1_PushToken: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0\u{3}user_parameters\0\u{3}refused_filters\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0\u{3}user_parameters\0\u{3}refused_filters\0\u{3}ownership_epoch\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5492,6 +5510,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 8: try { try decoder.decodeSingularInt64Field(value: &self.revocationNumber) }()
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.userParameters) }()
       case 10: try { try decoder.decodeRepeatedStringField(value: &self.refusedFilters) }()
+      case 11: try { try decoder.decodeSingularInt64Field(value: &self.ownershipEpoch) }()
       default: break
       }
     }
@@ -5532,6 +5551,9 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if !self.refusedFilters.isEmpty {
       try visitor.visitRepeatedStringField(value: self.refusedFilters, fieldNumber: 10)
     }
+    if self.ownershipEpoch != 0 {
+      try visitor.visitSingularInt64Field(value: self.ownershipEpoch, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5546,6 +5568,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.wrongDeviceSecret != rhs.wrongDeviceSecret {return false}
     if lhs.userParameters != rhs.userParameters {return false}
     if lhs.refusedFilters != rhs.refusedFilters {return false}
+    if lhs.ownershipEpoch != rhs.ownershipEpoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -667,6 +667,9 @@ package nonisolated struct Mss_Device_V1_Bind: Sendable {
   /// only repeats because it connects again.
   package var requestedByApp: Bool = false
 
+  /// As OwnershipTaken told it for this user and session; 0: it did not, or the app asks anew.
+  package var ownershipEpoch: Int64 = 0
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -688,13 +691,16 @@ package nonisolated struct Mss_Device_V1_BindResult: Sendable {
   package init() {}
 }
 
-/// This device owns the user of the bind now, as the app asked: it need not ask again.
+/// This device owns the user of the bind now, as the app asked: it need not ask again, and says in later binds under
+/// which epoch it became the owner.
 package nonisolated struct Mss_Device_V1_OwnershipTaken: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   package var bindNumber: UInt32 = 0
+
+  package var ownershipEpoch: Int64 = 0
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -2137,7 +2143,7 @@ nonisolated extension Mss_Device_V1_Connected: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Bind"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0\u{1}parameters\0\u{3}requested_by_app\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}user_id\0\u{3}session_id\0\u{3}sync_points\0\u{1}parameters\0\u{3}requested_by_app\0\u{3}ownership_epoch\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2151,6 +2157,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
       case 4: try { try decoder.decodeRepeatedMessageField(value: &self.syncPoints) }()
       case 5: try { try decoder.decodeRepeatedMessageField(value: &self.parameters) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self.requestedByApp) }()
+      case 7: try { try decoder.decodeSingularInt64Field(value: &self.ownershipEpoch) }()
       default: break
       }
     }
@@ -2175,6 +2182,9 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if self.requestedByApp != false {
       try visitor.visitSingularBoolField(value: self.requestedByApp, fieldNumber: 6)
     }
+    if self.ownershipEpoch != 0 {
+      try visitor.visitSingularInt64Field(value: self.ownershipEpoch, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2185,6 +2195,7 @@ nonisolated extension Mss_Device_V1_Bind: SwiftProtobuf.Message, SwiftProtobuf._
     if lhs.syncPoints != rhs.syncPoints {return false}
     if lhs.parameters != rhs.parameters {return false}
     if lhs.requestedByApp != rhs.requestedByApp {return false}
+    if lhs.ownershipEpoch != rhs.ownershipEpoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2232,7 +2243,7 @@ nonisolated extension Mss_Device_V1_BindResult: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Mss_Device_V1_OwnershipTaken: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".OwnershipTaken"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}bind_number\0\u{3}ownership_epoch\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2241,6 +2252,7 @@ nonisolated extension Mss_Device_V1_OwnershipTaken: SwiftProtobuf.Message, Swift
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularUInt32Field(value: &self.bindNumber) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.ownershipEpoch) }()
       default: break
       }
     }
@@ -2250,11 +2262,15 @@ nonisolated extension Mss_Device_V1_OwnershipTaken: SwiftProtobuf.Message, Swift
     if self.bindNumber != 0 {
       try visitor.visitSingularUInt32Field(value: self.bindNumber, fieldNumber: 1)
     }
+    if self.ownershipEpoch != 0 {
+      try visitor.visitSingularInt64Field(value: self.ownershipEpoch, fieldNumber: 2)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   package static func ==(lhs: Mss_Device_V1_OwnershipTaken, rhs: Mss_Device_V1_OwnershipTaken) -> Bool {
     if lhs.bindNumber != rhs.bindNumber {return false}
+    if lhs.ownershipEpoch != rhs.ownershipEpoch {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -30,7 +30,7 @@ enum ClientAction: Hashable, Sendable {
     /// The gateway has refused the time of the signature and told its own clock.
     case signBy(WallTime)
     /// The device owns the user's single-device data, as the app asked by the bind with this number.
-    case ownershipTaken(request: UInt64)
+    case ownershipTaken(request: UInt64, epoch: Int64)
     /// The device id is another's: take a new one.
     case takeNewIdentity
     /// Tell the app.

@@ -49,6 +49,7 @@ final class ClientBoard: Sendable {
             $0.requests += 1
             var user = user
             user?.request = $0.requests
+            user?.ownershipEpoch = 0
             // A sign-out ends the values of the session.
             if $0.user?.userID != user?.userID { $0.sessionParameters = (user?.userID, []) }
             $0.user = user
@@ -60,8 +61,8 @@ final class ClientBoard: Sendable {
     }
 
     /// A gateway has said that this device owns the user by the app's bind: the next connections need not ask for it.
-    func settle(request: UInt64) {
-        state.withLock { if $0.user?.request == request { $0.user?.request = nil } }
+    func settle(request: UInt64, epoch: Int64) {
+        state.withLock { if $0.user?.request == request { $0.user?.settle(epoch: epoch) } }
     }
 
     /// The session's values of a user who is still bound.

@@ -306,8 +306,8 @@ actor ClientEngine {
             send(signer?.signed(packet, now: store.signingTime) ?? packet)
         case .signBy(let time):
             try store.setSigningTime(time)
-        case .ownershipTaken(let request):
-            board.settle(request: request)
+        case .ownershipTaken(let request, let epoch):
+            board.settle(request: request, epoch: epoch)
         case .takeNewIdentity:
             try store.takeNewIdentity()
             board.deviceID = store.identity.deviceID

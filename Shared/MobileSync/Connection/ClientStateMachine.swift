@@ -134,7 +134,7 @@ struct ClientStateMachine {
             return [.learnParameters(list, userID: userID)]
         case .ownershipTaken(let taken):
             guard taken.bindNumber == binding.number, let request = binding.user?.request else { return [] }
-            return [.ownershipTaken(request: request)]
+            return [.ownershipTaken(request: request, epoch: taken.ownershipEpoch)]
         case .connect, .bind, .storedAck, .confirmReport, .foreground, .pong, .subscriptions, .historyRequest,
             .summaryRequest, .submitOperations, .keepParameters, nil:
             // A pong has done its work by being heard; the others, and bodies of later versions, are ignored.
@@ -414,6 +414,7 @@ struct ClientStateMachine {
             $0.sessionID = binding.user?.sessionID ?? ""
             $0.syncPoints = points
             $0.requestedByApp = binding.user?.request != nil
+            $0.ownershipEpoch = binding.user?.ownershipEpoch ?? 0
         }
     }
 

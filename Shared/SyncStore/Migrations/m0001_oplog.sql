@@ -1334,7 +1334,8 @@ CREATE TABLE owner (
     instance_id text COLLATE "C" NOT NULL,
     user_id text COLLATE "C" NOT NULL,
     device_id text COLLATE "C" NOT NULL,
-    bind_epoch bigint NOT NULL,
+    -- Drawn when the owner changes, so it rises with every change, over failovers too.
+    ownership_epoch bigint NOT NULL,
     PRIMARY KEY (instance_id, user_id)
 ) WITH (fillfactor = 80);
 
@@ -1393,26 +1394,29 @@ CREATE FUNCTION register_session(
     in_device_connection bigint, in_user text,
     in_operating_system smallint, in_app_version text, in_slot smallint, in_is_foreground boolean,
     in_connection_number bigint, in_registration_number bigint,
-    in_connection_epoch bigint, in_takes_ownership boolean, in_verdict_ms bigint, in_suspended text[],
+    in_connection_epoch bigint, in_takes_ownership boolean, in_ownership_epoch bigint,
+    in_verdict_ms bigint, in_suspended text[],
     in_binds_device boolean, in_digest bytea
 ) RETURNS TABLE (
-    connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean, is_wrong_secret boolean)
+    connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean, ownership_epoch bigint,
+    is_wrong_secret boolean)
 LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     new_epoch bigint;
     held device_session;
+    found_owner owner;
     is_same_gateway boolean;
     is_newer boolean; -- by the device's own number; null: it does not decide
     lasts interval := make_interval(secs => in_verdict_ms / 1000.0);
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, false, false, false;
+        RETURN QUERY SELECT 0::bigint, NULL::text, false, false, 0::bigint, false;
         RETURN;
     END IF;
     IF in_binds_device AND NOT holds_device(in_instance, in_device, in_digest) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, true;
+        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, true;
         RETURN;
     END IF;
     -- Of two that come first at once one waits at the INSERT for the other's commit, and finds its row in the next
@@ -1430,7 +1434,7 @@ BEGIN
                     OR in_registration_number < held.registration_number))
             OR NOT is_newer
         THEN
-            RETURN QUERY SELECT 0::bigint, NULL::text, true, false, false;
+            RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, false;
             RETURN;
         ELSIF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
             new_epoch := held.connection_epoch;
@@ -1461,25 +1465,29 @@ BEGIN
         ON CONFLICT (instance_id, device_id) DO NOTHING;
         EXIT WHEN FOUND;
     END LOOP;
-    IF in_takes_ownership AND in_user <> ''
+    SELECT w.* INTO found_owner FROM owner w WHERE w.instance_id = in_instance AND w.user_id = in_user;
+    -- Nobody was given an epoch above the last one that was drawn.
+    IF in_user <> '' AND found_owner.device_id IS DISTINCT FROM in_device
+        AND (in_takes_ownership
+            OR in_ownership_epoch > coalesce(found_owner.ownership_epoch, 0)
+                AND in_ownership_epoch <= (SELECT last_value FROM presence_epoch))
         AND (in_verdict_ms > 0 OR NOT EXISTS (
             SELECT FROM sync_configuration f JOIN instance n ON n.instance_id = f.instance_id
             WHERE f.instance_id = in_instance AND f.kind = 0 AND NOT f.is_multi_device AND f.checks_session
                 AND n.validator_url <> ''))
         AND NOT coalesce(is_same_gateway AND in_registration_number = held.registration_number, false)
     THEN
-        INSERT INTO owner AS w (instance_id, user_id, device_id, bind_epoch)
-        VALUES (in_instance, in_user, in_device, nextval('presence_epoch'))
+        INSERT INTO owner AS w (instance_id, user_id, device_id, ownership_epoch)
+        VALUES (in_instance, in_user, in_device,
+            CASE WHEN in_takes_ownership THEN nextval('presence_epoch') ELSE in_ownership_epoch END)
         ON CONFLICT (instance_id, user_id) DO UPDATE SET
-            device_id = excluded.device_id, bind_epoch = excluded.bind_epoch
-        WHERE w.bind_epoch < excluded.bind_epoch AND w.device_id <> excluded.device_id;
+            device_id = excluded.device_id, ownership_epoch = excluded.ownership_epoch
+        WHERE w.ownership_epoch < excluded.ownership_epoch AND w.device_id <> excluded.device_id;
+        SELECT w.* INTO found_owner FROM owner w WHERE w.instance_id = in_instance AND w.user_id = in_user;
     END IF;
     RETURN QUERY SELECT
         new_epoch, CASE WHEN held.connection_epoch < new_epoch THEN held.gateway_id END, true,
-        EXISTS (
-            SELECT FROM owner w
-            WHERE w.instance_id = in_instance AND w.user_id = in_user AND w.device_id = in_device),
-        false;
+        coalesce(found_owner.device_id = in_device, false), coalesce(found_owner.ownership_epoch, 0), false;
 END $$;
 
 -- ---- rights of the tiers -------------------------------------------------------------------------------------------
