@@ -91,7 +91,10 @@
 
         /// These show in one session that anything happens to (`SessionWalk`): in a whole service it takes minutes of
         /// bad luck until they hurt somebody.
-        package static let ofOneSession: [KnownBad] = [.leaseNotAsked, .resendWithoutEnd]
+        package static let ofOneSession: [KnownBad] = [
+            .leaseNotAsked, .resendWithoutEnd, .claimMovesSharedPoint, .writesNotChecked, .unverifiedTakesOwnership,
+            .reconnectTakesOwnership, .supersededUnregistered,
+        ]
 
         /// The one that is broken; set while nothing runs.
         nonisolated(unsafe) package static var broken: KnownBad?

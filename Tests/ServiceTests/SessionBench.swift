@@ -182,6 +182,8 @@ extension [SessionAction] {
         compactMap { if case .update(_, _, let verdictFor) = $0 { verdictFor } else { nil } }
     }
     var opens: Int { count { if case .open = $0 { true } else { false } } }
+    /// Registrations that make the device the owner of its user because the app asked for that.
+    var takings: Int { count { if case .open(_, _, _, true, _) = $0 { true } else { false } } }
     /// The registrations, as they name the session.
     var announced: [SessionIdentity] {
         compactMap { if case .open(let identity, _, _, _, _) = $0 { identity } else { nil } }

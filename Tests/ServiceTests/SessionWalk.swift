@@ -43,8 +43,16 @@ struct SessionWalk {
     /// Business types with their channels.
     private static let channels: [(bizType: String, kind: SyncModel.ChannelKind, id: Int64)] = [
         ("B", .user, 3), ("C", .user, 4), ("O", .user, 5), ("D", .device, 6), ("N", .globalUser, 7),
-        ("G", .globalDevice, 8), ("F", .user, 9),
+        ("G", .globalDevice, 8), ("F", .user, 9), ("V", .user, 10),
     ]
+    /// Channels whose session is checked.
+    private static let checked: Set<Int64> = [4, 10]
+    /// Single-device channels: one sync point for all devices of the user, which the owner moves.
+    private static let shared: Set<Int64> = [5, 10]
+    /// A position that no device has.
+    private static let farthest: Int64 = (1 << 53) - 1
+    /// The connection's number in every answer to a registration.
+    private static let connectionEpoch: Int64 = 7
     /// Every body that a packet can have, and none.
     static let bodies: [(name: String, fill: @Sendable (inout Mss_Device_V1_Packet) -> Void)] = [
         ("connect", { $0.connect.protocolVersion = 1 }), ("connected", { $0.connected.heartbeatSeconds = 1 }),
@@ -91,15 +99,21 @@ struct SessionWalk {
     /// The number of a frame of operations that waits for the tenant's answer.
     private var heldOperations: UInt32?
     private var lastResend: (channelID: Int64, oplogID: OplogID, repeats: Int)?
+    /// The app asked for the present bind.
+    private var isRequested = false
+    /// An answer to a registration has said since the last bind that the device owns the user.
+    private var mayOwn = false
+    /// The newest connection of the device that the session was told of before it opened.
+    private var newestConnection: Int64 = 0
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         isQuiet = Int.random(in: 0..<20, using: &random) == 0
         bench = SessionBench(
-            Self.channels.map { bizType, kind, _ in
+            Self.channels.map { bizType, kind, channelID in
                 var configuration = SessionBench.configuration(
-                    bizType, kind: kind, multiDevice: bizType != "O", checks: bizType == "C",
-                    repush: bizType == "B" ? .threshold(10) : .all)
+                    bizType, kind: kind, multiDevice: !Self.shared.contains(channelID),
+                    checks: Self.checked.contains(channelID), repush: bizType == "B" ? .threshold(10) : .all)
                 if bizType == "F" {
                     configuration.isFiltered = true
                     configuration.subscription = SubscriptionText(parameters: "p number")
@@ -221,7 +235,10 @@ struct SessionWalk {
         case .parametersKept: return .parametersKept(true, number: parametersNumber)
         case .parametersNotKept: return .parametersKept(false, number: parametersNumber)
         case .noticed: return .noticed(notice(of: channel))
-        case .superseded: return .superseded(by: happens(50) ? 1 : .max)
+        case .superseded:
+            let epoch: Int64 = happens(50) ? 1 : .max
+            if state == .opening { newestConnection = max(newestConnection, epoch) }
+            return .superseded(by: epoch)
         case .rereadWaiting: return .rereadWaiting
         case .invalidated:
             return .invalidated(UserID("u"), digest: bench.machine.identity?.sessionDigest ?? [], reason: "ended")
@@ -241,24 +258,11 @@ struct SessionWalk {
         case "connect": return connect()
         case "bind":
             bindNumber += 1
-            return .with {
-                $0.bind.bindNumber = bindNumber
-                $0.bind.userID = "u"
-                $0.bind.sessionID = "session-\(bindNumber)"
-            }
+            let bind = bind()
+            return .with { $0.bind = bind }
         case "storedAck":
-            guard let batch = lastBatch else { break }
-            return .with {
-                $0.storedAck.rereads = batch.reread > 0 ? [batch.reread] : []
-                $0.storedAck.channels = [
-                    .with {
-                        $0.kind = batch.kind
-                        $0.bizType = batch.bizType
-                        $0.bindNumber = batch.bindNumber
-                        $0.upto = batch.upto
-                    }
-                ]
-            }
+            if let ack = storedAck() { return ack }
+        case "confirmReport": return confirmReport()
         case "foreground":
             let isForeground = Bool.random(using: &random)
             return .with { $0.foreground.foreground = isForeground }
@@ -305,6 +309,56 @@ struct SessionWalk {
         return Self.bodies.first { $0.name == body }.map { Mss_Device_V1_Packet.with($0.fill) } ?? .init()
     }
 
+    private func storedAck() -> Mss_Device_V1_Packet? {
+        guard let batch = lastBatch else { return nil }
+        return .with {
+            $0.storedAck.rereads = batch.reread > 0 ? [batch.reread] : []
+            $0.storedAck.channels = [
+                .with {
+                    $0.kind = batch.kind
+                    $0.bizType = batch.bizType
+                    $0.bindNumber = batch.bindNumber
+                    $0.upto = batch.upto
+                }
+            ]
+        }
+    }
+
+    /// The app says that it has an oplog of a user's channel, which the device may never have been sent.
+    private mutating func confirmReport() -> Mss_Device_V1_Packet {
+        let bizType = ["B", "C", "O", "V"][Int.random(in: 0..<4, using: &random)]
+        let number = happens(80) ? bindNumber : bindNumber + 1
+        return .with {
+            $0.confirmReport.reportID = 1
+            $0.confirmReport.channels = [
+                .with {
+                    $0.bizType = bizType
+                    $0.bindNumber = number
+                    $0.oplogIds = [1]
+                }
+            ]
+        }
+    }
+
+    /// The present bind. Some devices claim positions that they never had.
+    private mutating func bind() -> Mss_Device_V1_Bind {
+        let claimed = happens(30) ? ["C", "O", "V"] : []
+        let isRequested = happens(50)
+        (self.isRequested, mayOwn) = (isRequested, false)
+        return .with {
+            $0.bindNumber = bindNumber
+            $0.userID = "u"
+            $0.sessionID = "session-\(bindNumber)"
+            $0.requestedByApp = isRequested
+            $0.syncPoints = claimed.map { bizType in
+                .with {
+                    $0.bizType = bizType
+                    $0.oplogID = Self.farthest
+                }
+            }
+        }
+    }
+
     private static func parameter(_ value: String) -> Mss_Device_V1_Parameter {
         .with {
             $0.bizType = "F"
@@ -321,9 +375,7 @@ struct SessionWalk {
         connect.deviceID = "d"
         connect.storeID = "s"
         connect.simple = isSimple
-        connect.bind.bindNumber = 1
-        connect.bind.userID = "u"
-        connect.bind.sessionID = "session-1"
+        connect.bind = bind()
         if bench.instance.requiresSignature {
             connect.signature.keyID = "k"
             connect.signature.timestampMs = bench.wallTime.milliseconds
@@ -342,6 +394,7 @@ struct SessionWalk {
         let (isLost, isStrange) = (happens(5), happens(1))
         let hasReread = happens(20)
         let owner = happens(80)
+        if owner { mayOwn = true }
         let states = Self.channels.map { channel in
             Mss_Bus_V1_ChannelState.with {
                 $0.channelID = channel.id
@@ -352,7 +405,7 @@ struct SessionWalk {
             }
         }
         return .with {
-            $0.connectionEpoch = 7
+            $0.connectionEpoch = Self.connectionEpoch
             $0.leaseLost = isLost
             $0.wrongDeviceSecret = isStrange
             $0.owner = owner
@@ -410,7 +463,10 @@ struct SessionWalk {
         defer { faults += found.map { "\(name) in \(before): \($0)" } }
         func fault(_ text: String) { found.append(text) }
         if case .frame("bind") = name { pushed = pushed.filter { [6, 8].contains($0.key) } }
-        for text in operationFaults(actions, of: name) { fault(text) }
+        for text in operationFaults(actions, of: name) + writeFaults(actions) { fault(text) }
+        if before == .opening, state == .open || state == .registering, newestConnection > Self.connectionEpoch {
+            fault("it opens although a newer connection of the device exists")
+        }
         let closes = actions.count { if case .close = $0 { true } else { false } }
         if before == .closed, !actions.isEmpty { fault("a closed session did something") }
         if before == .closed, state != .closed { fault("a closed session came back") }
@@ -467,6 +523,48 @@ struct SessionWalk {
         }
         return faults
     }
+
+    /// What a device writes that concerns its user needs what a hand-out needs (spec D8, D16).
+    private func writeFaults(_ actions: [SessionAction]) -> [String] {
+        var faults: [String] = []
+        let isOnRecord = bench.holdsLease && bench.machine.leaseEpoch == bench.leaseEpoch
+        func check(_ text: String, isChecked: Bool = true, isShared: Bool = false) {
+            if !isOnRecord { faults.append("\(text) without a lease") }
+            if isChecked, !hasValidWord { faults.append("\(text) without a valid verdict") }
+            if isShared, !mayOwn { faults.append("\(text) for a device that owns no user") }
+        }
+        func checkChannel(_ text: String, _ channelID: Int64) {
+            // The device's own channels concern no user.
+            guard Self.channels.first(where: { $0.id == channelID })?.kind.needsUser != false else { return }
+            check(
+                "\(text) of \(channelID)", isChecked: Self.checked.contains(channelID),
+                isShared: Self.shared.contains(channelID))
+        }
+        for action in actions {
+            switch action {
+            case .record(let channelID, _, _, let upto):
+                checkChannel("it records a position", channelID)
+                if Self.shared.contains(channelID), upto.value > pushed[channelID, default: 0] {
+                    faults.append("it records \(upto.value) of \(channelID), of which it has sent less")
+                }
+            case .recordResend(let channelID, _, _, _): checkChannel("it records a repeat", channelID)
+            case .confirm(let report):
+                for channelID in report.confirmed.keys { checkChannel("it records a confirmation", channelID) }
+            case .finishReread: checkChannel("it records a re-read", Self.channels[0].id)
+            case .submit: check("it submits operations")
+            case .keepParameters: check("it has parameters kept")
+            default: break
+            }
+        }
+        if actions.takings > 0 {
+            if !hasValidWord { faults.append("it takes ownership without a valid verdict") }
+            if !isRequested { faults.append("it takes ownership, and the app did not ask for it") }
+        }
+        return faults
+    }
+
+    /// The tenant's last word on the session is valid, and nothing has ended it since.
+    private var hasValidWord: Bool { if case .valid = bench.machine.check.word { true } else { false } }
 
     private func isAnswer(_ name: Name) -> Bool {
         [.other(.registered), .other(.notRegistered), .other(.ticked), .frame("bind")].contains(name)
