@@ -132,4 +132,29 @@ struct GlobalTailTests {
         ask()
         #expect(reads.withLock { $0.count } == 1, "the late page of before is worth nothing")
     }
+
+    @Test("A13: a new lease forgets the tails, so nothing goes out that a failover has lost; a renewed one keeps them")
+    func newEpoch() throws {
+        let recorder = BusRecorder()
+        let bench = try HandlerBench([], over: recorder)
+        func reads() -> [Mss_Bus_V1_FetchCommand] {
+            bench.core.fetch(Self.request(after: 0, head: 2), for: bench.session)
+            return recorder.takeCommands(to: .fetch, as: Mss_Bus_V1_FetchCommands.self)
+        }
+        let first = try #require(reads().first)
+        recorder.deliver(
+            .with {
+                $0.correlation = first.correlation
+                $0.fetch.entries = [1, 2].map { Self.oplog($0, until: Int64.max / 2).bus }
+                $0.fetch.upto = 2
+            })
+        bench.turn()
+        #expect(reads().isEmpty, "the tail has it")
+        bench.lease.take(.with { $0.epoch = 1 }, askedAt: .now)
+        #expect(reads().isEmpty)
+        bench.lease.take(.with { $0.epoch = 2 }, askedAt: .now)
+        bench.turn()
+        let again = reads().map(\.page)
+        #expect(again.map(\.after) == [0] && again.map(\.newest) == [UInt32(GlobalTail.entriesMax)])
+    }
 }

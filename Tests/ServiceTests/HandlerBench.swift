@@ -39,11 +39,19 @@ final class HandlerBench {
 
     /// A lease is held, for an hour.
     ///
-    /// - Parameter isMQTT: the device is an MQTT client.
-    init(_ configurations: [SyncConfiguration], isMQTT: Bool = false) throws {
+    /// - Parameters:
+    ///   - isMQTT: the device is an MQTT client.
+    ///   - recorder: takes what the gateway sends; nil: the broker is away.
+    init(_ configurations: [SyncConfiguration], isMQTT: Bool = false, over recorder: BusRecorder? = nil) throws {
         let bridge = isMQTT ? MQTTBridge(now: { ProcessClock.system.wallTime() }) : nil
         let context = try GatewaySocketFixture.context()
-        control = ControlConnection(context, keysFor: .device)
+        if let bus = recorder?.makeBus() {
+            let wakeUps = AsyncStream.makeStream(of: Void.self)
+            let directory = ControlDirectory(bus: bus, keysFor: .device, wakeUps: wakeUps, logger: context.logger) {}
+            control = ControlConnection(bus: bus, directory: directory)
+        } else {
+            control = ControlConnection(context, keysFor: .device)
+        }
         core = GatewayCore(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
         lease = core.makeLease()
         handler = DeviceHandler(gateway: core, number: 1, transport: bridge, acceptedAt: .now)
