@@ -230,11 +230,7 @@ struct AppendWork: LaneWork {
                 return notice
             } completion: { result in
                 if case .success(let reply) = result, case .taken(let taken)? = reply.body {
-                    #if KNOWN_BAD
-                        delivery.answered(taken.oplogIds, missed: KnownBad.missedIsOffline.isOn ? [] : taken.missedIds)
-                    #else
-                        delivery.answered(taken.oplogIds, missed: taken.missedIds)
-                    #endif
+                    delivery.answered(taken.oplogIds, missed: taken.missedIds)
                 } else {
                     delivery.answered(nil)
                 }

@@ -48,6 +48,7 @@ final class LiveDelivery: Sendable {
             if final.taken.contains(id.value) { return .taken }
             #if KNOWN_BAD
                 if KnownBad.notOnlineOnSilence.isOn { return .notTaken }
+                if KnownBad.missedIsOffline.isOn, !final.isAnyoneSilent { return .notTaken }
             #endif
             return final.isAnyoneSilent || final.missed.contains(id.value) ? .uncertain : .notTaken
         }
