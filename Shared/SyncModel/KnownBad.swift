@@ -1,4 +1,6 @@
 #if KNOWN_BAD
+    import Foundation
+
     /// A rule of delivery that is broken on purpose: the tests must see it (deploy/known-bad).
     ///
     /// Only builds for that purpose have it; in every other build nothing of it is compiled.
@@ -96,8 +98,37 @@
             .reconnectTakesOwnership, .supersededUnregistered,
         ]
 
-        /// The one that is broken; set while nothing runs.
-        nonisolated(unsafe) package static var broken: KnownBad?
+        /// These show neither in a session's walk nor in the simulation, or there only by chance that is too rare: each
+        /// has a test that must fail while the rule is broken.
+        ///
+        /// The tests are named as `swift test --filter` takes them.
+        package static let ofTests: [(rule: KnownBad, test: String)] = [
+            // A caller that got an error repeats the push under the same thirdMsgId, whatever the first command did.
+            (.deadlineIgnored, "ServiceTests.CommandDeadlineTests"),
+            // A push that could not be given answers UNKNOWN, which says nothing of the device.
+            (.liveGapPassed, "ServiceTests.SessionLiveTests"),
+            // A gateway misses a push only beside other faults, and presence is judged only while nothing fails.
+            (.missedIsOffline, "ServiceTests.LiveDeliveryTests"),
+            // A writer dies between commit and notice: nobody owes the push to anybody then.
+            (.liveRepeatIsDuplicate, "ServiceTests.NoticePlanTests"),
+            // What a failover has lost may still reach an app that was under way to it.
+            (.tailsOutliveEpoch, "ServiceTests.GlobalTailTests"),
+            // Push scopes do not change in the simulation, and no store is put back from a copy.
+            (.formerScopeWithheld, "ServiceTests.SessionScopeTests"),
+            (.olderStorePassedOver, "ServiceTests.SessionScopeTests"),
+            // The client library has a position of its own for each user, and claims it.
+            (.globalSharedByUsers, "ServiceTests.SessionScopeTests"),
+            // The page of a bind must meet the next bind of the same user, and a recall between them.
+            (.pageOfEarlierBindTaken, "ServiceTests.UnwrittenDataTests"),
+            // The client of the simulation takes what goes beyond its window.
+            (.packetIDsNotAwaited, "ServiceTests.UnwrittenDataTests"),
+            // The gateway lets no such position through to the store.
+            (.strangerMovesSharedPoint, "SimulationTests.MemoryStoreTests"),
+        ]
+
+        /// The one that is broken; set while nothing runs. `MSS_KNOWN_BAD_SWITCH` names it for a whole process.
+        nonisolated(unsafe) package static var broken = ProcessInfo.processInfo.environment["MSS_KNOWN_BAD_SWITCH"]
+            .flatMap { KnownBad(rawValue: $0) }
 
         /// Whether this one is broken.
         package var isOn: Bool { Self.broken == self }

@@ -7,12 +7,14 @@
 
     /// Each rule of delivery, broken on purpose, is seen to be broken: what the simulation finds counts for something.
     ///
-    /// `MSS_KNOWN_BAD_SEEDS` says after how many seeds a broken rule counts as not seen, `MSS_KNOWN_BAD_ONLY` names one.
+    /// `MSS_KNOWN_BAD_SEEDS` says after how many seeds a broken rule counts as not seen. `MSS_KNOWN_BAD_ONLY` names the
+    /// rules to break, with commas between; also one that the simulation need not see.
     @Suite("Known-bad builds", .serialized)
     struct KnownBadTests {
         private static let chosen = ProcessInfo.processInfo.environment["MSS_KNOWN_BAD_ONLY"]?.split(separator: ",")
         private static let switches = KnownBad.allCases.filter { one in
-            !KnownBad.ofOneSession.contains(one) && chosen?.contains { $0 == one.rawValue } ?? true
+            if let chosen { return chosen.contains { $0 == one.rawValue } }
+            return !KnownBad.ofOneSession.contains(one) && !KnownBad.ofTests.contains { $0.rule == one }
         }
 
         @Test("a broken rule is seen", arguments: switches) func isSeen(rule: KnownBad) {
@@ -39,6 +41,15 @@
                 }
             }
             return found.withLock { $0 }
+        }
+    }
+
+    @Suite("Known-bad builds: rules that have a test of their own") struct KnownBadTableTests {
+        /// `deploy/known-bad` reads these lines, and runs each test with its rule broken.
+        @Test("a rule is broken in one place: in the walk, in a test, or in the simulation") func table() {
+            for (rule, test) in KnownBad.ofTests { print("= \(rule.rawValue) \(test) \(rule.rule)") }
+            let rules = KnownBad.ofTests.map(\.rule)
+            #expect(Set(rules).count == rules.count && Set(rules).isDisjoint(with: KnownBad.ofOneSession))
         }
     }
 #endif
