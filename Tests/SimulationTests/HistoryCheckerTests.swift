@@ -17,6 +17,32 @@ struct HistoryCheckerTests {
         }
     }
 
+    @Test("a push at the end of a history, its recall and an open session are no faults where the rules are kept")
+    func goodEnds() {
+        let device = GeneratedHistory.lastDevice
+        for good in Self.histories.prefix(10) {
+            var told = good
+            told.pushAndConfirm()
+            told.recall()
+            told.tell()
+            #expect(told.faults == [])
+            var inTime = good
+            inTime.pushLast()
+            inTime.recall()
+            inTime.giveLast()
+            #expect(inTime.faults == [], "it was under way")
+            var closed = good
+            closed.events.append(.opened(device: device))
+            closed.pushLast(reach: .connected)
+            closed.events.append(.closed(device: device))
+            #expect(closed.faults == [], "the next session may pass over it")
+            var waits = good
+            waits.pushLast(reach: .anyone)
+            waits.events.append(.waitsForOwner(GeneratedHistory.lastChannel))
+            #expect(waits.faults == [], "the only device that may have it is another user's")
+        }
+    }
+
     @Test("a broken promise is found under its name", arguments: HistoryMutation.all)
     func bad(mutation: HistoryMutation) {
         var applied = 0

@@ -21,7 +21,7 @@ struct HistoryMutation: Sendable, CustomTestStringConvertible {
         self.apply = apply
     }
 
-    static let all = stored + delivered + ordered + attempted + identified + addressed + verified
+    static let all = [stored, delivered, ordered, attempted, identified, addressed, verified, ofRules].flatMap { $0 }
 
     // MARK: I1
 
