@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncStore
 
-/// Rules of the store that nothing in a simulated run leans on, because the gateway keeps them too.
+/// Rules of the store that no simulated run depends on, because the gateway keeps them too or recovers by itself.
 /// `DeliveryStoreContractTests` hold PostgreSQL to the same.
 @Suite("The store in memory") struct MemoryStoreTests {
     private static let instance = Instance(
@@ -41,5 +41,17 @@ import Testing
         (store, channelID) = Self.store(isMultiDevice: true)
         store.record([], [advance("d", "s", storedBy: "")])
         #expect(store.syncPoint(of: Self.address, "d", "s") == OplogID(1))
+    }
+
+    @Test("a jump of the database's clock ends no lease") func clockJump() {
+        var store = Self.store(isMultiDevice: true).store
+        func renew(_ epoch: Int64, at now: WallTime) -> Int64 {
+            let command = SessionStoreCommand.renewLease(gatewayID: "g", epoch: epoch, controlVersion: 1, sessions: 0)
+            guard case .lease(let lease) = store.perform(command, at: now) else { return 0 }
+            return lease.epoch
+        }
+        let epoch = renew(0, at: Self.now)
+        let renewed = renew(epoch, at: Self.now + Limits.gatewayLease + .seconds(2))
+        #expect(epoch > 0 && renewed == epoch)
     }
 }
