@@ -76,6 +76,21 @@ struct PresenceCheckerTests {
         #expect(checker.faultCount == 1)
     }
 
+    @Test("H4: live data must come to each device of the user, and SUCCESS is right while one of them is there")
+    func twoDevices() {
+        var checker = Self.checker()
+        checker.observe(.arrived(device: "tablet", instance: "app", user: "ann"), at: Self.second(1))
+        checker.observe(.opened(device: "tablet"), at: Self.second(1))
+        var live = checker
+        Self.call(
+            &live, at: 20, answered: 20, as: .live, meanwhile: .given(push: "push", device: "phone"))
+        live.check(at: Self.second(90))
+        #expect(live.faultCount == 1 && live.faults.first?.text.contains("tablet") == true)
+        checker.observe(.left(device: "phone"), at: Self.second(20))
+        Self.call(&checker, at: 40, answered: 40, as: .sent)
+        #expect(checker.faultCount == 0 && checker.judged == 1)
+    }
+
     @Test("H4: live data that was taken must come to every session that stays open")
     func live() {
         var checker = Self.checker()
@@ -138,8 +153,10 @@ struct OwnerCheckerTests {
         #expect(checker.isServable("ann", since: Self.second(20)), "each that may own the data is there")
         checker.observe(.signedIn(device: "third", user: "bob"), at: Self.second(13))
         #expect(!checker.isServable("ann", since: Self.second(20)), "its old frame may come late")
+        #expect(checker.rightful(of: "ann", insteadOf: "old", forPushBegunAt: Self.second(12)) == nil)
         checker.observe(.settled(device: "third"), at: Self.second(14))
         #expect(checker.isServable("ann", since: Self.second(20)))
+        #expect(checker.rightful(of: "ann", insteadOf: "old", forPushBegunAt: Self.second(12)) == "new")
     }
 
     @Test("a user whose owner has another user now has no owner that is there, until the app signs in once more")
