@@ -183,7 +183,7 @@ extension [SessionAction] {
     }
     var opens: Int { count { if case .open = $0 { true } else { false } } }
     /// Registrations that make the device the owner of its user because the app asked for that.
-    var takings: Int { count { if case .open(_, _, _, true, _) = $0 { true } else { false } } }
+    var takings: Int { count { if case .open(_, _, _, .requested?, _) = $0 { true } else { false } } }
     /// The registrations, as they name the session.
     var announced: [SessionIdentity] {
         compactMap { if case .open(let identity, _, _, _, _) = $0 { identity } else { nil } }
