@@ -8,7 +8,7 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Stores pushes: one transaction for a group, then the notices, the answers and the facts.
+/// Stores pushes: one transaction for a group, then the notices and the answers.
 struct AppendWork: LaneWork {
     typealias Command = Mss_Bus_V1_AppendCommand
 
@@ -22,7 +22,6 @@ struct AppendWork: LaneWork {
         @Sendable (_ pushes: [OplogStore.LivePush], _ completion: @escaping @Sendable () -> Void) -> Void
 
     let bus: MessageBus
-    private let factBook: FactBook
     private let clock: ProcessClock
     private let recordOutcomes: RecordingOutcomes
     private let tracer: PushTracer?
@@ -35,14 +34,13 @@ struct AppendWork: LaneWork {
     ///   - recordOutcomes: for pushes that are stored nowhere.
     ///   - tracer: nil: no push is traced.
     init(
-        bus: MessageBus, factBook: FactBook, recordOutcomes: @escaping RecordingOutcomes,
-        clock: ProcessClock = .system, tracer: PushTracer? = nil
+        bus: MessageBus, recordOutcomes: @escaping RecordingOutcomes, clock: ProcessClock = .system,
+        tracer: PushTracer? = nil
     ) {
         self.bus = bus
         self.clock = clock
         self.recordOutcomes = recordOutcomes
         self.tracer = tracer
-        self.factBook = factBook
     }
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AppendCommands.elements(of: body) }
@@ -67,11 +65,10 @@ struct AppendWork: LaneWork {
                 }
             }
         }
-        let facts = append(
+        append(
             rows, to: store, repeatingUntil: tasks.map(deadline).min() ?? clock.now(),
             until: tasks.map { $0.delivery.receivedAt + Self.queue.timeout }.max() ?? clock.now())
-        facts.isEmpty
-            ? bus.settle(tasks.map(\.delivery), as: .accepted) : factBook.add(facts, of: tasks.map(\.delivery))
+        bus.settle(tasks.map(\.delivery), as: .accepted)
     }
 
     /// When the first caller of a body gives up. A redelivered body is looked at, however late it is.
@@ -90,7 +87,7 @@ struct AppendWork: LaneWork {
         return Row(command: command, replyTo: replyTo, append: append)
     }
 
-    /// Stores rows, answers them and gives the facts about them.
+    /// Stores rows and answers them.
     ///
     /// A row that the database cannot take must not fail its neighbours, and a channel that another transaction holds
     /// locked must not hold them up: after the first lock time-out its rows fail, and the others are stored at once.
@@ -101,7 +98,7 @@ struct AppendWork: LaneWork {
     private func append(
         _ rows: [Row], to store: some DeliveryStore, repeatingUntil deadline: ContinuousClock.Instant,
         until last: ContinuousClock.Instant
-    ) -> [Mss_Bus_V1_Fact] {
+    ) {
         #if KNOWN_BAD
             if KnownBad.answersBeforeCommit.isOn {
                 for row in rows {
@@ -114,7 +111,6 @@ struct AppendWork: LaneWork {
                 }
             }
         #endif
-        var facts: [Mss_Bus_V1_Fact] = []
         var plan = BatchPlan(rows, partMax: Self.groupRows) { $0.append.address }
         while let step = plan.next() {
             switch step {
@@ -126,7 +122,7 @@ struct AppendWork: LaneWork {
                     continue
                 }
                 do throws(PostgresError) {
-                    facts += try appendTogether(part, to: store)
+                    try appendTogether(part, to: store)
                     plan.stored()
                 } catch {
                     plan.failed(
@@ -139,7 +135,6 @@ struct AppendWork: LaneWork {
                 for row in part { fail(row.command.correlation, to: row.replyTo, with: error) }
             }
         }
-        return facts
     }
 
     /// After a lock time-out, the channels of these rows that are still held; not knowing costs nothing but time.
@@ -150,9 +145,7 @@ struct AppendWork: LaneWork {
         return (try? store.lockedChannels(of: Set(rows.map(\.append.address)))) ?? []
     }
 
-    private func appendTogether(
-        _ rows: [Row], to store: some DeliveryStore
-    ) throws(PostgresError) -> [Mss_Bus_V1_Fact] {
+    private func appendTogether(_ rows: [Row], to store: some DeliveryStore) throws(PostgresError) {
         // Presence is read after the append has committed. A session that it does not see registers later and then
         // reads a backlog that has the append (design §1).
         let start = (clock: ContinuousClock.now, trace: tracer == nil ? 0 : PushTracer.now)
@@ -176,7 +169,7 @@ struct AppendWork: LaneWork {
                         : fail(row.command.correlation, to: row.replyTo, with: error.afterCommit)
                 }
             }
-            return zip(rows, answers).compactMap { row, answer in answer.map { fact(row, $0) } }
+            return
         }
         let stored = zip(zip(rows, answers), sessions).compactMap { pair, sessions in
             pair.1.map { NoticePlan.Stored(row: pair.0, appended: $0, sessions: sessions) }
@@ -190,7 +183,6 @@ struct AppendWork: LaneWork {
             answer(stored.filter { $0.isLiveOnly && !handedOut.contains($0.key) }) { _ in .notTaken }
             for (row, answer) in zip(rows, answers) where answer == nil { answerUnconfigured(row) }
         }
-        return stored.map { fact($0.row, $0.appended) }
     }
 
     private func trace(_ rows: [Row], _ answers: [OplogStore.Appended?], since start: UInt64) {
@@ -291,15 +283,5 @@ struct AppendWork: LaneWork {
         reply.append.outcome = .refused
         reply.append.detail = detail
         bus.reply(reply, to: replyTo)
-    }
-
-    /// Recorded for duplicates too: the writer that stored the first may have died before it could.
-    private func fact(_ row: Row, _ appended: OplogStore.Appended) -> Mss_Bus_V1_Fact {
-        .with {
-            $0.atMs = appended.createdAt.milliseconds
-            $0.channelID = appended.channelID
-            $0.accepted.oplogID = appended.oplogID.value
-            $0.accepted.liveOnly = !appended.isPersistent
-        }
     }
 }

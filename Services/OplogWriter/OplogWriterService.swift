@@ -8,11 +8,10 @@ import ServiceLifecycle
 
 /// The store's process: consumes every command queue and works them off on lanes of their own.
 struct OplogWriterService: Service {
-    /// Bodies in hand per queue: what the lanes work on, what waits ready, and what waits for its facts.
+    /// Bodies in hand per queue: what the lanes work on, and what waits ready.
     private static let prefetch: UInt16 = 256
 
     private let bus: MessageBus
-    private let factBook: FactBook
     private let runLanes: [@Sendable () async -> Void]
     private let outcomes: LiveOutcomeLane
     private let finishQueues: @Sendable () -> Void
@@ -28,7 +27,6 @@ struct OplogWriterService: Service {
             consumptions: queues.map { queue, work in
                 AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
             }, answers: [.taken], reporter: reporter, logger: logger)
-        let factBook = FactBook(bus: bus)
         var runLanes: [@Sendable () async -> Void] = []
         func addLanes<Work: LaneWork>(_ work: Work, _ count: Int = 1) {
             guard let queue = queues[Work.queue] else { return }
@@ -40,8 +38,7 @@ struct OplogWriterService: Service {
             }
         }
         let outcomes = LiveOutcomeLane(configuration: postgres, logger: logger)
-        addLanes(
-            AppendWork(bus: bus, factBook: factBook, recordOutcomes: outcomes.record, tracer: tracer), appendLanes)
+        addLanes(AppendWork(bus: bus, recordOutcomes: outcomes.record, tracer: tracer), appendLanes)
         addLanes(SessionWork(bus: bus))
         addLanes(LeaseWork(sessions: SessionWork(bus: bus)))
         addLanes(FetchWork(bus: bus), fetchLanes)
@@ -53,7 +50,6 @@ struct OplogWriterService: Service {
         addLanes(BackendWork(operations: operations), 2)
         addLanes(AdmissionWork(bus: bus))
         self.bus = bus
-        self.factBook = factBook
         self.runLanes = runLanes
         self.outcomes = outcomes
         finishQueues = { [queues] in
@@ -82,12 +78,7 @@ struct OplogWriterService: Service {
             for lane in runLanes { group.addTask { await lane() } }
             group.addTask {
                 defer { finishQueues() }
-                try await withThrowingTaskGroup(of: Void.self) { serving in
-                    serving.addTask { try await bus.run() }
-                    serving.addTask { await factBook.run() }
-                    try await serving.next()
-                    serving.cancelAll()
-                }
+                try await bus.run()
             }
             try await group.waitForAll()
         }

@@ -9,11 +9,13 @@ import ServiceLifecycle
 import SyncModel
 import SyncStore
 
-/// Takes facts off the durable queue and folds them into the figures, on a thread with its own database connection.
+/// Takes facts off the durable queue and folds them into the figures, on a thread with its own database connection, and
+/// has stored pushes counted.
 ///
-/// A body is settled after the commit of what it said, so a killed process loses nothing; folding is idempotent, so
-/// what is delivered again counts nothing twice (spec S1). While the database is away bodies are held, the prefetch
-/// bounds how many, and the rest waits at the broker.
+/// That a push was accepted is read off the oplogs themselves: the database counts each exactly once, whichever
+/// aggregator asks. A body of facts is settled after the commit of what it said, so a killed process loses nothing;
+/// folding is idempotent, so what is delivered again counts nothing twice (spec S1). While the database is away bodies
+/// are held, the prefetch bounds how many, and the rest waits at the broker.
 actor FactConsumer: Service {
     /// A body and what it says.
     private struct Facts {
@@ -30,6 +32,8 @@ actor FactConsumer: Service {
     private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
+    /// Between two looks for stored pushes.
+    private static let readingInterval = Duration.seconds(1)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
     /// Steps between two looks at the most: more than pushes can add rows in that time.
@@ -47,6 +51,7 @@ actor FactConsumer: Service {
     private var progress = FoldProgress()
     private var isSettling = false
     private var forgetAt = ContinuousClock.now
+    private let counted = Counter(label: "mss_statistics_pushes_counted")
     private let folded = Counter(label: "mss_statistics_facts_folded")
     private let rejected = Counter(label: "mss_statistics_bodies_rejected")
     private let unknown = Counter(label: "mss_statistics_facts_unknown")
@@ -83,6 +88,7 @@ actor FactConsumer: Service {
                 try await bus.run()
             }
             group.addTask { await self.watch() }
+            group.addTask { await self.readOplogs() }
             group.addTask { await self.consume() }
             try await group.waitForAll()
         }
@@ -159,6 +165,34 @@ actor FactConsumer: Service {
         folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
         unknown.increment(by: fold.unknownFacts)
         progress.folded(newest: fold.newest)
+    }
+
+    /// Has stored pushes counted, once a second. What is not read at the end of the process, the next one reads.
+    private func readOplogs() async {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            do throws(PostgresError) {
+                try await readAccepted()
+                health.set("postgres", isReady: true)
+            } catch {
+                health.set("postgres", isReady: false)
+                logger.warning("stored pushes wait to be counted", metadata: ["error": "\(error.message)"])
+            }
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.readingInterval) }
+        }
+    }
+
+    /// In parts, between which facts are folded and pushes find a processor.
+    private func readAccepted() async throws(PostgresError) {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            let (now, begin) = (WallTime.now, ContinuousClock.now)
+            // Nil: another aggregator reads, and knows how far.
+            let query = StatisticsStore.readAccepted(rows: Self.rowsOfPart)
+            guard let reading = try connection.run(query, within: Self.limit) else { return }
+            counted.increment(by: reading.pushes)
+            guard reading.isBehind else { return progress.read(upto: now) }
+            if let newest = reading.newest { progress.read(upto: newest) }
+            try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
+        }
     }
 
     /// In steps, between which facts are folded.

@@ -13,7 +13,7 @@ enum FactGroups {
             case .handedOut(let handedOut): rows + handedOut.oplogIds.count
             case .confirmed(let confirmed): rows + confirmed.oplogIds.count
             case .skipped(let skipped): rows + skipped.oplogIds.count
-            case .accepted, .resent, .discarded, .connected, nil: rows + 1
+            case .resent, .discarded, .connected, nil: rows + 1
             }
         }
     }

@@ -1,25 +1,39 @@
 import SyncModel
 
-/// Up to which moment everything that was told is in the figures, as far as one aggregator can know; pure.
+/// Up to which moment everything that was accepted and told is in the figures, as far as one aggregator can know; pure.
 struct FoldProgress {
-    /// Nil until something is known. It may fall: facts that were late have come.
-    private(set) var upto: WallTime?
+    /// Of facts. It may fall: facts that were late have come.
+    private var told: WallTime?
+    /// Of stored pushes.
+    private var accepted: WallTime?
     private var wasIdle = false
 
-    /// A batch is in the figures.
+    /// Nil until something is known of both.
+    var upto: WallTime? {
+        guard let told, let accepted else { return nil }
+        return min(told, accepted)
+    }
+
+    /// A batch of facts is in the figures.
     ///
     /// - Parameter newest: of its facts; nil: none that says.
     mutating func folded(newest: WallTime?) {
         wasIdle = false
-        if let newest { upto = newest }
+        if let newest { told = newest }
     }
+
+    /// Stored pushes are in the figures.
+    ///
+    /// - Parameter time: when the reading began, if it found all of them; otherwise when the newest that it found was
+    ///   accepted.
+    mutating func read(upto time: WallTime) { accepted = time }
 
     /// Looks, every few seconds: when nothing waits, everything told before is folded. Once is not enough, as a broker
     /// that has just come back may not have sent what waits there.
     ///
     /// - Parameter isIdle: the broker is there, and it has sent nothing that is not folded.
     mutating func looked(isIdle: Bool, at now: WallTime) {
-        if isIdle, wasIdle { upto = now }
+        if isIdle, wasIdle { told = now }
         wasIdle = isIdle
     }
 

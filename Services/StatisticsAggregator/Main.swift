@@ -2,7 +2,7 @@ import AMQP
 import PostgreSQL
 import ServiceKit
 
-/// The statistics aggregator: folds facts into figures. Any number of them run side by side.
+/// The statistics aggregator: folds stored pushes and facts into figures. Any number of them run side by side.
 @main
 struct Main {
     static func main() async {

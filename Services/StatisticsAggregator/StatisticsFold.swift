@@ -38,8 +38,6 @@ struct StatisticsFold {
             StatisticsBatch.ReceiverKey(channelID: fact.channelID, deviceID: DeviceID(deviceID))
         }
         switch fact.body {
-        case .accepted(let accepted):
-            batch.accepted(key(accepted.oplogID), isLive: accepted.liveOnly, at: time)
         case .handedOut(let handedOut):
             let handOut = StatisticsBatch.HandOut(handedOut, at: time)
             let device = DeviceID(handedOut.deviceID)

@@ -23,7 +23,7 @@ package enum BusTier: String, Sendable, CaseIterable {
         let (facts, reports) = (Topology.exchange(to: Topology.factsQueue), Topology.reportsExchange)
         return switch self {
         // The default exchange, as the broker calls it in permissions: answers straight back.
-        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, facts, reports]
+        case .writer: ["amq.default", Topology.noticesExchange, Topology.controlChangesExchange, reports]
         case .gateway: [AnswerExchange.taken.rawValue, facts, reports]
         case .validator: [AnswerExchange.verdicts.rawValue, Topology.everyGatewayExchange, reports]
         case .relay: [AnswerExchange.relayed.rawValue, reports]

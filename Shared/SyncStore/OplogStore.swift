@@ -95,7 +95,7 @@ package enum OplogStore {
     /// not persistent and whose notice may still be on its way.
     package static func page(of channelID: Int64, after: OplogID, limit: Int) -> Query<[Oplog]> {
         let sql = """
-            SELECT \(columns), o.awaits_outcome
+            SELECT \(columns), o.awaits_outcome IS TRUE
             FROM oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND valid_until > now()
                 AND (payload IS NOT NULL OR o.awaits_outcome AND o.recalled_at IS NULL

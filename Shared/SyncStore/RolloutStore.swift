@@ -180,7 +180,7 @@ package enum RolloutStore {
     /// Forgets what ended long ago.
     package static let forgetEnded = Query(PostgresStatement("SELECT forget_ended_rollouts()")) { _ in () }
 
-    /// A stage that was made and that gateways and statistics have not been told of.
+    /// A stage that was made and that gateways have not been told of.
     package struct Untold: Sendable {
         package var name: Rollout.Name
         /// 1 for the first.
@@ -224,7 +224,7 @@ package enum RolloutStore {
         }
     }
 
-    /// Gateways and statistics know of a stage and those before it.
+    /// Gateways know of a stage and those before it.
     package static func told(_ name: Rollout.Name, stage: Int) -> Query<Void> {
         let sql = """
             UPDATE rollout SET told_stages = greatest(told_stages, $4)

@@ -23,9 +23,6 @@ package struct StatisticsBatch: Sendable, Equatable {
     package struct Moments: Hashable, Sendable {
         /// The first fact of all.
         package var noted: WallTime
-        package var accepted: WallTime?
-        /// False once a fact said that it was stored.
-        package var isLive = true
         package var handedOut: WallTime?
         package var confirmed: WallTime?
     }
@@ -178,16 +175,6 @@ package struct StatisticsBatch: Sendable, Equatable {
 
     /// The channels of all oplogs.
     package var channels: Set<Int64> { Set(oplogs.keys.lazy.map(\.channelID)) }
-
-    /// The service took an oplog.
-    ///
-    /// - Parameter isLive: it is not stored.
-    package mutating func accepted(_ key: OplogKey, isLive: Bool, at time: WallTime) {
-        note(key, at: time) { moments in
-            moments.accepted.keepEarlier(time)
-            moments.isLive = moments.isLive && isLive
-        }
-    }
 
     /// An oplog went out to a device.
     package mutating func handedOut(_ key: OplogKey, to device: DeviceID, as handOut: HandOut) {

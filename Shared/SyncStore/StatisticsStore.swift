@@ -17,7 +17,6 @@ package enum StatisticsStore {
         return [
             .int64Array(oplogs.map(\.key.channelID)), .int64Array(oplogs.map(\.key.oplogID.value)),
             .int64Array(oplogs.map(\.value.noted.milliseconds)),
-            .int64Array(oplogs.map(\.value.accepted?.milliseconds)), .boolArray(oplogs.map(\.value.isLive)),
             .int64Array(oplogs.map(\.value.handedOut?.milliseconds)),
             .int64Array(oplogs.map(\.value.confirmed?.milliseconds)),
         ]
@@ -59,7 +58,32 @@ package enum StatisticsStore {
         ]
     }
 
-    /// Notes that everything told before a moment is in the figures.
+    /// What one reading of stored pushes brought.
+    package struct Reading: Sendable, Equatable {
+        /// Pushes whose acceptance is in the figures now.
+        package let pushes: Int
+        /// When the newest of them was accepted; nil: there is none.
+        package let newest: WallTime?
+        /// More can be read now.
+        package let isBehind: Bool
+    }
+
+    /// Puts stored pushes that are not in the figures yet into them, in one transaction; nil: another aggregator does so
+    /// at this moment.
+    ///
+    /// - Parameter rows: how many pushes at the most, about.
+    package static func readAccepted(rows: Int) -> Query<Reading?> {
+        let sql = "SELECT oplogs, newest_ms, is_behind FROM read_accepted_oplogs($1)"
+        return Query(PostgresStatement(sql, [.int32(Int32(clamping: rows))])) { rows in
+            rows.first.map { row in
+                Reading(
+                    pushes: Int(row.int64(0)), newest: row.isNull(1) ? nil : WallTime(milliseconds: row.int64(1)),
+                    isBehind: row.bool(2))
+            }
+        }
+    }
+
+    /// Notes that everything accepted and told before a moment is in the figures.
     package static func noteProgress(upto time: WallTime) -> Query<Void> {
         let sql = """
             UPDATE statistics_progress SET folded_until = to_timestamp($1::bigint / 1000.0)

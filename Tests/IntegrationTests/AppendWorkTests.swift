@@ -42,7 +42,7 @@ struct AppendWorkTests {
         try await TestDatabase.with(connections: 2) { databases in
             let (holder, database) = (databases[0], databases[1])
             try await database.configure()
-            let work = AppendWork(bus: Self.bus, factBook: FactBook(bus: Self.bus)) { _, completion in completion() }
+            let work = AppendWork(bus: Self.bus) { _, completion in completion() }
             func perform(_ pushes: [(user: String, key: String)]) async throws {
                 let task = Self.task(pushes)
                 try await database.asWriter { work.perform([task], on: $0) }

@@ -17,7 +17,7 @@ enum BrokerRightsMatrix {
         "mss.to.validate": ["gateway", "console", "tool"],
         "mss.to.submit": ["gateway"],
         "mss.to.relay": ["console", "tool"],
-        "mss.to.facts": ["writer", "gateway"],
+        "mss.to.facts": ["gateway"],
         "mss.to.facts.dead": [],
         "mss.verdicts": ["validator"],
         "mss.relayed": ["relay"],

@@ -29,12 +29,12 @@ struct FigureStoreTests {
         try await StatisticsStoreTests.with { [now] databases in
             let database = databases[0]
             try await database.fold(
-                Fact.batch([
+                [
                     .accepted(channel: 5, oplog: 1, at: now), .accepted(channel: 5, oplog: 2, at: now),
                     .handedOut(channel: 5, oplog: 1, device: 1, at: now),
                     .handedOut(channel: 5, oplog: 1, device: 2, at: now),
                     .handedOut(channel: 5, oplog: 2, device: 3, at: now),
-                ]))
+                ])
             func devices(_ user: String, _ bizType: String, _ oplogID: Int64, limit: Int = 9) async throws -> [String] {
                 try await database.runAsConsole(
                     FigureStore.devices(
@@ -67,7 +67,7 @@ struct FigureStoreTests {
             // Another user's, and one that was dropped.
             facts.append(.accepted(channel: 2, oplog: 1, at: now))
             facts.append(.accepted(channel: 1, oplog: 41, isLive: true, at: now))
-            try await database.fold(Fact.batch(facts))
+            try await database.fold(facts)
             var list: [FigureStore.Push] = []
             while list.count < 100 {
                 let cursor = list.last.flatMap { PushCursor(text: $0.cursor.text) }
@@ -100,12 +100,12 @@ struct FigureStoreTests {
             let day: Int64 = 86_400_000
             let today = now - now % day
             try await databases[0].fold(
-                Fact.batch([
+                [
                     .accepted(channel: 1, oplog: 1, at: today - 29 * day - 1),
                     .accepted(channel: 1, oplog: 2, at: today - 29 * day),
                     .handedOut(channel: 5, oplog: 3, device: 1, at: today - 29 * day - 1),
                     .handedOut(channel: 5, oplog: 4, device: 1, at: today - 29 * day),
-                ]))
+                ])
             let list = try await databases[0].runAsConsole(FigureStore.pushes(of: Self.user("u1"), limit: 10))
             #expect(list.map(\.oplogID) == [OplogID(4), OplogID(2)])
             #expect(try await databases[0].runAsConsole(FigureStore.figures(of: Self.user("u1"))).pushes == 2)
@@ -122,7 +122,7 @@ struct FigureStoreTests {
                     .handedOut(channel: 5, oplog: number, device: 1, at: now - number),
                 ]
             }
-            try await database.fold(Fact.batch(facts))
+            try await database.fold(facts)
             let query = FigureStore.pushes(of: Self.user("u1"), limit: 20).statement
             for setting in ["enable_seqscan = off", "enable_hashjoin = off", "plan_cache_mode = force_generic_plan"] {
                 try await database.runAsConsole(Query(PostgresStatement("SET \(setting)")) { _ in })
@@ -139,13 +139,13 @@ struct FigureStoreTests {
         try await StatisticsStoreTests.with { databases in
             let (database, evening) = (databases[0], Fact.evening)
             try await database.fold(
-                Fact.batch([
+                [
                     .accepted(channel: 1, oplog: 1, at: evening), .accepted(channel: 3, oplog: 1, at: evening),
                     .accepted(channel: 1, oplog: 2, at: evening + 1_000),
                     .handedOut(channel: 1, oplog: 1, at: evening), .confirmed(channel: 1, oplog: 1, at: evening),
                     .handedOut(channel: 3, oplog: 1, at: evening),
                     .resent(channel: 3, oplog: 1, attempts: 7, at: evening),
-                ]))
+                ])
             let (first, second) = (time(evening - evening % 86_400_000), time(evening + 500))
             func days(_ bizType: BizType?, to: WallTime) async throws -> [FigureStore.Day] {
                 try await database.runAsConsole(
@@ -184,7 +184,7 @@ struct FigureStoreTests {
             }
             // The same minute once more, as after a restart of the gateway.
             facts.append(.connected(gateway: 1, devices: 0, at: begin + 5_000))
-            try await database.fold(Fact.batch(facts))
+            try await database.fold(facts)
             for instance in [Self.app, nil] {
                 let steps = try await database.runAsConsole(
                     FigureStore.minutes(of: instance, from: time(begin), to: time(now), step: .seconds(300)))
@@ -212,7 +212,7 @@ struct FigureStoreTests {
                     .confirmed(channel: 1, oplog: number, at: at + number * 50),
                 ]
             }
-            try await database.fold(Fact.batch(facts))
+            try await database.fold(facts)
             func steps(_ step: Duration) async throws -> [FigureStore.Step] {
                 try await database.runAsConsole(
                     FigureStore.minutes(
@@ -261,10 +261,10 @@ struct FigureStoreTests {
     func deadLetters() async throws {
         try await StatisticsStoreTests.with { [now] databases in
             try await databases[0].fold(
-                Fact.batch([
+                [
                     .resent(channel: 1, oplog: 1, attempts: 7, at: now),
                     .resent(channel: 1, oplog: 2, attempts: 7, at: now - 36 * 86_400_000),
-                ]))
+                ])
             #expect(try await databases[0].runAsConsole(FigureStore.deadLetters(of: Self.app)) == 1)
         }
     }

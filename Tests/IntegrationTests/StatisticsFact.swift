@@ -3,7 +3,7 @@ import SyncModel
 import SyncStore
 import TestSupport
 
-/// One fact, as the aggregator folds it, about the channels of `StatisticsFact.prepare`.
+/// What the aggregator learns, a fact or that a push was accepted, about the channels of `StatisticsFact.prepare`.
 enum StatisticsFact: Hashable {
     case accepted(channel: Int64, oplog: Int64, isLive: Bool = false, at: Int64)
     case handedOut(channel: Int64, oplog: Int64, device: Int64 = 0, at: Int64)
@@ -27,16 +27,32 @@ enum StatisticsFact: Hashable {
             """)
     }
 
+    /// Their facts; that a push was accepted is none.
     static func batch(_ facts: [StatisticsFact]) -> StatisticsBatch {
         var batch = StatisticsBatch()
         for fact in facts { fact.add(to: &batch) }
         return batch
     }
 
+    /// The statement that folds those of them that say that a push was accepted; nil: none does.
+    static func acceptance(of facts: [StatisticsFact]) -> String? {
+        var first: [StatisticsBatch.OplogKey: (at: Int64, isLive: Bool)] = [:]
+        for case .accepted(let channel, let oplog, let isLive, let at) in facts {
+            let key = StatisticsBatch.OplogKey(channelID: channel, oplogID: OplogID(oplog))
+            first[key] = (min(at, first[key]?.at ?? at), isLive)
+        }
+        guard !first.isEmpty else { return nil }
+        let oplogs = Array(first)
+        let arrays = [
+            oplogs.map { "\($0.key.channelID)" }, oplogs.map { "\($0.key.oplogID.value)" },
+            oplogs.map { "\($0.value.at)" }, oplogs.map { "\($0.value.isLive)" },
+        ].map { "'{\($0.joined(separator: ","))}'" }
+        return "SELECT fold_accepted_oplogs(\(arrays.joined(separator: ", ")))"
+    }
+
     private func add(to batch: inout StatisticsBatch) {
         switch self {
-        case .accepted(let channel, let oplog, let isLive, let at):
-            batch.accepted(key(channel, oplog), isLive: isLive, at: time(at))
+        case .accepted: break
         case .handedOut(let channel, let oplog, let device, let at):
             let handOut = StatisticsBatch.HandOut(
                 at: time(at), operatingSystem: at % 3 == 0 ? nil : .android, appVersion: "1.\(at % 4)",
@@ -84,5 +100,14 @@ enum StatisticsFact: Hashable {
                     channel: channel, device: device, after: Int64.random(in: 0..<oplog), upto: oplog, at: at)
             }
         }
+    }
+}
+
+extension TestDatabase {
+    /// Folds facts as the aggregator, then as the owner what the aggregator's reading of stored pushes folds.
+    func fold(_ facts: [StatisticsFact]) throws(PostgresError) {
+        let batch = StatisticsFact.batch(facts)
+        if !batch.isEmpty { try fold(batch) }
+        if let statement = StatisticsFact.acceptance(of: facts) { try execute(statement) }
     }
 }

@@ -44,10 +44,10 @@ struct StatisticsForgettingTests {
     func record() async throws {
         try await StatisticsStoreTests.with { databases in
             let database = databases[0]
-            try await database.fold(Fact.batch(Self.facts(oplogs: 1...50, at: Self.ago(days: 34))))
+            try await database.fold(Self.facts(oplogs: 1...50, at: Self.ago(days: 34)))
             let young = try await Self.counts(in: database)
             #expect(Self.record.allSatisfy { young[$0] ?? 0 > 0 })
-            try await database.fold(Fact.batch(Self.facts(oplogs: 51...150, at: Self.ago(days: 37))))
+            try await database.fold(Self.facts(oplogs: 51...150, at: Self.ago(days: 37)))
             var steps: [Int] = []
             repeat {
                 steps.append(try await database.runAsStatistics(StatisticsStore.forget(rows: 20)))
@@ -65,7 +65,7 @@ struct StatisticsForgettingTests {
         try await StatisticsStoreTests.with { databases in
             let at = Self.ago(days: 36)
             let facts = (0..<100).map { Fact.handedOut(channel: 6, oplog: 1, device: $0, at: at) }
-            try await databases[0].fold(Fact.batch(facts))
+            try await databases[0].fold(facts)
             let first = try await databases[0].runAsStatistics(StatisticsStore.forget(rows: 10))
             #expect(first > 0)
             var counts = try await Self.counts(in: databases[0])
@@ -80,7 +80,7 @@ struct StatisticsForgettingTests {
     func days() async throws {
         try await StatisticsStoreTests.with { databases in
             for days: Int64 in [399, 402] {
-                try await databases[0].fold(Fact.batch(Self.facts(oplogs: 1...1, at: Self.ago(days: days))))
+                try await databases[0].fold(Self.facts(oplogs: 1...1, at: Self.ago(days: days)))
                 while try await databases[0].runAsStatistics(StatisticsStore.forget(rows: 100)) > 0 {}
                 let left = try await Self.counts(in: databases[0])
                 #expect(left["statistics_oplog"] == 0 && left["statistics_day"] == 1)

@@ -53,6 +53,7 @@ enum TierRightsMatrix {
         "current_system": [],
         "current_timeline": [],
         "begin_epoch": [],
+        "present_transactions": [],
         "first_revision": [],
         "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE", "EXECUTE"],
         "channel": ["SELECT", "", "", "SELECT"],
@@ -64,7 +65,7 @@ enum TierRightsMatrix {
         "find_locked_channels": ["EXECUTE"],
         "record_live_outcomes": ["EXECUTE"],
         "recall_oplog": ["", "", "", "EXECUTE"],
-        // Staged roll-outs: changed by functions alone, but for what gateways and statistics were told.
+        // Staged roll-outs: changed by functions alone, but for what gateways were told.
         "rollout": ["SELECT UPDATE(told_stages)", "", "", "SELECT"],
         "rollout_members": [],
         "keep_rollout": [],
@@ -153,7 +154,7 @@ enum TierRightsMatrix {
         "account_members": [],
         "put_invitation": [],
         "invite_administrator": [],
-        // Statistics: folded and forgotten by functions alone; the writer reads what became of an oplog, the console
+        // Statistics: read, folded and forgotten by functions alone; the writer reads what became of an oplog, the console
         // the figures.
         "statistics_target": ["", "", "SELECT"],
         "statistics_target_target_id_seq": [],
@@ -169,7 +170,10 @@ enum TierRightsMatrix {
         "statistics_arrival": ["", "", "SELECT"],
         "statistics_connected": ["", "", "SELECT"],
         "statistics_progress": ["", "SELECT UPDATE(folded_until)", "SELECT"],
+        "statistics_reading": [],
         "fold_statistics": ["", "EXECUTE"],
+        "read_accepted_oplogs": ["", "EXECUTE"],
+        "fold_accepted_oplogs": [],
         "name_statistics_targets": [],
         "fold_statistics_oplogs": [],
         "fold_statistics_deliveries": [],

@@ -18,9 +18,6 @@ struct StatisticsFoldTests {
 
     private var facts: [Mss_Bus_V1_Fact] {
         [
-            fact(10) {
-                $0.accepted.oplogID = 7
-            },
             fact(20) {
                 $0.handedOut.deviceID = "d1"
                 $0.handedOut.oplogIds = [7, 8]
@@ -68,13 +65,11 @@ struct StatisticsFoldTests {
         let fold = folded(facts)
         let key = StatisticsBatch.OplogKey(channelID: 1, oplogID: OplogID(7))
         let moments = fold.batch.oplogs[key]
-        #expect(moments?.accepted?.milliseconds == 10)
         #expect(moments?.handedOut?.milliseconds == 20)
         #expect(moments?.confirmed?.milliseconds == 30)
         let other = StatisticsBatch.OplogKey(channelID: 1, oplogID: OplogID(8))
         #expect(fold.batch.oplogs[other]?.handedOut?.milliseconds == 14)
         #expect(fold.batch.oplogs[other]?.noted.milliseconds == 14)
-        #expect(fold.batch.oplogs[other]?.accepted == nil)
         let first = fold.batch.deliveries[.init(other, DeviceID("d1"))]?.handedOut
         #expect(
             first
@@ -112,11 +107,15 @@ struct StatisticsFoldTests {
         for number in 1...1_000 {
             // One channel is busy.
             let channel = Int64(number % 2 == 0 ? 5 : number)
-            fold.add(fact(Int64(number), channel: channel) { $0.accepted.oplogID = Int64(number) })
             fold.add(
                 fact(Int64(number), channel: channel) {
                     $0.handedOut.deviceID = "d"
                     $0.handedOut.oplogIds = [Int64(number)]
+                })
+            fold.add(
+                fact(Int64(number), channel: channel) {
+                    $0.confirmed.deviceID = "d"
+                    $0.confirmed.oplogIds = [Int64(number)]
                 })
         }
         let parts = fold.batch.parts(ofRows: size)
@@ -147,24 +146,12 @@ struct StatisticsFoldTests {
         }
     }
 
-    @Test("a push is not stored only if every fact says so")
-    func live() {
-        func accepted(_ isLive: Bool) -> Mss_Bus_V1_Fact {
-            fact(1) {
-                $0.accepted.oplogID = 1
-                $0.accepted.liveOnly = isLive
-            }
-        }
-        for (facts, expected) in [([true, true], true), ([true, false], false), ([false, true], false)] {
-            #expect(folded(facts.map(accepted)).batch.oplogs.values.first?.isLive == expected)
-        }
-    }
-
     @Test("S3: figures are up to now while nothing waits, and as far as the newest folded fact while something does")
     func progress() {
         func time(_ seconds: Int64) -> WallTime { WallTime(milliseconds: seconds * 1_000) }
         var progress = FoldProgress()
         #expect(progress.lag(at: time(100)) == nil)
+        progress.read(upto: time(100))
         // A broker that has just come back may have more to send.
         progress.looked(isIdle: true, at: time(100))
         #expect(progress.upto == nil)
@@ -174,13 +161,28 @@ struct StatisticsFoldTests {
         progress.folded(newest: nil)
         progress.looked(isIdle: true, at: time(104))
         progress.looked(isIdle: true, at: time(106))
+        progress.read(upto: time(106))
         #expect(progress.lag(at: time(106)) == 0)
         // Nothing comes in: it does not stand still.
         progress.looked(isIdle: true, at: time(1_000))
+        progress.read(upto: time(1_000))
         #expect(progress.lag(at: time(1_000)) == 0)
         // The broker, or the database, is away: it is not known that nothing waits.
         progress.looked(isIdle: false, at: time(1_060))
+        progress.read(upto: time(1_060))
         #expect(progress.lag(at: time(1_060)) == 60)
+    }
+
+    @Test("S3: figures are no further than stored pushes are counted, whatever was told")
+    func accepted() {
+        func time(_ seconds: Int64) -> WallTime { WallTime(milliseconds: seconds * 1_000) }
+        var progress = FoldProgress()
+        progress.folded(newest: time(100))
+        #expect(progress.upto == nil, "nothing is known of stored pushes")
+        progress.read(upto: time(70))
+        #expect(progress.upto == time(70))
+        progress.read(upto: time(130))
+        #expect(progress.upto == time(100))
     }
 
     @Test("transactions take whole bodies, in order, up to 24,000 rows")
@@ -188,7 +190,7 @@ struct StatisticsFoldTests {
         #expect(FactGroups.cut([Int](), size: { $0 }) == [])
         #expect(FactGroups.cut([12_000, 12_000, 1], size: { $0 }) == [[12_000, 12_000], [1]])
         #expect(FactGroups.cut([1, 30_000, 1, 23_999], size: { $0 }) == [[1], [30_000], [1, 23_999]])
-        #expect(FactGroups.rows(of: facts) == 9)
+        #expect(FactGroups.rows(of: facts) == 8)
         for _ in 0..<100 {
             let sizes = (0..<Int.random(in: 0..<40)).map { _ in Int.random(in: 0...28_800) }
             let groups = FactGroups.cut(sizes, size: { $0 })

@@ -51,27 +51,19 @@ final class SimulatedWriter {
                 }
             }, answers: [.taken], processID: name, clock: process.clock, logger: process.logger,
             over: process.connecting(to: broker, number: number))
-        let factBook = FactBook(bus: bus)
         let outcomes = Outcomes(store: SimulatedDatabaseConnection(database: database, process: process))
         let recordOutcomes: AppendWork.RecordingOutcomes = { pushes, completion in
             try? outcomes.store.recordOutcomes(of: pushes)
             completion()
         }
-        append = AppendWork(
-            bus: bus, factBook: factBook, recordOutcomes: recordOutcomes, clock: process.clock)
+        append = AppendWork(bus: bus, recordOutcomes: recordOutcomes, clock: process.clock)
         session = SessionWork(bus: bus)
         lease = LeaseWork(sessions: session)
         fetch = FetchWork(bus: bus)
         ack = AckWork(bus: bus)
         inbox.whenFilled = { [weak self] in self?.turn($0) }
-        process.every(.milliseconds(100)) {
-            bus.expireRequests()
-            factBook.flush()
-        }
-        process.every(.seconds(1)) { [weak self] in
-            factBook.flushKept()
-            self?.keepLeases()
-        }
+        process.every(.milliseconds(100)) { bus.expireRequests() }
+        process.every(.seconds(1)) { [weak self] in self?.keepLeases() }
     }
 
     private func keepLeases() {

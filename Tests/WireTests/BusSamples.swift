@@ -354,11 +354,6 @@ enum BusSamples {
 
     static let facts: [Mss_Bus_V1_Fact] = [
         .with {
-            $0.atMs = 1_700_000_000_000
-            $0.channelID = 5
-            $0.accepted.oplogID = 7
-        },
-        .with {
             $0.atMs = 1_700_000_000_001
             $0.channelID = 5
             $0.handedOut.deviceID = "d1"
@@ -373,12 +368,6 @@ enum BusSamples {
     ]
 
     static let figureFacts: [Mss_Bus_V1_Fact] = [
-        .with {
-            $0.atMs = 1_700_000_000_000
-            $0.channelID = 5
-            $0.accepted.oplogID = 7
-            $0.accepted.liveOnly = true
-        },
         .with {
             $0.atMs = 1_700_000_000_001
             $0.channelID = 6

@@ -119,10 +119,6 @@ struct ServiceDiagnosis {
                 "mss_gateway_facts_dropped_total", "facts for figures were dropped",
                 "RabbitMQ was away for long: figures lack them, pushes do not"
             ),
-            (
-                "mss_writer_facts_dropped_total", "facts for figures were dropped",
-                "RabbitMQ was away for long: figures lack them, pushes do not"
-            ),
         ]
         return counters.flatMap { name, text, advice in
             reports.compactMap { report in

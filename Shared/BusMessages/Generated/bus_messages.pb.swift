@@ -4189,14 +4189,6 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
 
   package var body: Mss_Bus_V1_Fact.OneOf_Body? = nil
 
-  package var accepted: Mss_Bus_V1_Accepted {
-    get {
-      if case .accepted(let v)? = body {return v}
-      return Mss_Bus_V1_Accepted()
-    }
-    set {body = .accepted(newValue)}
-  }
-
   package var handedOut: Mss_Bus_V1_HandedOut {
     get {
       if case .handedOut(let v)? = body {return v}
@@ -4248,7 +4240,6 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package nonisolated enum OneOf_Body: Equatable, Sendable {
-    case accepted(Mss_Bus_V1_Accepted)
     case handedOut(Mss_Bus_V1_HandedOut)
     case confirmed(Mss_Bus_V1_Confirmed)
     case skipped(Mss_Bus_V1_Skipped)
@@ -4257,21 +4248,6 @@ package nonisolated struct Mss_Bus_V1_Fact: Sendable {
     case connected(Mss_Bus_V1_Connected)
 
   }
-
-  package init() {}
-}
-
-package nonisolated struct Mss_Bus_V1_Accepted: Sendable {
-  // SwiftProtobuf.Message conformance is added in an extension below. See the
-  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
-  // methods supported on all messages.
-
-  package var oplogID: Int64 = 0
-
-  /// Not stored: it counts as a push once it has gone out to a device (spec S2).
-  package var liveOnly: Bool = false
-
-  package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
 }
@@ -12341,7 +12317,7 @@ nonisolated extension Mss_Bus_V1_Facts: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".Fact"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{1}accepted\0\u{3}handed_out\0\u{2}\u{2}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0\u{1}connected\0\u{c}\u{5}\u{1}")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}at_ms\0\u{3}channel_id\0\u{4}\u{2}handed_out\0\u{2}\u{2}confirmed\0\u{1}skipped\0\u{1}resent\0\u{1}discarded\0\u{1}connected\0\u{c}\u{3}\u{1}\u{c}\u{5}\u{1}")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -12351,19 +12327,6 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularInt64Field(value: &self.atMs) }()
       case 2: try { try decoder.decodeSingularInt64Field(value: &self.channelID) }()
-      case 3: try {
-        var v: Mss_Bus_V1_Accepted?
-        var hadOneofValue = false
-        if let current = self.body {
-          hadOneofValue = true
-          if case .accepted(let m) = current {v = m}
-        }
-        try decoder.decodeSingularMessageField(value: &v)
-        if let v = v {
-          if hadOneofValue {try decoder.handleConflictingOneOf()}
-          self.body = .accepted(v)
-        }
-      }()
       case 4: try {
         var v: Mss_Bus_V1_HandedOut?
         var hadOneofValue = false
@@ -12459,10 +12422,6 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
       try visitor.visitSingularInt64Field(value: self.channelID, fieldNumber: 2)
     }
     switch self.body {
-    case .accepted?: try {
-      guard case .accepted(let v)? = self.body else { preconditionFailure() }
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
-    }()
     case .handedOut?: try {
       guard case .handedOut(let v)? = self.body else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
@@ -12496,41 +12455,6 @@ nonisolated extension Mss_Bus_V1_Fact: SwiftProtobuf.Message, SwiftProtobuf._Mes
     if lhs.atMs != rhs.atMs {return false}
     if lhs.channelID != rhs.channelID {return false}
     if lhs.body != rhs.body {return false}
-    if lhs.unknownFields != rhs.unknownFields {return false}
-    return true
-  }
-}
-
-nonisolated extension Mss_Bus_V1_Accepted: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  package static let protoMessageName: String = _protobuf_package + ".Accepted"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{4}\u{3}oplog_id\0\u{3}live_only\0\u{c}\u{1}\u{1}\u{c}\u{2}\u{1}")
-
-  package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 3: try { try decoder.decodeSingularInt64Field(value: &self.oplogID) }()
-      case 4: try { try decoder.decodeSingularBoolField(value: &self.liveOnly) }()
-      default: break
-      }
-    }
-  }
-
-  package func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.oplogID != 0 {
-      try visitor.visitSingularInt64Field(value: self.oplogID, fieldNumber: 3)
-    }
-    if self.liveOnly != false {
-      try visitor.visitSingularBoolField(value: self.liveOnly, fieldNumber: 4)
-    }
-    try unknownFields.traverse(visitor: &visitor)
-  }
-
-  package static func ==(lhs: Mss_Bus_V1_Accepted, rhs: Mss_Bus_V1_Accepted) -> Bool {
-    if lhs.oplogID != rhs.oplogID {return false}
-    if lhs.liveOnly != rhs.liveOnly {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

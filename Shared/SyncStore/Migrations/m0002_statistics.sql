@@ -1,9 +1,10 @@
 -- The record of what became of each oplog at each device, and the figures that are counted from it. The statistics
 -- aggregator is the only writer, by the functions of m0003_statistics_fold and the last one below.
 --
--- Facts may come in any order and repeatedly. Each row of the record keeps minima of times and maxima of counts, and
--- each figure is always the sum of what the rows contribute: whoever changes a row adds the difference that this makes,
--- in the same transaction, one of which changes rows at a time, so nothing is counted twice or not at all (spec S1).
+-- That a push was accepted is read off the table oplog; the rest comes as facts from the gateways. Facts may come in
+-- any order and repeatedly. Each row of the record keeps minima of times and maxima of counts, and each figure is
+-- always the sum of what the rows contribute: whoever changes a row adds the difference that this makes, in the same
+-- transaction, one of which changes rows at a time, so nothing is counted twice or not at all (spec S1).
 
 -- Until the end of the transaction nobody else folds or forgets: it may read a row and write it later, without locks
 -- and conflicts row by row. As a fold takes some tens of microseconds for each push, there is time for turns, but a
@@ -23,7 +24,7 @@ CREATE TABLE statistics_target (
     UNIQUE (instance_id, kind, target)
 );
 
--- Channels of which facts came, as the writer's table names them. Nothing else of the writer's is read here.
+-- Channels that got a push or of which facts came, as the writer's table names them.
 CREATE TABLE statistics_channel (
     channel_id bigint PRIMARY KEY,
     instance_id text COLLATE "C" NOT NULL,
@@ -42,11 +43,11 @@ CREATE FUNCTION counts_as_push(
     SELECT accepted_at IS NOT NULL AND (NOT is_live OR handed_out_at IS NOT NULL OR confirmed_at IS NOT NULL)
 $$;
 
--- The earliest of each kind of fact about an oplog; null: none came yet.
+-- When each happened to an oplog first; null: it has not, as far as is known.
 CREATE TABLE statistics_oplog (
     channel_id bigint NOT NULL,
     oplog_id bigint NOT NULL,
-    noted_at timestamptz NOT NULL, -- of all its facts
+    noted_at timestamptz NOT NULL, -- the earliest of them and of all facts about it
     target_id bigint, -- the channel's
     accepted_at timestamptz,
     first_handed_out_at timestamptz,
@@ -174,12 +175,33 @@ CREATE TABLE statistics_connected (
 );
 CREATE INDEX statistics_connected_by_age ON statistics_connected (minute);
 
--- What was told before this moment is in the figures; with several aggregators, as far as the foremost knows.
+-- What was accepted and told before this moment is in the figures; with several aggregators, as far as the foremost
+-- knows.
 CREATE TABLE statistics_progress (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     folded_until timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 INSERT INTO statistics_progress (folded_until) VALUES ('epoch');
+
+-- Which transactions' oplogs are in the figures: a snapshot of the database. It moves in the transaction that counts
+-- the oplogs, so each is counted exactly once, over crashes of aggregators and servers and however late a commit is.
+-- What is dropped with its week before an aggregator has read it, more than 31 days later, is not counted.
+--
+-- After a crash or a promotion it stays right. A transaction that it has had ended before it was taken, so its commit
+-- record lies before the snapshot's own: a standby that has the snapshot has those oplogs too, and one without the last
+-- oplogs lacks the snapshots that had them. The server draws numbers above all of which it has a record, so it gives
+-- none again that the snapshot has.
+--
+-- A cluster that got the database from a dump counts transactions anew. begin_epoch adds a row for it, whose oplogs
+-- have ids from its epoch on. Oplogs of the dump that the former row has not are read first; then that row goes.
+CREATE TABLE statistics_reading (
+    epoch bigint PRIMARY KEY, -- the cluster's first
+    read_below bigint NOT NULL, -- every transaction below this is in the figures,
+    unread bigint[] NOT NULL -- but for these
+) WITH (fillfactor = 50);
+-- The table of oplogs is empty now: what is stored from here on is everything.
+INSERT INTO statistics_reading (epoch, read_below, unread)
+SELECT i.epoch, p.ends, p.running FROM incarnation i, present_transactions() p;
 
 -- ---- forgetting ----------------------------------------------------------------------------------------------------
 

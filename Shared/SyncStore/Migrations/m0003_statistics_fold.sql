@@ -1,4 +1,4 @@
--- How facts become the record and the figures of m0002_statistics.
+-- How stored pushes and facts become the record and the figures of m0002_statistics.
 
 -- Makes known whose these channels are, and who pulled what: the numbers that the rest goes by. A channel that the
 -- writer's table does not have is of a commit that a failover has lost.
@@ -54,7 +54,8 @@ BEGIN
     END IF;
 END $$;
 
--- Folds facts about oplogs; each (channel, oplog) stands in the arrays once.
+-- Folds what is known of oplogs; each (channel, oplog) stands in the arrays once. The last five arrays may be shorter:
+-- what is missing is not known.
 --
 -- The record is read once: what a row was and what it becomes make the rows to write and the differences to count. No
 -- row changes in between, as only one transaction folds or forgets at a time.
@@ -69,7 +70,8 @@ BEGIN
             s.first_confirmed_at AS old_confirmed_at,
             -- LEAST passes over nulls.
             least(s.noted_at, to_timestamp(i.noted_ms::float8 / 1000)) AS noted_at,
-            i.is_live AND s.is_live IS NOT false AS is_live,
+            -- Known with the acceptance.
+            CASE WHEN i.accepted_ms IS NULL THEN s.is_live IS NOT false ELSE i.is_live END AS is_live,
             least(s.accepted_at, to_timestamp(i.accepted_ms::float8 / 1000)) AS accepted_at,
             least(s.first_handed_out_at, to_timestamp(i.handed_out_ms::float8 / 1000)) AS handed_out_at,
             least(s.first_confirmed_at, to_timestamp(i.confirmed_ms::float8 / 1000)) AS confirmed_at
@@ -279,8 +281,7 @@ END $$;
 -- every delivery's oplog is among the oplogs, and every channel among the channels.
 CREATE FUNCTION fold_statistics(
     in_channels bigint[],
-    in_channel bigint[], in_oplog bigint[], in_noted_ms bigint[], in_accepted_ms bigint[], in_is_live boolean[],
-    in_handed_out_ms bigint[], in_confirmed_ms bigint[],
+    in_channel bigint[], in_oplog bigint[], in_noted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
     in_delivery_channel bigint[], in_delivery_oplog bigint[], in_delivery_device text[],
     in_delivery_handed_out_ms bigint[], in_user text[], in_operating_system smallint[], in_app_version text[],
     in_attempts bigint[], in_skipped_ms bigint[], in_skip_reason smallint[],
@@ -297,7 +298,7 @@ BEGIN
     PERFORM name_statistics_targets(
         in_channels, in_delivery_channel, in_delivery_device, in_delivery_handed_out_ms, in_user);
     PERFORM fold_statistics_oplogs(
-        in_channel, in_oplog, in_noted_ms, in_accepted_ms, in_is_live, in_handed_out_ms, in_confirmed_ms);
+        in_channel, in_oplog, in_noted_ms, '{}', '{}', in_handed_out_ms, in_confirmed_ms);
     PERFORM fold_statistics_deliveries(
         in_delivery_channel, in_delivery_oplog, in_delivery_device, in_delivery_handed_out_ms, in_user,
         in_operating_system, in_app_version, in_attempts, in_skipped_ms, in_skip_reason, in_delivery_confirmed_ms,
@@ -322,4 +323,90 @@ BEGIN
     WHERE t.devices < excluded.devices;
 END $$;
 
-GRANT EXECUTE ON FUNCTION fold_statistics TO mss_statistics;
+-- Folds that these oplogs were accepted; each (channel, oplog) stands in the arrays once.
+CREATE FUNCTION fold_accepted_oplogs(
+    in_channel bigint[], in_oplog bigint[], in_accepted_ms bigint[], in_is_live boolean[]
+) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM lock_statistics();
+    PERFORM name_statistics_targets(
+        ARRAY(SELECT DISTINCT c FROM unnest(in_channel) c), '{}', '{}', '{}', '{}');
+    PERFORM fold_statistics_oplogs(in_channel, in_oplog, in_accepted_ms, in_accepted_ms, in_is_live, '{}', '{}');
+END $$;
+
+-- Reads oplogs that are not in the figures yet, about `in_rows` at the most, folds that they were accepted, and moves
+-- the snapshot of statistics_reading, all in one transaction. `is_behind`: more can be read now. No row in the answer:
+-- another aggregator reads.
+--
+-- Lock first, look later: the present snapshot is taken after the row's lock, so it has all that the last reader's had.
+-- Read are the transactions that ended between the two: those that ran at the last one (`late`) and those that began
+-- after it, without those that run now. Later statements of this function see at least what the present snapshot has.
+--
+-- Transactions that began later are read in their order, as far as `in_rows` goes, and all rows of a transaction are
+-- read together: so it is known of each transaction whether it was read. A transaction must not store more oplogs than
+-- can be folded within the caller's time limit; an append stores 100 at the most.
+CREATE FUNCTION read_accepted_oplogs(in_rows integer)
+RETURNS TABLE (oplogs bigint, newest_ms bigint, is_behind boolean) LANGUAGE plpgsql VOLATILE
+SECURITY DEFINER SET search_path = public, pg_temp
+-- As fold_statistics has it; and rows come off the index in its order, no more than are taken.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off
+SET max_parallel_workers_per_gather = 0 AS $$
+DECLARE
+    reading statistics_reading;
+    next_epoch bigint;
+    present record;
+    late bigint[];
+    got record;
+    read_end bigint; -- what began below it has been read, but for what runs now
+BEGIN
+    SELECT * INTO reading FROM statistics_reading r ORDER BY r.epoch LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT min(r.epoch) INTO next_epoch FROM statistics_reading r WHERE r.epoch > reading.epoch;
+    IF next_epoch IS NULL THEN
+        SELECT * INTO STRICT present FROM present_transactions();
+    ELSE
+        -- All transactions of another cluster have ended, and nobody knows its highest number.
+        SELECT 9223372036854775807 AS ends, '{}'::bigint[] AS running INTO present;
+    END IF;
+    late := ARRAY(SELECT t FROM unnest(reading.unread) t WHERE t <> ALL (present.running));
+
+    WITH looked_at AS MATERIALIZED (
+        SELECT o.written_by, o.channel_id, o.oplog_id, o.created_at, o.awaits_outcome, o.recalls
+        FROM oplog o WHERE o.written_by = ANY (late)
+        UNION ALL
+        (SELECT o.written_by, o.channel_id, o.oplog_id, o.created_at, o.awaits_outcome, o.recalls
+        FROM oplog o
+        WHERE o.written_by >= reading.read_below AND o.written_by < present.ends
+            AND o.written_by <> ALL (present.running)
+        ORDER BY o.written_by FETCH FIRST in_rows ROWS WITH TIES)
+    ), push AS MATERIALIZED (
+        SELECT o.channel_id, o.oplog_id, floor(extract(epoch FROM o.created_at) * 1000)::bigint AS created_ms,
+            o.awaits_outcome IS NOT NULL AS is_live
+        FROM looked_at o
+        -- A tombstone is no push, and oplogs of another cluster are not told apart by their transactions.
+        WHERE o.recalls IS NULL AND o.oplog_id >> 40 >= reading.epoch
+            AND (next_epoch IS NULL OR o.oplog_id >> 40 < next_epoch)
+    )
+    SELECT count(*) AS number, array_agg(p.channel_id) AS channels, array_agg(p.oplog_id) AS ids,
+        array_agg(p.created_ms) AS created_ms, array_agg(p.is_live) AS is_live, max(p.created_ms) AS newest_ms,
+        CASE WHEN (SELECT count(*) FROM looked_at o WHERE o.written_by >= reading.read_below) < in_rows
+            THEN present.ends ELSE (SELECT max(o.written_by) + 1 FROM looked_at o) END AS read_end
+    INTO STRICT got
+    FROM push p;
+    read_end := got.read_end;
+
+    IF got.number > 0 THEN
+        PERFORM fold_accepted_oplogs(got.channels, got.ids, got.created_ms, got.is_live);
+    END IF;
+    IF next_epoch IS NOT NULL AND read_end = present.ends THEN
+        DELETE FROM statistics_reading r WHERE r.epoch = reading.epoch;
+    ELSE
+        UPDATE statistics_reading r
+        SET read_below = read_end,
+            unread = ARRAY(SELECT t FROM unnest(present.running) t WHERE t < read_end)
+        WHERE r.epoch = reading.epoch;
+    END IF;
+    RETURN QUERY SELECT got.number, got.newest_ms, next_epoch IS NOT NULL OR read_end < present.ends;
+END $$;
+
+GRANT EXECUTE ON FUNCTION fold_statistics, read_accepted_oplogs TO mss_statistics;
