@@ -105,7 +105,7 @@ extension HistoryChecker {
         var given = given.removeValue(forKey: receiver) ?? Given()
         if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }
         if given.ids.insert(id).inserted {
-            // A delivery that is repeated to a device without positions may also tell of the recall of what it never had.
+            // A repeated delivery to a device without positions may also tell of the recall of what it never had.
             if id <= given.lastFirst, given.ids.contains(recalls) {
                 add(.ordered, time, "\(device) is told of a recall as \(id) after \(given.lastFirst)")
             }

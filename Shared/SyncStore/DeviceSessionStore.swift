@@ -85,8 +85,8 @@ package enum DeviceSessionStore {
             gatewayID: String, gatewayEpoch: Int64, instanceID: InstanceID, deviceID: DeviceID, storeID: StoreID,
             userID: UserID?, traits: DeviceTraits, isForeground: Bool, connectionNumber: UInt64,
             registrationNumber: UInt64, deviceConnectionNumber: UInt64 = 0, connectionEpoch: Int64,
-            takesOwnership: Bool, ownershipEpoch: Int64 = 0, verdictMilliseconds: Int64, suspended: [BizType], secretDigest: [UInt8]? = nil,
-            pushToken: PushToken? = nil
+            takesOwnership: Bool, ownershipEpoch: Int64 = 0, verdictMilliseconds: Int64, suspended: [BizType],
+            secretDigest: [UInt8]? = nil, pushToken: PushToken? = nil
         ) {
             self.gatewayID = gatewayID
             self.gatewayEpoch = gatewayEpoch
@@ -257,8 +257,8 @@ package enum DeviceSessionStore {
         package var isSuspended: Bool
     }
 
-    /// The sessions that channels are for, of user and device kinds, on gateways whose lease is on record. Run after the append has
-    /// committed: a session that is not seen here reads a backlog that has the append.
+    /// The sessions that channels are for, of user and device kinds, on gateways whose lease is on record. Run after the
+    /// append has committed: a session that is not seen here reads a backlog that has the append.
     package static func presence(of channels: [ChannelAddress]) -> Query<[Presence]> {
         let sql = """
             SELECT i.ordinal, s.gateway_id, s.device_id, s.operating_system, s.app_version,
