@@ -1,3 +1,5 @@
+import BusMessages
+
 /// How the present bind stands to the user's single-device data (spec D8); pure.
 ///
 /// Ownership moves with a registration. Where owners are checked, that is one after the first valid verdict.
@@ -15,11 +17,12 @@ struct Ownership {
 
     /// The last word of the store on whether this device owns the bound user.
     private(set) var isHeld = false
-    /// Nil: the device claims nothing, or another device became the owner later.
+    /// Why the device asks to be the owner; nil when it asks for nothing, or when another device became it later.
     private(set) var claim: Claim?
     /// The registration that went out last carries the claim.
     var isAsked = false
-    /// The ownership is only in doubt: if the device still owns the user, nobody else has stored anything meanwhile.
+    /// A notice has named another owner. If the store then says that this device was the owner all the time, no other
+    /// device has stored anything.
     private var isInDoubt = false
 
     init(claim: Claim? = nil) {
@@ -37,22 +40,19 @@ struct Ownership {
 
     /// The store has answered a registration.
     ///
-    /// - Parameters:
-    ///   - isOwner: this device owns the user.
-    ///   - epoch: under which the owner on record became it; 0: nobody is.
-    /// - Returns: whether the device became the owner with this answer, and whether it is to be told.
-    mutating func learn(isOwner: Bool, epoch: Int64) -> (isNew: Bool, tellsDevice: Bool) {
+    /// - Returns: whether the device became the owner meanwhile, so that another one may have stored more and the record
+    ///   of the user's sync points counts anew; and whether the device is to be told that it is the owner.
+    mutating func learn(_ reply: Mss_Bus_V1_SessionReply) -> (isNew: Bool, tellsDevice: Bool) {
         let before = self
-        isHeld = isOwner
+        isHeld = reply.owner
         isInDoubt = false
-        if isOwner {
-            claim = .given(epoch: epoch)
-        } else if case .given(let own)? = claim, epoch > own {
+        if reply.owner {
+            claim = .given(epoch: reply.ownershipEpoch)
+        } else if case .given(let own)? = claim, reply.ownershipEpoch >= own {
             claim = nil
         }
-        return (
-            isOwner && !before.isHeld && before.claim != nil && !before.isInDoubt,
-            isOwner && before.claim == .requested
-        )
+        // Of a command that came twice the second answer does not say that the first one changed the owner.
+        let wasOther = reply.becameOwner || !before.isHeld && before.claim != nil && !before.isInDoubt
+        return (reply.owner && wasOther, reply.owner && before.claim == .requested)
     }
 }

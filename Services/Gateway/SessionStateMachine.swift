@@ -248,8 +248,6 @@ struct SessionStateMachine {
             let bindNumber = KnownBad.anyRegistrationTaken.isOn ? identity.bindNumber : bindNumber
         #endif
         guard bindNumber == identity.bindNumber, !rulesChanged else { return register(in: world) }
-        // Another device may have stored more meanwhile: the record of the user's sync points counts anew.
-        let owner = ownership.learn(isOwner: reply.owner, epoch: reply.ownershipEpoch)
         if phase == .opening {
             // Only under a lease are the rules here, which it was also registered by, those in force.
             guard registering.isUnderLease, world.holdsLease, leaseEpoch == world.leaseEpoch else {
@@ -257,6 +255,8 @@ struct SessionStateMachine {
             }
             if let refusal = refuseToOpen(in: world) { return refusal }
         }
+        // Only here: an answer that is dropped must not end the claim before the device is told.
+        let owner = ownership.learn(reply)
         for state in reply.channels { learn(state, becomesOwner: owner.isNew, in: world) }
         filters.learn(reply.channels)
         for (address, early) in earlyHeads {

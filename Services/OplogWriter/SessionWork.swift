@@ -157,6 +157,7 @@ extension Mss_Bus_V1_Reply {
             session.leaseLost = !opened.registered.hasLease
             session.owner = opened.registered.ownsUser
             session.ownershipEpoch = opened.registered.ownershipEpoch
+            session.becameOwner = opened.registered.becameOwner
             if let revocation = opened.revocation {
                 session.revokedAgoMs = revocation.agoMilliseconds
                 session.revocationNumber = revocation.number

@@ -158,7 +158,12 @@ actor FactConsumer: Service {
         for part in fold.batch.parts(ofRows: Self.rowsOfPart) where !part.isEmpty {
             let begin = ContinuousClock.now
             try connection.run(StatisticsStore.fold(part), within: Self.limit)
-            if resting { try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest)) }
+            if resting {
+                try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
+            } else {
+                // Stored pushes are counted meanwhile.
+                await Task.yield()
+            }
         }
         pauses.reset()
         health.set("postgres", isReady: true)

@@ -120,6 +120,8 @@ package enum DeviceSessionStore {
         package var ownsUser: Bool
         /// Under which the user's owner, whichever device that is, became it; 0: the user has none.
         package var ownershipEpoch: Int64 = 0
+        /// With this registration the device became the owner.
+        package var becameOwner = false
         /// The device id belongs to another secret, or none was shown: nothing was registered.
         package var isWrongSecret = false
         /// The database's clock.
@@ -129,8 +131,8 @@ package enum DeviceSessionStore {
     /// Registers a connection.
     package static func register(_ session: Registration) -> Query<Registered> {
         let sql = """
-            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, ownership_epoch, is_wrong_secret,
-                \(DatabaseTime.column)
+            SELECT connection_epoch, superseded_gateway, has_lease, owns_user, ownership_epoch, became_owner,
+                is_wrong_secret, \(DatabaseTime.column)
             FROM register_session(
                 $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
             """
@@ -152,8 +154,8 @@ package enum DeviceSessionStore {
             }
             return Registered(
                 connectionEpoch: row.int64(0), supersededGatewayID: row.isNull(1) ? nil : row.text(1),
-                hasLease: row.bool(2), ownsUser: row.bool(3), ownershipEpoch: row.int64(4), isWrongSecret: row.bool(5),
-                databaseTime: WallTime(milliseconds: row.int64(6)))
+                hasLease: row.bool(2), ownsUser: row.bool(3), ownershipEpoch: row.int64(4), becameOwner: row.bool(5),
+                isWrongSecret: row.bool(6), databaseTime: WallTime(milliseconds: row.int64(7)))
         }
     }
 

@@ -60,7 +60,7 @@ package enum StatisticsStore {
 
     /// What one reading of stored pushes brought.
     package struct Reading: Sendable, Equatable {
-        /// Pushes whose acceptance is in the figures now.
+        /// Oplogs that were read, without tombstones. Results of operations are among them; the figures leave those out.
         package let pushes: Int
         /// When the newest of them was accepted; nil: there is none.
         package let newest: WallTime?

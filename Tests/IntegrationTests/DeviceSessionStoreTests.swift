@@ -205,7 +205,7 @@ struct DeviceSessionStoreTests {
             try await databases[0].execute(
                 """
                 BEGIN; SELECT register_session(
-                    'one', \(one), 'app', 'd', 's', 0, 'u', 1::smallint, '1.0', 0::smallint, true, 1, 1, 0, true, 0,
+                    'one', \(one), 'app', 'd', 's', 0, 'u', 1::smallint, '1.0', 0::smallint, true, 1, 1, 0, true, 0, 0,
                     '{}', false, '')
                 """)
             async let waits = databases[1].run(DeviceSessionStore.register(Self.session("d", on: "two", two)))

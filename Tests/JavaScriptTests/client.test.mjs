@@ -264,6 +264,25 @@ test('a report of a former user settles nothing; it is made again when the user 
   assert.deepEqual(device.socket.last('confirmReport').channels.map((channel) => channel.bindNumber), [3]);
 });
 
+test('a device asks for ownership until it is told; then it names the epoch, until its app binds anew', async () => {
+  const device = new Device();
+  await device.start({ user: 'u1' });
+  const asked = (body) => {
+    const bind = body === 'bind' ? device.socket.last('bind') : device.socket.last('connect').bind;
+    return [bind.requestedByApp ?? false, bind.ownershipEpoch ?? 0n];
+  };
+  assert.deepEqual(asked('connect'), [true, 0n]);
+  await device.reconnect();
+  assert.deepEqual(asked('connect'), [true, 0n]);
+  device.socket.say('ownershipTaken', { bindNumber: 7, ownershipEpoch: 39n });
+  device.socket.say('ownershipTaken', { bindNumber: 1, ownershipEpoch: 40n });
+  await device.reconnect();
+  assert.deepEqual(asked('connect'), [false, 40n]);
+  device.client.bind('u1', 's1');
+  await settled();
+  assert.deepEqual(asked('bind'), [true, 0n]);
+});
+
 test('a refused bind is told; the device\'s own data flows all the same', async () => {
   const device = new Device();
   device.take();

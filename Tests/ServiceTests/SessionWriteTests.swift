@@ -202,6 +202,31 @@ private typealias Bench = SessionBench
         #expect(claims(bench.machine.announce(in: bench.world)) == [nil])
     }
 
+    @Test("D8: of an answer that is dropped nothing is noted: the device is told with the next one") func droppedAnswer() {
+        var bench = Bench([Bench.configuration("B", multiDevice: false)])
+        bench.connect { $0.bind.requestedByApp = true }
+        bench.holdsLease = false
+        let dropped = bench.machine.registered(Self.reply(owner: true, epoch: 5), bindNumber: 1, in: bench.world)
+        #expect(!dropped.sent.contains("ownershipTaken"))
+        bench.holdsLease = true
+        bench.now += .seconds(10)
+        #expect(ownership(bench.machine.ticked(in: bench.world)) == [true])
+        let opened = bench.machine.registered(Self.reply(owner: true, epoch: 5), bindNumber: 1, in: bench.world)
+        #expect(opened.sent.contains("ownershipTaken"))
+    }
+
+    @Test("D8: whom the store made the owner again reads on where the record is, though it never thought otherwise")
+    func becameOwner() {
+        var bench = Bench([Bench.configuration("B", multiDevice: false)])
+        bench.connect { $0.bind.ownershipEpoch = 5 }
+        _ = bench.machine.registered(Self.reply(owner: true, epoch: 5), bindNumber: 1, in: bench.world)
+        _ = bench.machine.announce(in: bench.world)
+        var reply = Self.reply(owner: true, epoch: 5, point: 8)
+        reply.becameOwner = true
+        let opened = bench.machine.registered(reply, bindNumber: 1, in: bench.world)
+        #expect(opened.fetches.map(\.after) == [8])
+    }
+
     @Test("D16: ownership that a failover lost comes back with the first valid verdict") func givenOwnershipWaits() {
         var bench = Bench([Bench.configuration("B", multiDevice: false, checks: true)])
         #expect(ownership(bench.connect { $0.bind.ownershipEpoch = 5 }) == [false])

@@ -22,6 +22,8 @@ struct DeliveryStoreContractTests {
         var leases: [String: [Int64]] = [:]
         var connections: [String: [Int64]] = [:]
         var channels: [Int64: ChannelAddress] = [:]
+        /// Epochs of owners.
+        var owners: [Int64] = []
 
         func channelID(_ address: ChannelAddress) -> Int64 { channels.first { $0.value == address }?.key ?? 0 }
 
@@ -182,7 +184,7 @@ struct DeliveryStoreContractTests {
         let deviceNumber = UInt64.random(in: 0...4, using: &random)
         let connection = Int.random(in: 0..<3, using: &random)
         let (takesOwnership, suspends) = (Bool.random(using: &random), Bool.random(using: &random))
-        let ownershipEpoch = Bool.random(using: &random) ? Int64.random(in: 1...4, using: &random) : 0
+        let owner = Int.random(in: 0..<4, using: &random)
         let verdict: Int64 = Bool.random(using: &random) ? 60_000 : 0
         func command(_ names: Names) -> SessionStoreCommand {
             let known = names.connections[device] ?? []
@@ -195,7 +197,7 @@ struct DeliveryStoreContractTests {
                     isForeground: true, connectionNumber: number, registrationNumber: registration,
                     deviceConnectionNumber: deviceNumber,
                     connectionEpoch: connection < known.count ? known[known.count - 1 - connection] : 0,
-                    takesOwnership: takesOwnership, ownershipEpoch: ownershipEpoch,
+                    takesOwnership: takesOwnership, ownershipEpoch: owner < names.owners.count ? names.owners[names.owners.count - 1 - owner] : 0,
                     verdictMilliseconds: verdict,
                     suspended: suspends ? [BizType("CHAT")] : []), sessionDigest: [])
         }
@@ -206,6 +208,11 @@ struct DeliveryStoreContractTests {
         #expect(left.registered.supersededGatewayID == right.registered.supersededGatewayID, "\(what)")
         #expect(left.registered.hasLease == right.registered.hasLease, "\(what)")
         #expect(left.registered.ownsUser == right.registered.ownsUser, "\(what)")
+        #expect(left.registered.becameOwner == right.registered.becameOwner, "\(what)")
+        if left.registered.becameOwner {
+            theirs.owners.append(left.registered.ownershipEpoch)
+            ours.owners.append(right.registered.ownershipEpoch)
+        }
         let known = (
             theirs.connections[device]?.firstIndex(of: left.registered.connectionEpoch),
             ours.connections[device]?.firstIndex(of: right.registered.connectionEpoch)

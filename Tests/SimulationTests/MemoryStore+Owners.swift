@@ -24,20 +24,26 @@ extension MemoryStore {
     }
 
     /// A registration makes its device the owner, if it may.
-    mutating func takeOwnership(for registration: DeviceSessionStore.Registration) {
+    ///
+    /// - Returns: whether it did.
+    mutating func takeOwnership(for registration: DeviceSessionStore.Registration) -> Bool {
         let before = owner(for: registration)
         guard let userID = registration.userID, before?.deviceID != registration.deviceID,
             registration.verdictMilliseconds > 0 || !checksOwners(of: registration.instanceID)
-        else { return }
+        else { return false }
         let key = UserKey(instanceID: registration.instanceID, userID: userID)
         if registration.takesOwnership {
             presenceEpoch += 1
             owners[key] = Owner(deviceID: registration.deviceID, epoch: presenceEpoch)
-        } else if registration.ownershipEpoch > before?.epoch ?? 0, registration.ownershipEpoch <= presenceEpoch {
+            return true
+        }
+        if registration.ownershipEpoch > before?.epoch ?? 0, registration.ownershipEpoch <= presenceEpoch {
             #if KNOWN_BAD
-                if KnownBad.givenOwnershipForgotten.isOn { return }
+                if KnownBad.givenOwnershipForgotten.isOn { return false }
             #endif
             owners[key] = Owner(deviceID: registration.deviceID, epoch: registration.ownershipEpoch)
+            return true
         }
+        return false
     }
 }

@@ -479,11 +479,12 @@ struct MemoryStore {
             registration: registration, connectionEpoch: epoch, isForeground: registration.isForeground,
             verdictUntil: now + .milliseconds(registration.verdictMilliseconds))
         let isRepeat = isSameGateway && held?.registration.registrationNumber == registration.registrationNumber
-        if !isRepeat { takeOwnership(for: registration) }
+        let becomesOwner = !isRepeat && takeOwnership(for: registration)
         let supersedes = held.map { $0.connectionEpoch < epoch } ?? false
         return DeviceSessionStore.Registered(
             connectionEpoch: epoch, supersededGatewayID: supersedes ? held?.registration.gatewayID : nil,
-            hasLease: true, ownsUser: owns(registration), ownershipEpoch: owner(for: registration)?.epoch ?? 0)
+            hasLease: true, ownsUser: owns(registration), ownershipEpoch: owner(for: registration)?.epoch ?? 0,
+            becameOwner: becomesOwner)
     }
 
     private func states(for registration: DeviceSessionStore.Registration) -> [DeviceSessionStore.ChannelState] {

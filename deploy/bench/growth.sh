@@ -65,7 +65,7 @@ fill_channels() { # COUNT: users with a channel, a device, a sync point and thei
         "SELECT n, 'growth', 0::smallint, name, 'UCHAT', 1::bigint FROM ($users) u"
     copy 'sync_point (channel_id, device_id, store_id, oplog_id)' 'TRUNCATE sync_point' \
         "SELECT n, 'device-' || name, 'store', 1::bigint FROM ($users) u"
-    copy 'owner (instance_id, user_id, device_id, bind_epoch)' 'TRUNCATE owner' \
+    copy 'owner (instance_id, user_id, device_id, ownership_epoch)' 'TRUNCATE owner' \
         "SELECT 'growth', name, 'device-' || name, n FROM ($users) u"
     copy 'statistics_target (target_id, instance_id, kind, target)' 'TRUNCATE statistics_target' \
         "SELECT n, 'growth', 0::smallint, name FROM ($users) u"

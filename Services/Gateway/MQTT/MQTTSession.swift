@@ -131,10 +131,8 @@ struct MQTTSession {
                 $0.connect.bind.bindNumber = 1
                 $0.connect.bind.userID = user
                 $0.connect.bind.sessionID = session
-                // A client that goes on with its session only connects again. It keeps no epoch of ownership, and with
-                // the lowest it becomes the owner where none is on record.
+                // A client that goes on with its session only connects again.
                 $0.connect.bind.requestedByApp = connect.isCleanStart
-                if !connect.isCleanStart { $0.connect.bind.ownershipEpoch = 1 }
             }
         }
         return [.toGateway(frame)]

@@ -1068,7 +1068,7 @@ export class SyncClient extends EventTarget {
   /** The app has bound the user, and no gateway has said yet that this device owns the user's single-device data. */
   #isRequested = false;
   /** Under which this device became the owner of the user, as it was told; 0: it was not. */
-  #ownershipEpoch = 0;
+  #ownershipEpoch = 0n;
   #status = Status.notAvailable;
   #handlers = new Map();
   #heartbeat = new Heartbeat();
@@ -1227,7 +1227,7 @@ export class SyncClient extends EventTarget {
     if (sessionId.length > 4096) throw new RangeError('sessionId takes at most 4096 characters');
     this.#user = { userId, sessionId };
     this.#isRequested = true;
-    this.#ownershipEpoch = 0;
+    this.#ownershipEpoch = 0n;
     this.#sendBind();
   }
 
@@ -1251,7 +1251,7 @@ export class SyncClient extends EventTarget {
 
   #owned({ ownershipEpoch }) {
     this.#isRequested = false;
-    this.#ownershipEpoch = ownershipEpoch ?? 0;
+    this.#ownershipEpoch = ownershipEpoch ?? 0n;
   }
 
   #nextBind(link) {
@@ -1260,7 +1260,7 @@ export class SyncClient extends EventTarget {
     const { userId, sessionId } = this.#user ?? { userId: '', sessionId: '' };
     const syncPoints = userId ? this.#inbox.syncPoints(userId) : [];
     const requestedByApp = Boolean(userId) && this.#isRequested;
-    const ownershipEpoch = userId ? this.#ownershipEpoch : 0;
+    const ownershipEpoch = userId ? this.#ownershipEpoch : 0n;
     return { bindNumber: link.bindNumber, userId, sessionId, syncPoints, requestedByApp, ownershipEpoch };
   }
 

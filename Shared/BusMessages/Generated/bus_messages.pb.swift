@@ -860,6 +860,9 @@ package nonisolated struct Mss_Bus_V1_SessionReply: Sendable {
   /// change of the owner.
   package var ownershipEpoch: Int64 = 0
 
+  /// With this registration the device took the user over from another device, or from none.
+  package var becameOwner: Bool = false
+
   package var unknownFields = SwiftProtobuf.UnknownStorage()
 
   package init() {}
@@ -5468,7 +5471,7 @@ nonisolated extension Mss_Bus_V1_PushToken: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   package static let protoMessageName: String = _protobuf_package + ".SessionReply"
-  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0\u{3}user_parameters\0\u{3}refused_filters\0\u{3}ownership_epoch\0")
+  package static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}connection_epoch\0\u{1}channels\0\u{3}lease_lost\0\u{1}owner\0\u{1}rereads\0\u{3}revoked_ago_ms\0\u{3}wrong_device_secret\0\u{3}revocation_number\0\u{3}user_parameters\0\u{3}refused_filters\0\u{3}ownership_epoch\0\u{3}became_owner\0")
 
   package mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -5487,6 +5490,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
       case 9: try { try decoder.decodeRepeatedMessageField(value: &self.userParameters) }()
       case 10: try { try decoder.decodeRepeatedStringField(value: &self.refusedFilters) }()
       case 11: try { try decoder.decodeSingularInt64Field(value: &self.ownershipEpoch) }()
+      case 12: try { try decoder.decodeSingularBoolField(value: &self.becameOwner) }()
       default: break
       }
     }
@@ -5530,6 +5534,9 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if self.ownershipEpoch != 0 {
       try visitor.visitSingularInt64Field(value: self.ownershipEpoch, fieldNumber: 11)
     }
+    if self.becameOwner != false {
+      try visitor.visitSingularBoolField(value: self.becameOwner, fieldNumber: 12)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -5545,6 +5552,7 @@ nonisolated extension Mss_Bus_V1_SessionReply: SwiftProtobuf.Message, SwiftProto
     if lhs.userParameters != rhs.userParameters {return false}
     if lhs.refusedFilters != rhs.refusedFilters {return false}
     if lhs.ownershipEpoch != rhs.ownershipEpoch {return false}
+    if lhs.becameOwner != rhs.becameOwner {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

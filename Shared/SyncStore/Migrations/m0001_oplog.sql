@@ -1340,7 +1340,7 @@ CREATE UNLOGGED TABLE device_session (
 CREATE INDEX device_session_by_user ON device_session (instance_id, user_id) WHERE user_id <> '';
 CREATE INDEX device_session_by_gateway ON device_session (gateway_id);
 
--- Draws the epochs of leases, connections and binds; logged, so they rise over every crash.
+-- Draws the epochs of leases, connections and owners; logged, so they rise over every crash.
 CREATE SEQUENCE presence_epoch AS bigint;
 
 -- Which device receives a user's single-device channels; a disconnected owner stays owner (spec D8). Only this device
@@ -1349,7 +1349,8 @@ CREATE TABLE owner (
     instance_id text COLLATE "C" NOT NULL,
     user_id text COLLATE "C" NOT NULL,
     device_id text COLLATE "C" NOT NULL,
-    -- Drawn when the owner changes, so it rises with every change, over failovers too.
+    -- Drawn when an app's bind changes the owner. A device that becomes the owner again after a failover has the epoch
+    -- that it was given before. So it rises with every change of this row.
     ownership_epoch bigint NOT NULL,
     PRIMARY KEY (instance_id, user_id)
 ) WITH (fillfactor = 80);
@@ -1414,7 +1415,7 @@ CREATE FUNCTION register_session(
     in_binds_device boolean, in_digest bytea
 ) RETURNS TABLE (
     connection_epoch bigint, superseded_gateway text, has_lease boolean, owns_user boolean, ownership_epoch bigint,
-    is_wrong_secret boolean)
+    became_owner boolean, is_wrong_secret boolean)
 LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, pg_temp AS $$
 #variable_conflict use_column
@@ -1422,16 +1423,17 @@ DECLARE
     new_epoch bigint;
     held device_session;
     found_owner owner;
+    becomes_owner boolean := false;
     is_same_gateway boolean;
     is_newer boolean; -- by the device's own number; null: it does not decide
     lasts interval := make_interval(secs => in_verdict_ms / 1000.0);
 BEGIN
     IF NOT EXISTS (SELECT FROM gateway g WHERE g.gateway_id = in_gateway AND g.epoch = in_gateway_epoch) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, false, false, 0::bigint, false;
+        RETURN QUERY SELECT 0::bigint, NULL::text, false, false, 0::bigint, false, false;
         RETURN;
     END IF;
     IF in_binds_device AND NOT holds_device(in_instance, in_device, in_digest) THEN
-        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, true;
+        RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, false, true;
         RETURN;
     END IF;
     -- Of two that come first at once one waits at the INSERT for the other's commit, and finds its row in the next
@@ -1449,7 +1451,7 @@ BEGIN
                     OR in_registration_number < held.registration_number))
             OR NOT is_newer
         THEN
-            RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, false;
+            RETURN QUERY SELECT 0::bigint, NULL::text, true, false, 0::bigint, false, false;
             RETURN;
         ELSIF new_epoch = 0 AND is_same_gateway AND held.connection_number = in_connection_number THEN
             new_epoch := held.connection_epoch;
@@ -1498,11 +1500,13 @@ BEGIN
         ON CONFLICT (instance_id, user_id) DO UPDATE SET
             device_id = excluded.device_id, ownership_epoch = excluded.ownership_epoch
         WHERE w.ownership_epoch < excluded.ownership_epoch AND w.device_id <> excluded.device_id;
+        becomes_owner := FOUND;
         SELECT w.* INTO found_owner FROM owner w WHERE w.instance_id = in_instance AND w.user_id = in_user;
     END IF;
     RETURN QUERY SELECT
         new_epoch, CASE WHEN held.connection_epoch < new_epoch THEN held.gateway_id END, true,
-        coalesce(found_owner.device_id = in_device, false), coalesce(found_owner.ownership_epoch, 0), false;
+        coalesce(found_owner.device_id = in_device, false), coalesce(found_owner.ownership_epoch, 0), becomes_owner,
+        false;
 END $$;
 
 -- ---- rights of the tiers -------------------------------------------------------------------------------------------

@@ -359,7 +359,8 @@ DECLARE
     got record;
     read_end bigint; -- what began below it has been read, but for what runs now
 BEGIN
-    SELECT * INTO reading FROM statistics_reading r ORDER BY r.epoch LIMIT 1 FOR UPDATE SKIP LOCKED;
+    SELECT * INTO reading FROM statistics_reading r
+    WHERE r.epoch = (SELECT min(m.epoch) FROM statistics_reading m) FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN; END IF;
     SELECT min(r.epoch) INTO next_epoch FROM statistics_reading r WHERE r.epoch > reading.epoch;
     IF next_epoch IS NULL THEN
