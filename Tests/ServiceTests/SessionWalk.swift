@@ -189,7 +189,8 @@ struct SessionWalk {
         }
         while true {
             let name = Name.all[Int.random(in: Name.all.indices, using: &random)]
-            if !Self.ending.contains(name) || happens(10) { return name }
+            // Few walks are in this state, and for a moment.
+            if !Self.ending.contains(name) || state == .proving || happens(10) { return name }
         }
     }
 
