@@ -41,7 +41,8 @@ enum MetricHelp {
         "mss_statistics_facts_folded_total": "Facts that are in the figures.",
         "mss_statistics_facts_unknown_total": "Facts of a kind that this build does not know.",
         "mss_statistics_lag_seconds": "How far the figures are behind.",
-        "mss_statistics_pushes_counted_total": "Stored oplogs that the figures have; results of operations are among them.",
+        "mss_statistics_pushes_counted_total":
+            "Stored oplogs that the figures have; results of operations are among them.",
         "mss_statistics_rows_forgotten_total": "Rows that were deleted at the end of their retention.",
         "mss_tls_certificate_expiry_seconds": "When the certificate in force ends, in seconds since 1970.",
         "mss_trace_spans_dropped_total": "Steps of traced pushes that the collector did not get.",

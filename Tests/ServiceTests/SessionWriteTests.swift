@@ -202,7 +202,8 @@ private typealias Bench = SessionBench
         #expect(claims(bench.machine.announce(in: bench.world)) == [nil])
     }
 
-    @Test("D8: of an answer that is dropped nothing is noted: the device is told with the next one") func droppedAnswer() {
+    @Test("D8: of an answer that is dropped nothing is noted: the device is told with the next one")
+    func droppedAnswer() {
         var bench = Bench([Bench.configuration("B", multiDevice: false)])
         bench.connect { $0.bind.requestedByApp = true }
         bench.holdsLease = false

@@ -197,7 +197,8 @@ struct DeliveryStoreContractTests {
                     isForeground: true, connectionNumber: number, registrationNumber: registration,
                     deviceConnectionNumber: deviceNumber,
                     connectionEpoch: connection < known.count ? known[known.count - 1 - connection] : 0,
-                    takesOwnership: takesOwnership, ownershipEpoch: owner < names.owners.count ? names.owners[names.owners.count - 1 - owner] : 0,
+                    takesOwnership: takesOwnership,
+                    ownershipEpoch: owner < names.owners.count ? names.owners[names.owners.count - 1 - owner] : 0,
                     verdictMilliseconds: verdict,
                     suspended: suspends ? [BizType("CHAT")] : []), sessionDigest: [])
         }
