@@ -16,8 +16,8 @@ struct ChannelCursor {
     private(set) var acknowledged: OplogID
     /// The server's record reaches as far, or was asked to.
     private var recorded: OplogID
-    /// The position that the device claimed when it was bound, or when the cursor before this one ended; of a simple
-    /// device, which need not name any, at least the recorded one.
+    /// The position that the device claimed when it was bound, or when the cursor before this one ended. A simple device
+    /// need not name a position, so for it the recorded position counts as well.
     private let claimed: OplogID
     /// The position that the device claims counts here; otherwise only the recorded one does (spec D7, D8).
     let countsClaim: Bool
@@ -77,7 +77,8 @@ struct ChannelCursor {
     ///   - reported: the device's own, nil when it has none for this channel.
     ///   - countsClaim: whether the device's own counts. Where it does not, what the device has above the record is
     ///     sent once more, and the device drops it as known: its acknowledgement moves the record.
-    ///   - isSimple: it is a simple device's, which has had what is recorded: it hears of recalls up to there.
+    ///   - isSimple: the device is simple. It had everything up to the recorded position, so it hears of recalls up to
+    ///     there.
     ///   - isOpening: the session opens with this head; otherwise it was open when the channel's oplogs came.
     init(
         channelID: Int64, head: OplogID, recorded: OplogID, acknowledged: OplogID = .zero, reported: OplogID?,

@@ -51,7 +51,7 @@ struct Ownership {
         } else if case .given(let own)? = claim, reply.ownershipEpoch >= own {
             claim = nil
         }
-        // Of a command that came twice the second answer does not say that the first one changed the owner.
+        // A command may come twice. The second answer then does not say that the first one changed the owner.
         let wasOther = reply.becameOwner || !before.isHeld && before.claim != nil && !before.isInDoubt
         return (reply.owner && wasOther, reply.owner && before.claim == .requested)
     }

@@ -47,7 +47,7 @@ struct SessionStateMachine {
     private var retryAt: ContinuousClock.Instant?
     /// Channels whose last page moved nothing; they are read on at `retryAt`.
     private var pausedFetches: [ChannelKey] = []
-    /// Of the bound user's single-device data (spec D8).
+    /// Whether this device owns the bound user's single-device data (spec D8).
     var ownership = Ownership()
     /// Of the device: they wait for the tenant's word, at most one of operations, of parameters and of confirmations.
     var heldRequests: [Mss_Device_V1_Packet] = []

@@ -8,7 +8,7 @@ import ServiceLifecycle
 
 /// The store's process: consumes every command queue and works them off on lanes of their own.
 struct OplogWriterService: Service {
-    /// Bodies in hand per queue: what the lanes work on, and what waits ready.
+    /// Bodies in hand per queue: those that the lanes work on, and those that wait ready.
     private static let prefetch: UInt16 = 256
 
     private let bus: MessageBus

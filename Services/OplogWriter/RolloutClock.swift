@@ -44,7 +44,7 @@ struct RolloutClock: Sendable {
         }
     }
 
-    /// Tells gateways where the push goes out at once; the sweep finds what is lost here.
+    /// Notifies the gateways of a push that goes out at once. If a notice is lost, the gateways' sweep finds the push.
     private func tell(_ stage: RolloutStore.Untold, _ gateways: [String]) {
         guard stage.isImmediate, !stage.isRecalled else { return }
         let notice = Mss_Bus_V1_GatewayNotice.with {

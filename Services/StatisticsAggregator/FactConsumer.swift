@@ -14,8 +14,8 @@ import SyncStore
 ///
 /// That a push was accepted is read off the oplogs themselves: the database counts each exactly once, whichever
 /// aggregator asks. A body of facts is settled after the commit of what it said, so a killed process loses nothing;
-/// folding is idempotent, so what is delivered again counts nothing twice (spec S1). While the database is away bodies
-/// are held, the prefetch bounds how many, and the rest waits at the broker.
+/// folding is idempotent, so a body that is delivered again counts nothing twice (spec S1). While the database is away
+/// the process holds bodies, the prefetch bounds how many, and the rest waits at the broker.
 actor FactConsumer: Service {
     /// A body and what it says.
     private struct Facts {
@@ -151,7 +151,9 @@ actor FactConsumer: Service {
         try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
     }
 
-    /// In parts. Resting it pauses after each as long as that took, so that pushes never wait long for a processor.
+    /// In parts.
+    ///
+    /// - Parameter resting: it rests after each part.
     private func fold(_ group: [Facts], resting: Bool) async throws(PostgresError) {
         var fold = StatisticsFold()
         for body in group { for fact in body.facts { fold.add(fact) } }
@@ -159,7 +161,7 @@ actor FactConsumer: Service {
             let begin = ContinuousClock.now
             try connection.run(StatisticsStore.fold(part), within: Self.limit)
             if resting {
-                try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
+                await rest(afterWorkSince: begin)
             } else {
                 // Stored pushes are counted meanwhile.
                 await Task.yield()
@@ -170,6 +172,11 @@ actor FactConsumer: Service {
         folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
         unknown.increment(by: fold.unknownFacts)
         progress.folded(newest: fold.newest)
+    }
+
+    /// Pauses for as long as the work took, so that pushes never wait long for a processor.
+    private func rest(afterWorkSince begin: ContinuousClock.Instant) async {
+        try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
     }
 
     /// Has stored pushes counted, once a second. What is not read at the end of the process, the next one reads.
@@ -190,13 +197,13 @@ actor FactConsumer: Service {
     private func readAccepted() async throws(PostgresError) {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let (now, begin) = (WallTime.now, ContinuousClock.now)
-            // Nil: another aggregator reads, and knows how far.
+            // Without an answer another aggregator reads at this moment, and knows how far.
             let query = StatisticsStore.readAccepted(rows: Self.rowsOfPart)
             guard let reading = try connection.run(query, within: Self.limit) else { return }
             counted.increment(by: reading.pushes)
             guard reading.isBehind else { return progress.read(upto: now) }
             if let newest = reading.newest { progress.read(upto: newest) }
-            try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
+            await rest(afterWorkSince: begin)
         }
     }
 

@@ -2,13 +2,13 @@ import SyncModel
 
 /// Up to which moment everything that was accepted and told is in the figures, as far as one aggregator can know; pure.
 struct FoldProgress {
-    /// Of facts. It may fall: facts that were late have come.
+    /// How far facts are folded. It may fall, because late facts can still come.
     private var told: WallTime?
-    /// Of stored pushes.
+    /// How far stored pushes are counted.
     private var accepted: WallTime?
     private var wasIdle = false
 
-    /// Nil until something is known of both.
+    /// It is nil until both are known.
     var upto: WallTime? {
         guard let told, let accepted else { return nil }
         return min(told, accepted)

@@ -129,7 +129,7 @@ extension HistoryChecker {
         }
     }
 
-    /// What only the later owner was to have may go to the earlier one.
+    /// The store has an earlier owner again: it may be given the pushes that were for the later owner alone.
     mutating func forgetOwner(of target: HistoryTarget) {
         for (name, push) in pushes where push.target == target {
             if case .device = push.reach { pushes[name]?.reach = .anyone }

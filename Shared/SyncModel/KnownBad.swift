@@ -111,7 +111,7 @@
             (.missedIsOffline, "ServiceTests.LiveDeliveryTests"),
             // A writer dies between commit and notice: nobody owes the push to anybody then.
             (.liveRepeatIsDuplicate, "ServiceTests.NoticePlanTests"),
-            // What a failover has lost may still reach an app that was under way to it.
+            // The checker allows data that a failover has lost to reach an app, as it may have been under way.
             (.tailsOutliveEpoch, "ServiceTests.GlobalTailTests"),
             // Push scopes do not change in the simulation, and no store is put back from a copy.
             (.formerScopeWithheld, "ServiceTests.SessionScopeTests"),

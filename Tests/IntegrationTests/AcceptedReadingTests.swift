@@ -10,16 +10,7 @@ struct AcceptedReadingTests {
     private static let begin = Query(PostgresStatement("BEGIN")) { _ in }
     private static let rollback = Query(PostgresStatement("ROLLBACK")) { _ in }
 
-    private static func push(_ key: String, _ bizType: String = "B") -> OplogStore.Append {
-        OplogStore.Append(
-            address: ChannelAddress(
-                target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: "u"),
-                bizType: BizType(bizType)),
-            oplog: Oplog(
-                id: .zero, thirdMessageID: ThirdMessageID(key), payload: [120], isBinary: false,
-                targeting: Targeting(), validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0),
-                isPersistent: true))
-    }
+    private static func push(_ key: String, _ bizType: String = "B") -> OplogStore.Append { .toUser(key, bizType) }
 
     private static func read(_ database: TestDatabase, rows: Int = 300) async throws -> StatisticsStore.Reading? {
         try await database.runAsStatistics(StatisticsStore.readAccepted(rows: rows))

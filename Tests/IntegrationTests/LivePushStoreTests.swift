@@ -14,16 +14,7 @@ import Testing
 /// Pushes that are stored nowhere, and pages of a backlog, as PostgreSQL has them (findings A6, A10, A13).
 @Suite("Live pushes and backlogs in PostgreSQL", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct LivePushStoreTests {
-    private static func push(_ key: String, _ bizType: String = "LIVE") -> OplogStore.Append {
-        OplogStore.Append(
-            address: ChannelAddress(
-                target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: "u"),
-                bizType: BizType(bizType)),
-            oplog: Oplog(
-                id: .zero, thirdMessageID: ThirdMessageID(key), payload: [120], isBinary: false,
-                targeting: Targeting(), validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0),
-                isPersistent: true))
-    }
+    private static func push(_ key: String, _ bizType: String = "LIVE") -> OplogStore.Append { .toUser(key, bizType) }
 
     private static func configuration(_ bizType: String, isPersistent: Bool) -> SyncConfiguration {
         SyncConfiguration(

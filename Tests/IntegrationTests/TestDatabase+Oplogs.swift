@@ -1,4 +1,5 @@
 import PostgreSQL
+import SyncModel
 import SyncStore
 import TestSupport
 import Testing
@@ -49,5 +50,19 @@ extension TestDatabase {
             rows += runs * (number(after: "actual rows=") ?? number(after: "Rows Removed by Filter: ") ?? 0)
         }
         return rows
+    }
+}
+
+extension OplogStore.Append {
+    /// A push of `x` to user u of the instance `app`.
+    static func toUser(_ key: String, _ bizType: String) -> OplogStore.Append {
+        OplogStore.Append(
+            address: ChannelAddress(
+                target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: "u"),
+                bizType: BizType(bizType)),
+            oplog: Oplog(
+                id: .zero, thirdMessageID: ThirdMessageID(key), payload: [120], isBinary: false,
+                targeting: Targeting(), validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0),
+                isPersistent: true))
     }
 }
