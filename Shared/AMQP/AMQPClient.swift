@@ -325,6 +325,10 @@ package final class AMQPClient: AMQPTransport {
             do throws(AMQPError) {
                 inquiry.complete(.success(try connection.depths(of: inquiry.queues)))
             } catch {
+                guard error.code != .notPermitted else {
+                    inquiry.complete(.failure(error))
+                    continue
+                }
                 for unanswered in inquiries[number...] { unanswered.complete(.failure(error)) }
                 throw error
             }

@@ -172,7 +172,7 @@ final class AMQPConnection {
         return depths
     }
 
-    /// Declares the queue passively, which makes nothing and takes no right of the user's.
+    /// Declares the queue passively, which makes nothing. From RabbitMQ 4.2.6 on the user needs some right to the queue.
     private func depth(of queue: String) throws(AMQPError) -> AMQPQueueDepth? {
         if !isInquiryOpen {
             amqp_channel_open(state, Self.inquiryChannel)
@@ -194,11 +194,15 @@ final class AMQPConnection {
             throw AMQPError(code: .connection, message: "ask about queue \(queue): no answer")
         }
         isInquiryOpen = false
+        let code = reply.reply.decoded.load(as: amqp_channel_close_t.self).reply_code
         var closeOK = amqp_channel_close_ok_t()
         let status = amqp_send_method(
             state, Self.inquiryChannel, amqp_method_number_t(AMQP_CHANNEL_CLOSE_OK_METHOD), &closeOK)
         guard status == AMQP_STATUS_OK.rawValue else {
             throw AMQPError(code: .connection, message: "close a channel: \(Self.text(status))")
+        }
+        guard code == UInt16(AMQP_NOT_FOUND) else {
+            throw AMQPError(code: .notPermitted, message: "ask about queue \(queue): \(Self.text(reply))")
         }
         return nil
     }

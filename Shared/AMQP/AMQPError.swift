@@ -7,6 +7,8 @@ package struct AMQPError: Error, Sendable, CustomStringConvertible {
         case overloaded
         /// The connection failed, or the broker refused a declaration.
         case connection
+        /// The broker does not let this user ask about a queue. The connection goes on.
+        case notPermitted
     }
 
     package let code: Code

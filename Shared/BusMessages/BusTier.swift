@@ -48,6 +48,15 @@ package enum BusTier: String, Sendable, CaseIterable {
         }
     }
 
+    /// Queues of other tiers that it counts. From RabbitMQ 4.2.6 on that takes some right to the queue; writing, which
+    /// lets it bind the queue to the exchanges that it reads, is the least of the three.
+    private var counts: [String] {
+        switch self {
+        case .console, .tool: Topology.sharedQueues
+        case .ingest, .writer, .gateway, .validator, .statistics, .notifier, .relay: []
+        }
+    }
+
     /// Its permissions as regular expressions over names of queues and exchanges (RabbitMQ: access control).
     ///
     /// Declaring and deleting is one right, so each has it for the queues alone that it consumes, whose messages are
@@ -55,7 +64,7 @@ package enum BusTier: String, Sendable, CaseIterable {
     /// queue and reading from the exchange.
     package var permissions: (configure: String, write: String, read: String) {
         let own = consumes.map(\.rawValue).map(Self.exactly) + listens.map { Self.exactly($0 + ".") + ".+" }
-        let written = sends.map(\.exchange) + publishes
+        let written = sends.map(\.exchange) + publishes + counts
         let others: [String] =
             switch self {
             case .gateway: [Topology.everyGatewayExchange]

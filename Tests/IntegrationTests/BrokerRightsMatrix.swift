@@ -1,3 +1,5 @@
+import BusMessages
+
 /// What each tier may do with each exchange and queue of the broker (SEC10); everything that does not stand here is
 /// refused. A new exchange or queue takes a row.
 enum BrokerRightsMatrix {
@@ -55,6 +57,14 @@ enum BrokerRightsMatrix {
 
     /// Who may declare and delete a queue: nobody but those who consume it, and not the durable ones.
     static let configure = consume.merging(["mss.facts": [], "stranger": []]) { $1 }
+
+    /// Who may bind a queue to an exchange that it reads: besides its owners who counts what waits in it, which takes
+    /// some right to the queue.
+    static let fill = configure.merging(
+        (CommandQueue.allCases.map(\.rawValue) + [Topology.factsQueue, Topology.deadFactsQueue]).map {
+            ($0, ["console", "tool"])
+        }
+    ) { $0.union($1) }
 
     /// Who may have an exchange's messages in a queue of its own.
     static let bind: [String: Set<String>] = [

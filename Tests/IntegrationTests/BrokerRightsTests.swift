@@ -90,7 +90,7 @@ struct BrokerRightsTests {
         for (exchange, listeners) in BrokerRightsMatrix.bind {
             #expect(try binds(own, to: exchange) == listeners.contains(tier), "\(tier) listens to \(exchange)")
         }
-        for (queue, owners) in BrokerRightsMatrix.configure {
+        for (queue, owners) in BrokerRightsMatrix.fill {
             #expect(try binds(queue, to: heard) == owners.contains(tier), "\(tier) fills \(queue) from \(heard)")
         }
     }
