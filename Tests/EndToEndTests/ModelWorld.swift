@@ -163,12 +163,21 @@ final class ModelWorld {
 
     private func switchOwnConfiguration() async throws {
         let isOnline = !(book.rules[ownBizType]?.isOnline ?? true)
-        note("\(ownBizType) \(isOnline ? "online" : "offline")")
+        let state = isOnline ? "online" : "offline"
+        note("\(ownBizType) \(state)")
         book.setOnline(isOnline, ownBizType)
         let outcome = try await stack.tool([
-            "config", isOnline ? "online" : "offline", ownBizType, "--instance", Stack.instance,
+            "config", state, ownBizType, "--instance", Stack.instance,
         ])
         guard outcome.status == 0 else { throw Failure(outcome.output) }
+        // Each process hears of it a moment later; a dry run stores nothing.
+        for api in stack.apis.indices {
+            try await eventually("API \(api) knows that it is \(state)", within: .seconds(10)) {
+                let answer = await Caller(apis: stack.apis).call(
+                    ownBizType, to: users[0], id: "dry", payload: "dry", api: api, query: "&dryRun=true")
+                return answer.map { $0.msg != "BIZ_NOT_ONLINE" } == isOnline
+            }
+        }
     }
 
     // MARK: Comparison
