@@ -32,8 +32,8 @@ actor FactConsumer: Service {
     private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
-    /// Between two looks for stored pushes.
-    private static let readingInterval = Duration.seconds(1)
+    /// Between two looks for stored pushes while no facts come.
+    private static let readingInterval = Duration.seconds(3)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
     /// Steps between two looks at the most: more than pushes can add rows in that time.
@@ -50,6 +50,8 @@ actor FactConsumer: Service {
     private var pauses = RetryPauses()
     private var progress = FoldProgress()
     private var isSettling = false
+    /// When stored pushes were looked for last.
+    private var readAt: ContinuousClock.Instant?
     private var forgetAt = ContinuousClock.now
     private let counted = Counter(label: "mss_statistics_pushes_counted")
     private let folded = Counter(label: "mss_statistics_facts_folded")
@@ -88,7 +90,7 @@ actor FactConsumer: Service {
                 try await bus.run()
             }
             group.addTask { await self.watch() }
-            group.addTask { await self.readOplogs() }
+            group.addTask { await self.keepReadingOplogs() }
             group.addTask { await self.consume() }
             try await group.waitForAll()
         }
@@ -108,8 +110,10 @@ actor FactConsumer: Service {
                 await settle(group, resting: !isBehind)
             }
             isSettling = false
-            // What is told of one oplog comes within moments: together it changes one row.
             guard !isBehind else { continue }
+            // What is told of one oplog comes within moments: together it changes one row. Right after the facts most of
+            // what was stored is known from them.
+            await readOplogs()
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.gathering) }
         }
     }
@@ -179,17 +183,25 @@ actor FactConsumer: Service {
         try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
     }
 
-    /// Has stored pushes counted, once a second. What is not read at the end of the process, the next one reads.
-    private func readOplogs() async {
+    /// Has stored pushes counted also while no facts come, or too many. What is not read at the end of the process, the
+    /// next one reads.
+    private func keepReadingOplogs() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            do throws(PostgresError) {
-                try await readAccepted()
-                health.set("postgres", isReady: true)
-            } catch {
-                health.set("postgres", isReady: false)
-                logger.warning("stored pushes wait to be counted", metadata: ["error": "\(error.message)"])
-            }
-            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.readingInterval) }
+            let due = readAt.map { $0 + Self.readingInterval } ?? .now
+            if due <= .now { await readOplogs() }
+            let pause = max(.milliseconds(100), ContinuousClock.now.duration(to: due))
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
+        }
+    }
+
+    private func readOplogs() async {
+        readAt = .now
+        do throws(PostgresError) {
+            try await readAccepted()
+            health.set("postgres", isReady: true)
+        } catch {
+            health.set("postgres", isReady: false)
+            logger.warning("stored pushes wait to be counted", metadata: ["error": "\(error.message)"])
         }
     }
 

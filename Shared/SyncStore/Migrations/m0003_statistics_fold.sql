@@ -279,6 +279,9 @@ END $$;
 --
 -- The arrays of channels, of oplogs, of deliveries, of discarded ranges and of connected devices hold each key once;
 -- every delivery's oplog is among the oplogs, and every channel among the channels.
+--
+-- What is stored of these oplogs was accepted, which is written with the facts: read_accepted_oplogs, which comes later,
+-- finds it known and writes no row again.
 CREATE FUNCTION fold_statistics(
     in_channels bigint[],
     in_channel bigint[], in_oplog bigint[], in_noted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
@@ -293,12 +296,20 @@ CREATE FUNCTION fold_statistics(
 -- Plans are made once, often while the record is still empty, and must be right when it is large: by indexes, and by
 -- all of an index's columns, which is why what a table is joined by comes from one relation.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    accepted_ms bigint[];
+    is_live boolean[];
 BEGIN
     PERFORM lock_statistics();
+    SELECT array_agg(floor(extract(epoch FROM o.created_at) * 1000)::bigint ORDER BY i.place),
+        array_agg(o.awaits_outcome IS NOT NULL ORDER BY i.place)
+    INTO accepted_ms, is_live
+    FROM unnest(in_channel, in_oplog) WITH ORDINALITY AS i (channel_id, oplog_id, place)
+    LEFT JOIN oplog o ON o.channel_id = i.channel_id AND o.oplog_id = i.oplog_id AND o.recalls IS NULL;
     PERFORM name_statistics_targets(
         in_channels, in_delivery_channel, in_delivery_device, in_delivery_handed_out_ms, in_user);
     PERFORM fold_statistics_oplogs(
-        in_channel, in_oplog, in_noted_ms, '{}', '{}', in_handed_out_ms, in_confirmed_ms);
+        in_channel, in_oplog, in_noted_ms, accepted_ms, is_live, in_handed_out_ms, in_confirmed_ms);
     PERFORM fold_statistics_deliveries(
         in_delivery_channel, in_delivery_oplog, in_delivery_device, in_delivery_handed_out_ms, in_user,
         in_operating_system, in_app_version, in_attempts, in_skipped_ms, in_skip_reason, in_delivery_confirmed_ms,
