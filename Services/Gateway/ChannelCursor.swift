@@ -67,6 +67,8 @@ struct ChannelCursor {
         let backlog: Backlog
         /// Of the batch: what cannot be read again.
         var live: [Oplog] = []
+        /// What the batch brings.
+        var oplogs: [OplogID] = []
     }
 
     /// - Parameters:
@@ -112,6 +114,15 @@ struct ChannelCursor {
 
     /// The device has this, or it was written to the device, as far as it says itself.
     var held: OplogID { max(unwritten.first?.announced ?? announced, claimed) }
+
+    /// Whether a device is to hear that an oplog was recalled: it has it, or the oplog waits to be written and goes out
+    /// before the tombstone. Should the oplog be taken back, so is the tombstone behind it.
+    private func hearsOfRecall(of id: OplogID) -> Bool {
+        #if KNOWN_BAD
+            if KnownBad.tombstoneOfWaitingDropped.isOn { return id <= held }
+        #endif
+        return id <= held || unwritten.contains { $0.oplogs.contains(id) }
+    }
 
     /// Whether something is to be read.
     var isBehind: Bool { sent < head }
@@ -225,7 +236,9 @@ struct ChannelCursor {
         let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
         var taken = Taken()
         var new: [Oplog] = []
-        for entry in all where entry.id > sent && !recalled.contains(entry.id) {
+        // What is kept from earlier may have been recalled since, and its tombstone be the first news of that.
+        let gone = recalled.union(all.compactMap(\.recalls))
+        for entry in all where entry.id > sent && !gone.contains(entry.id) {
             #if KNOWN_BAD
                 if KnownBad.targetingIgnored.isOn {
                     new.append(entry)
@@ -237,8 +250,8 @@ struct ChannelCursor {
             } else if entry.recalls == nil, filters?.flows(entry.id, attributes: entry.attributes) == false {
                 // Not for this receiver: a changed parameter may bring it later, so nobody is told of it.
                 continue
-            } else if entry.recalls.map({ $0 <= held }) ?? true {
-                // Of a tombstone: only a device that was sent the original learns that it is gone (spec H7).
+            } else if entry.recalls.map({ hearsOfRecall(of: $0) }) ?? true {
+                // Of a tombstone: only a device that is sent the original learns that it is gone (spec H7).
                 new.append(entry)
             }
         }
@@ -259,6 +272,7 @@ struct ChannelCursor {
             announced = rest.isEmpty ? max(announced, sent) : entries[entries.count - 1].id
             unacknowledged.append((announced, entries.reduce(0) { $0 + $1.payload.count }))
             (before.upto, before.live) = (announced, entries.filter { !$0.isPersistent })
+            before.oplogs = entries.map(\.id)
             if !before.live.isEmpty { handedLive = (handedLive + before.live.map(\.id)).suffix(Self.liveMax) }
             unwritten.append(before)
             taken.batches.append((after, announced, entries, passedOver))

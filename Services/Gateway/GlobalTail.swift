@@ -19,9 +19,11 @@ struct GlobalTail {
         upto = from
     }
 
-    /// Adds the page that follows; entries below `upto` are known.
+    /// Adds the page that follows; entries below `upto` are known. What the page's tombstones recall goes.
     mutating func add(_ page: [Oplog], upto end: OplogID) {
-        entries += page.filter { $0.id > upto }
+        let recalled = Set(page.compactMap(\.recalls))
+        if !recalled.isEmpty { remove(recalled) }
+        entries += page.filter { $0.id > upto && !recalled.contains($0.id) }
         upto = max(upto, end)
         let excess = entries.count - Self.entriesMax
         guard excess > 0 else { return }

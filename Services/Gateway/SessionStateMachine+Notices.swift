@@ -3,6 +3,15 @@ import SyncModel
 
 // News of a channel that does not go out at once, or exists nowhere else.
 extension SessionStateMachine {
+    /// A notice or a page tells that these were recalled: they do not go out as re-reads or answers behind their
+    /// tombstones (spec H7).
+    mutating func dropRecalled(_ ids: [OplogID], channelID: Int64) {
+        for id in ids {
+            rereads.recall(id, channelID: channelID)
+            requests.recall(id, channelID: channelID)
+        }
+    }
+
     /// What is new cannot go out at once: it is read later, and what cannot be read is kept.
     mutating func wait(
         for notice: ChannelNotice, isForThisDevice: Bool, _ cursor: inout ChannelCursor, _ key: ChannelKey,

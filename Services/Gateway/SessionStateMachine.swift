@@ -321,10 +321,7 @@ struct SessionStateMachine {
             phase == .opening || phase == .open, let identity, identity.isTarget(notice.address.target)
         else { return [] }
         let recalled = notice.entries.compactMap(\.recalls)
-        for id in recalled {
-            rereads.recall(id, channelID: notice.channelID)
-            requests.recall(id, channelID: notice.channelID)
-        }
+        dropRecalled(recalled, channelID: notice.channelID)
         let key = ChannelKey(kind: notice.address.target.kind, bizType: notice.address.bizType)
         // Nothing of a user whose registration is to be repeated: the device, which waits for BindResult, drops it.
         if phase == .opening || isRegistering || needsOpen, cursors[key] == nil {
@@ -396,6 +393,7 @@ struct SessionStateMachine {
         }
         guard fit == .applies, reason == nil else { return readOn(in: world) }
         let entries = reply.entries.map(Oplog.init(bus:)).filter { $0.id <= upto }
+        dropRecalled(entries.compactMap(\.recalls), channelID: channelID)
         var actions: [SessionAction] = []
         var discardedUpto = OplogID.zero
         if reply.discardedUpto > reply.after {

@@ -47,6 +47,7 @@
         case revocationNotLearned
         case waitingNotReconsidered
         case recallOfWaitingIgnored
+        case tombstoneOfWaitingDropped
         case pageOfEarlierBindTaken
         case packetIDsNotAwaited
         case bindNotCompared
@@ -120,6 +121,8 @@
             (.globalSharedByUsers, "ServiceTests.SessionScopeTests"),
             // The page of a bind must meet the next bind of the same user, and a recall between them.
             (.pageOfEarlierBindTaken, "ServiceTests.UnwrittenDataTests"),
+            // A recall must fall between two pages of one backlog, and no notice tell of it before they are written.
+            (.tombstoneOfWaitingDropped, "ServiceTests.UnwrittenDataTests"),
             // The client of the simulation takes what goes beyond its window.
             (.packetIDsNotAwaited, "ServiceTests.UnwrittenDataTests"),
             // The gateway lets no such position through to the store.
@@ -177,6 +180,7 @@
             case .revocationNotLearned: "a registration learns of revocations"
             case .waitingNotReconsidered: "rules are asked again when what waited is written"
             case .recallOfWaitingIgnored: "a recalled oplog that waits to be written is not written"
+            case .tombstoneOfWaitingDropped: "a tombstone follows an oplog that waits to be written"
             case .pageOfEarlierBindTaken: "a page that was asked for under an earlier bind is read again"
             case .packetIDsNotAwaited: "an MQTT client is sent data only when a packet id is free"
             case .bindNotCompared: "what waits for a former user is dropped"

@@ -64,6 +64,17 @@ struct GlobalTailTests {
         }
     }
 
+    @Test("H7: what a later page's tombstone recalls is given to nobody any more, as the store has it no longer")
+    func recalledByPage() {
+        var tail = GlobalTail(from: .zero)
+        tail.add([Self.oplog(1), Self.oplog(2)], upto: OplogID(2))
+        var tombstone = Self.oplog(3)
+        tombstone.recalls = OplogID(1)
+        tail.add([tombstone], upto: OplogID(3))
+        let page = tail.page(for: Self.request(after: 0, head: 3), now: Self.now)
+        #expect(page?.entries.map(\.id) == [2, 3])
+    }
+
     @Test("H7: a threshold does not pass over tombstones for a device that has something; nor does the tail")
     func tombstones() {
         var tail = GlobalTail(from: OplogID(10))

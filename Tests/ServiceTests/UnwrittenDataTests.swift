@@ -69,6 +69,39 @@ private typealias Bench = SessionBench
         #expect(Self.steps(try bench.written()) == [[0, 3, 1], [3, 4, 4]])
     }
 
+    @Test("H7: a page tells of the recall of what waits before any notice does: both go out, or neither")
+    func tombstoneOfWhatWaits() throws {
+        for isTold in [false, true] {
+            let bench = try HandlerBench([Bench.configuration("B"), Bench.configuration("C")])
+            try bench.open([("B", 3, 3, 0), ("C", 4, 1, 0)])
+            let tombstone = Self.oplog(3, recalls: 2)
+            bench.happen(.fetched(Self.page(Self.pushes(1...2)), channelID: 3))
+            bench.happen(.fetched(Self.page(after: 2, [tombstone]), channelID: 3))
+            if isTold {
+                bench.happen(Self.notice(after: 2, [tombstone]))
+                bench.turn()
+                bench.happen(.fetched(Self.page([Self.oplog(1), tombstone]), channelID: 3))
+            }
+            bench.happen(.fetched(Self.page([Self.oplog(1)]), channelID: 4))
+            bench.turn()
+            let own: [[Int64]] = isTold ? [[0, 3, 1]] : [[0, 2, 1, 2], [2, 3, 3]]
+            #expect(Self.steps(try bench.written()) == own + [[0, 1, 1]])
+        }
+    }
+
+    @Test("H7: what is stored nowhere and waits does not go out with the page that tells of its recall")
+    func tombstoneOfLive() {
+        var cursor = ChannelCursor(channelID: 3, head: OplogID(2), recorded: .zero, reported: nil)
+        var live = Self.oplog(2)
+        live.isPersistent = false
+        cursor.keepLive([live])
+        let taken = cursor.take(
+            upto: OplogID(3), entries: [Self.oplog(1), Self.oplog(3, recalls: 2)],
+            device: DeviceTraits(operatingSystem: .iOS, appVersion: "1", slot: DeviceSlot(number: 0)),
+            now: WallTime(milliseconds: 0))
+        #expect(taken.batches.flatMap(\.entries).map(\.id) == [OplogID(1)])
+    }
+
     @Test("A8: in one turn the recall overtakes what the turn's earlier notices gave")
     func recalledInTheTurn() throws {
         let bench = try HandlerBench([Bench.configuration("B")])
