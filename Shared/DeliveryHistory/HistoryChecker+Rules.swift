@@ -83,7 +83,7 @@ extension HistoryChecker {
         let tombstone = Self.tombstone(of: name)
         pushes[tombstone] = Push(
             target: push.target, reach: .everyone, invokedAt: time, validUntil: nil, wasClockWrong: false, floor: 0)
-        for device in audience(push.target) where !push.toldOfRecall.contains(device) {
+        for device in audience(push.target).subtracting(push.toldOfRecall).subtracting(push.notOnRecord) {
             guard given[Receiver(device: device, channel: push.target)]?.confirmed.contains(id) == true else {
                 continue
             }
@@ -106,7 +106,8 @@ extension HistoryChecker {
         if given.confirmed.contains(id) { add(.delivered, time, "\(device) is told of a recall after it confirmed it") }
         if given.ids.insert(id).inserted {
             // A repeated delivery to a device without positions may also tell of the recall of what it never had.
-            if id <= given.lastFirst, given.ids.contains(recalls) {
+            let isOnRecord = given.ids.contains(recalls) && pushes[name]?.notOnRecord.contains(device) != true
+            if id <= given.lastFirst, isOnRecord {
                 add(.ordered, time, "\(device) is told of a recall as \(id) after \(given.lastFirst)")
             }
             given.lastFirst = max(given.lastFirst, id)

@@ -18,6 +18,9 @@ package enum HistoryEvent: Sendable, Codable {
     case recallBegan(push: String)
     /// The recall was answered with success: from now on no frame with the push is written.
     case recalled(push: String)
+    /// A device without a store has taken the push, and the service has no record of that: its recall is not owed to
+    /// it, and may come in any order.
+    case notOnRecord(push: String, device: String)
     /// The clock that decides validity is set wrong, or is right again.
     case databaseClock(isRight: Bool)
     /// A device is there, as this user or as nobody; later data of another user is not owed to it.

@@ -16,7 +16,7 @@ package struct HistoryTarget: Hashable, Sendable, Codable {
     }
 
     /// The channel as a push names it: a client keeps everybody's for each of its users.
-    var ofEverybody: HistoryTarget {
+    package var ofEverybody: HistoryTarget {
         kind.isGlobal ? HistoryTarget(instance: instance, kind: kind, target: "", bizType: bizType) : self
     }
 

@@ -51,6 +51,7 @@ final class History {
     private var recalledAt: [String: Duration] = [:]
     /// Devices to which a frame with a push was written; kept where pushes are recalled.
     private var carried: Set<Carried> = []
+    private var takenOnRecord = TakenOnRecord()
     private var presence = PresenceChecker()
     private var answeredNames: Set<String> = []
     private var isDatabaseClockRight = true
@@ -172,6 +173,7 @@ final class History {
         else { return }
         simulation.note("recalled", about: name)
         recalledAt[name] = simulation.elapsed
+        for device in takenOnRecord.lacking(name) { observe(.notOnRecord(push: name, device: device)) }
         observe(.recalled(push: name))
     }
 
@@ -187,6 +189,11 @@ final class History {
         observe(.lostCommits)
         revokedAt = revokedAt.filter { store.hasRevoked(SessionDigest.of($0.key)) }
         forget(addresses.keys.sorted(), in: store)
+        takenOnRecord.failedOver { name, deviceID in
+            guard let address = addresses[name] else { return .zero }
+            let storeID = address.target.kind == .device ? "" : "mqtt"
+            return store.syncPoint(of: address, storeID.isEmpty ? "" : deviceID, storeID) ?? .zero
+        }
     }
 
     private func forget(_ names: [String], in store: MemoryStore) {
@@ -342,6 +349,11 @@ final class History {
     /// A sync point was recorded (I8).
     func advanced(_ advanced: SimulatedDatabase.Advanced, in store: MemoryStore) {
         let (address, deviceID, before, after) = advanced
+        // The record of a device's own channel names no device.
+        let client = address.target.kind == .device ? address.target.target : deviceID
+        takenOnRecord.advanced(client, upto: after) { name in
+            addresses[name] == address && !store.hasRecalled(ThirdMessageID(name), of: address)
+        }
         if after < before {
             fault(.bounded, "the sync point of \(deviceID) in \(address) falls from \(before) to \(after)")
         }
@@ -421,7 +433,20 @@ final class History {
         let kind = configurations[bizType]?.kind ?? .device
         let from = HistoryTarget(
             instance: instanceID, kind: kind, target: kind == .device ? deviceID : user, bizType: bizType)
+        // Of what it had without a record it is told when its position has passed that, in no order.
+        for name in takenOnRecord.lost(OplogID(recalls), by: deviceID)
+        where addresses[name].map({ HistoryTarget($0).ofEverybody }) == from.ofEverybody {
+            observe(.notOnRecord(push: name, device: deviceID))
+        }
         tookTombstone(id, recalls: recalls, from: from, on: deviceID)
+    }
+
+    /// An MQTT client connects.
+    func connects(_ deviceID: String) { takenOnRecord.connects(deviceID) }
+
+    /// An MQTT client has taken a push, perhaps again.
+    func took(_ name: String, oplogID: Int64, on deviceID: String) {
+        takenOnRecord.took(name, OplogID(oplogID), on: deviceID)
     }
 
     /// An app with an MQTT client has taken a push for the first time, and has it.

@@ -225,4 +225,18 @@ struct HistoryCheckerTests {
         wrong.observe(.tombstone(device: "phone", from: Self.chat, id: 3, recalls: 2), at: .seconds(5))
         #expect(wrong.faults.map(\.promise) == [.attempted], "it was not recalled")
     }
+
+    @Test("H7: the recall of what a client without a store has taken is owed once the service has that on record")
+    func recallOfUnrecorded() {
+        for isOnRecord in [false, true] {
+            var checker = Self.checker(["push"])
+            checker.observe(.answered(push: "push", id: 1), at: .seconds(2))
+            checker.observe(Self.given("push", 1), at: .seconds(3))
+            checker.observe(.confirmed(device: "phone", from: Self.chat, id: 1), at: .seconds(3))
+            checker.observe(.recallBegan(push: "push"), at: .seconds(4))
+            if !isOnRecord { checker.observe(.notOnRecord(push: "push", device: "phone"), at: .seconds(4)) }
+            checker.observe(.recalled(push: "push"), at: .seconds(4))
+            #expect(checker.owed == (isOnRecord ? 1 : 0))
+        }
+    }
 }

@@ -87,7 +87,7 @@ final class SimulatedGateway: @unchecked Sendable {
     private var lastConnection: UInt64 = 0
 
     init(_ name: String, number: UInt64, broker: SimulatedBroker, database: SimulatedDatabase) {
-        let process = SimulatedProcess(name, in: broker.simulation)
+        let process = SimulatedProcess(name, number: number, in: broker.simulation)
         let simulation = process.simulation
         self.process = process
         let link = Link()
@@ -97,8 +97,8 @@ final class SimulatedGateway: @unchecked Sendable {
                 AMQPConsumption(queue: Topology.noticesQueue(gatewayID: name), prefetch: nil) {
                     link.core?.received($0)
                 }
-            ], answers: [.verdicts, .relayed], processID: name, clock: process.clock, logger: process.logger,
-            over: process.connecting(to: broker, number: number))
+            ], answers: [.verdicts, .relayed], processID: process.id, clock: process.clock, logger: process.logger,
+            over: process.connecting(to: broker))
         let directory = ControlDirectory(
             bus: bus, keysFor: .device, wakeUps: AsyncStream.makeStream(of: Void.self), logger: process.logger
         ) { link.core?.surroundingsChanged() }

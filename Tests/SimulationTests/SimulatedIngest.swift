@@ -12,11 +12,11 @@ final class SimulatedIngest: @unchecked Sendable {
     private var open: [Answer] = []
 
     init(_ name: String, number: UInt64, broker: SimulatedBroker) {
-        let process = SimulatedProcess(name, in: broker.simulation)
+        let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         let bus = MessageBus(
-            consumptions: [], processID: name, clock: process.clock, logger: process.logger,
-            over: process.connecting(to: broker, number: number))
+            consumptions: [], processID: process.id, clock: process.clock, logger: process.logger,
+            over: process.connecting(to: broker))
         submission = BusSubmission(bus: bus)
         process.every(.milliseconds(100)) { bus.expireRequests() }
     }

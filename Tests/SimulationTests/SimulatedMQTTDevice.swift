@@ -85,6 +85,7 @@ final class SimulatedMQTTDevice {
             guard let self, self.attempt == attempt, !isSubscribed else { return }
             leave()
         }
+        history.connects(id)
         simulation.pick(there).accept(line)
         line.toGateway(
             .connect(
@@ -116,16 +117,20 @@ final class SimulatedMQTTDevice {
     }
 
     private func take(_ publish: SimulatedMQTTLine.Publish) {
+        simulation.note("takes", publish.oplogID, about: "\(id) \(publish.topic)")
         let payload = String(decoding: publish.payload, as: UTF8.self)
         if publish.topic.hasSuffix(Self.recallSuffix) {
             guard taken.insert("\(publish.topic) \(payload)").inserted else { return acknowledge(publish) }
             history.tookTombstone(
                 publish.oplogID, recalls: Int64(payload) ?? 0,
                 bizType: String(publish.topic.dropLast(Self.recallSuffix.count)), on: id, of: instanceID, user: userID)
-        } else if let name = payload.split(separator: "|").last, taken.insert(String(name)).inserted {
-            history.took(
-                payload, as: String(name), oplogID: publish.oplogID, bizType: publish.topic, on: id, of: instanceID,
-                user: userID)
+        } else if let name = payload.split(separator: "|").last.map(String.init) {
+            history.took(name, oplogID: publish.oplogID, on: id)
+            if taken.insert(name).inserted {
+                history.took(
+                    payload, as: name, oplogID: publish.oplogID, bizType: publish.topic, on: id, of: instanceID,
+                    user: userID)
+            }
         }
         acknowledge(publish)
     }
@@ -135,6 +140,7 @@ final class SimulatedMQTTDevice {
         let attempt = attempt
         simulation.after(pause(upTo: .seconds(1))) { [weak self] in
             guard let self, self.attempt == attempt, let line else { return }
+            simulation.note("acknowledges", publish.oplogID, about: "\(id) \(publish.topic)")
             line.toGateway(.puback(packetID: packetID))
         }
     }

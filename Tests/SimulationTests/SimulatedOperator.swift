@@ -29,12 +29,12 @@ final class SimulatedOperator: @unchecked Sendable {
     private static let patience = Duration.milliseconds(1_500)
 
     init(_ name: String, number: UInt64, database: SimulatedDatabase, broker: SimulatedBroker) {
-        let process = SimulatedProcess(name, in: broker.simulation)
+        let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         self.database = database
         let bus = MessageBus(
-            consumptions: [], answers: [.taken], processID: name, clock: process.clock,
-            logger: process.logger, over: process.connecting(to: broker, number: number))
+            consumptions: [], answers: [.taken], processID: process.id, clock: process.clock,
+            logger: process.logger, over: process.connecting(to: broker))
         self.bus = bus
         process.every(.milliseconds(100)) { bus.expireRequests() }
     }

@@ -6,6 +6,8 @@ import ServiceKit
 // Unchecked: see Simulation.
 final class SimulatedProcess: @unchecked Sendable {
     let name: String
+    /// Unique among all processes and their starts.
+    private let number: UInt64
     let simulation: Simulation
     let logger = Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
     private(set) var isAlive = true
@@ -21,11 +23,15 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Of its machine.
     let wallClock: SimulatedClock
 
-    init(_ name: String, in simulation: Simulation) {
+    init(_ name: String, number: UInt64, in simulation: Simulation) {
         self.name = name
+        self.number = number
         self.simulation = simulation
         wallClock = simulation.makeClock()
     }
+
+    /// Names its own queues. The process that is started in its place has another: an answer to a dead one is nobody's.
+    var id: String { "\(name)-\(number)" }
 
     /// What it takes for its machine's clocks.
     var clock: ProcessClock {
@@ -34,7 +40,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// What connects a bus of this process.
-    func connecting(to broker: SimulatedBroker, number: UInt64) -> MessageBus.Connecting {
+    func connecting(to broker: SimulatedBroker) -> MessageBus.Connecting {
         { [self] topology, consumptions, events in
             let made = SimulatedConnection(
                 number: number, broker: broker, topology: topology, consumptions: consumptions, events: events,

@@ -10,14 +10,14 @@ final class SimulatedValidator {
     let process: SimulatedProcess
 
     init(_ name: String, number: UInt64, broker: SimulatedBroker, history: History) {
-        let process = SimulatedProcess(name, in: broker.simulation)
+        let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         let inbox = Inbox()
         let bus = MessageBus(
             consumptions: [
                 AMQPConsumption(queue: CommandQueue.validate.rawValue, prefetch: 256) { inbox.whenFilled($0) }
-            ], processID: name, clock: process.clock, logger: process.logger,
-            over: process.connecting(to: broker, number: number))
+            ], processID: process.id, clock: process.clock, logger: process.logger,
+            over: process.connecting(to: broker))
         let simulation = process.simulation
         inbox.whenFilled = { deliveries in
             for delivery in deliveries {

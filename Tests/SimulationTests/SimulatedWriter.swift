@@ -39,7 +39,7 @@ final class SimulatedWriter {
     var pageTakes = Duration.milliseconds(6)
 
     init(_ name: String, number: UInt64, database: SimulatedDatabase, broker: SimulatedBroker) {
-        let process = SimulatedProcess(name, in: broker.simulation)
+        let process = SimulatedProcess(name, number: number, in: broker.simulation)
         self.process = process
         self.database = database
         let queues: [CommandQueue] = [.append, .session, .lease, .fetch, .ack]
@@ -49,8 +49,8 @@ final class SimulatedWriter {
                     inbox.waiting[queue, default: []] += deliveries
                     inbox.whenFilled(queue)
                 }
-            }, answers: [.taken], processID: name, clock: process.clock, logger: process.logger,
-            over: process.connecting(to: broker, number: number))
+            }, answers: [.taken], processID: process.id, clock: process.clock, logger: process.logger,
+            over: process.connecting(to: broker))
         let outcomes = Outcomes(store: SimulatedDatabaseConnection(database: database, process: process))
         let recordOutcomes: AppendWork.RecordingOutcomes = { pushes, completion in
             try? outcomes.store.recordOutcomes(of: pushes)
