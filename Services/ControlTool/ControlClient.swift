@@ -46,7 +46,9 @@ struct ControlClient: Sendable {
     }
 
     /// How the queues stand that processes share.
-    func queueDepths() async throws -> [String: AMQPQueueDepth] { try await bus.queueDepths() }
+    func queueDepths() async -> Result<[String: AMQPQueueDepth], BusError> {
+        do throws(BusError) { return .success(try await bus.queueDepths()) } catch { return .failure(error) }
+    }
 
     /// Every instance and configuration, by name.
     func snapshot() async throws -> (instances: [Instance], configurations: [SyncConfiguration]) {

@@ -252,6 +252,7 @@ package final class AMQPClient: AMQPTransport {
 
     private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
         var deliveries: [Int: [AMQPDelivery]] = [:]
+        var foreign: [AMQPDelivery] = []
         var replies: [[UInt8]] = []
         var confirmations: [(Outbox.Confirmation, PublishOutcome)] = []
         // Bounded, so that a flood of input does not keep output waiting.
@@ -261,6 +262,10 @@ package final class AMQPClient: AMQPTransport {
             case .delivery(let consumer, let delivery):
                 guard consumptions.indices.contains(consumer) else { continue }
                 if consumptions[consumer].prefetch != nil { state.settlements.delivered(delivery.deliveryTag) }
+                guard consumptions[consumer].permits(delivery.exchange) else {
+                    foreign.append(delivery)
+                    continue
+                }
                 deliveries[consumer, default: []].append(delivery)
             case .reply(let body): replies.append(body)
             case .returned(let exchange, let routingKey, let body):
@@ -278,9 +283,20 @@ package final class AMQPClient: AMQPTransport {
         }
         let readBodies = deliveries.values.reduce(replies.count) { $0 + $1.count }
         if readBodies > 0 { events.onTraffic(0, readBodies) }
+        if !foreign.isEmpty { reject(foreign) }
         if !replies.isEmpty { events.onReplies(replies) }
         for (consumer, group) in deliveries { consumptions[consumer].handler(group) }
         for (confirmation, outcome) in confirmations { confirmation(outcome) }
+    }
+
+    /// Somebody has bound a queue to an exchange that does not lead to it.
+    private func reject(_ foreign: [AMQPDelivery]) {
+        for (exchange, deliveries) in Dictionary(grouping: foreign, by: \.exchange) {
+            logger.error(
+                "rejected messages from an unauthorized exchange",
+                metadata: ["exchange": "\(exchange)", "count": "\(deliveries.count)"])
+        }
+        settle(foreign, as: .rejected)
     }
 
     private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
@@ -325,7 +341,7 @@ package final class AMQPClient: AMQPTransport {
             do throws(AMQPError) {
                 inquiry.complete(.success(try connection.depths(of: inquiry.queues)))
             } catch {
-                guard error.code != .notPermitted else {
+                guard error.code != .refused else {
                     inquiry.complete(.failure(error))
                     continue
                 }

@@ -172,7 +172,7 @@ final class AMQPConnection {
         return depths
     }
 
-    /// Declares the queue passively, which makes nothing. From RabbitMQ 4.2.6 on the user needs some right to the queue.
+    /// Declares the queue passively, which creates nothing. From RabbitMQ 4.2.6 on the user needs a right to the queue.
     private func depth(of queue: String) throws(AMQPError) -> AMQPQueueDepth? {
         if !isInquiryOpen {
             amqp_channel_open(state, Self.inquiryChannel)
@@ -202,7 +202,7 @@ final class AMQPConnection {
             throw AMQPError(code: .connection, message: "close a channel: \(Self.text(status))")
         }
         guard code == UInt16(AMQP_NOT_FOUND) else {
-            throw AMQPError(code: .notPermitted, message: "ask about queue \(queue): \(Self.text(reply))")
+            throw AMQPError(code: .refused, message: "ask about queue \(queue): \(Self.text(reply))")
         }
         return nil
     }

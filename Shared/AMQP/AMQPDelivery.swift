@@ -40,6 +40,9 @@ package struct AMQPConsumption: Sendable {
     package let queue: String
     /// Deliveries in hand at a time; nil: they need no settlement, as losing one is harmless.
     package let prefetch: UInt16?
+    /// The exchange that leads to the queue: the client rejects messages that came through another one. The default
+    /// exchange, to which the writer and administrators alone may publish, is always permitted. Nil: any exchange.
+    package var exchange: String?
     /// Called on the connection's thread with all that was read together; it must not block.
     package let handler: @Sendable ([AMQPDelivery]) -> Void
 
@@ -48,6 +51,9 @@ package struct AMQPConsumption: Sendable {
         self.prefetch = prefetch
         self.handler = handler
     }
+
+    /// Whether messages that were published to an exchange are taken.
+    func permits(_ published: String) -> Bool { exchange.map { published.isEmpty || published == $0 } ?? true }
 }
 
 /// What a client tells its owner, always on the connection's thread; handlers must not block.

@@ -7,8 +7,8 @@ package struct AMQPError: Error, Sendable, CustomStringConvertible {
         case overloaded
         /// The connection failed, or the broker refused a declaration.
         case connection
-        /// The broker does not let this user ask about a queue. The connection goes on.
-        case notPermitted
+        /// The broker refused to answer about a queue. The connection goes on.
+        case refused
     }
 
     package let code: Code

@@ -48,8 +48,9 @@ package enum BusTier: String, Sendable, CaseIterable {
         }
     }
 
-    /// Queues of other tiers that it counts. From RabbitMQ 4.2.6 on that takes some right to the queue; writing, which
-    /// lets it bind the queue to the exchanges that it reads, is the least of the three.
+    /// Queues of other tiers whose messages it counts. From RabbitMQ 4.2.6 on that takes a right to the queue. With the
+    /// one to write the tier can bind the queue to an exchange that it reads; consumers reject what comes through that
+    /// (`AMQPConsumption.exchange`).
     private var counts: [String] {
         switch self {
         case .console, .tool: Topology.sharedQueues

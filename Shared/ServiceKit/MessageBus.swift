@@ -77,6 +77,10 @@ package final class MessageBus: Service, Sendable {
         }
         var topology = AMQPTopology.commands(consumptions.compactMap { CommandQueue(rawValue: $0.queue) }).adding(extra)
         var consumptions = consumptions
+        // A tier that may bind such a queue could send commands through an exchange of its own (SEC10).
+        for index in consumptions.indices where Topology.sharedQueues.contains(consumptions[index].queue) {
+            consumptions[index].exchange = Topology.exchange(to: consumptions[index].queue)
+        }
         for exchange in answers {
             topology = topology.adding(.answers(exchange, processID: processID))
             consumptions.append(

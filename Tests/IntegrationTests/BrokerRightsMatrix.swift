@@ -58,8 +58,7 @@ enum BrokerRightsMatrix {
     /// Who may declare and delete a queue: nobody but those who consume it, and not the durable ones.
     static let configure = consume.merging(["mss.facts": [], "stranger": []]) { $1 }
 
-    /// Who may bind a queue to an exchange that it reads: besides its owners who counts what waits in it, which takes
-    /// some right to the queue.
+    /// Tiers that may bind a queue to an exchange that they read: its owners, and the tiers that count its messages.
     static let fill = configure.merging(
         (CommandQueue.allCases.map(\.rawValue) + [Topology.factsQueue, Topology.deadFactsQueue]).map {
             ($0, ["console", "tool"])

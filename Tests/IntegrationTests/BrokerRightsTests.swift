@@ -1,5 +1,8 @@
 import BusMessages
 import Foundation
+import Logging
+import ServiceKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -28,6 +31,43 @@ struct BrokerRightsTests {
             for (user, password) in [("guest", "guest"), ("mss", ""), ("writer", "guess"), ("writer", "test")] {
                 let isLet = try broker.lets(user, password: password) { _ throws(AMQPError) in }
                 #expect(isLet == (user == "writer" && password == "test"), "\(user) \(password)")
+            }
+        }
+    }
+
+    @Test("SEC10: a command that a console sends through an exchange of its own is rejected")
+    func foreignExchange() async throws {
+        try await OwnBroker.with { broker in
+            let bodies = Mutex<[String]>([])
+            let writer = MessageBus(
+                configuration: AMQPConfiguration(
+                    host: "127.0.0.1", port: broker.port, user: "writer", password: "test"),
+                consumptions: [
+                    AMQPConsumption(queue: CommandQueue.fetch.rawValue, prefetch: 10) { deliveries in
+                        bodies.withLock { $0 += deliveries.map(\.exchange) }
+                    }
+                ], logger: Logger(label: "test"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await writer.run() }
+                try await eventually("a connection", within: .seconds(30)) { writer.isConnected }
+                let own = Topology.reportsQueue(processID: "x")
+                let isLet = try broker.lets("console") { connection throws(AMQPError) in
+                    try OwnBroker.declare(own, on: connection)
+                    try connection.declare(
+                        AMQPTopology(bindings: [
+                            AMQPBinding(queue: CommandQueue.fetch.rawValue, exchange: own, routingKey: "nobody")
+                        ]))
+                    try OwnBroker.publish(to: own, on: connection)
+                }
+                #expect(isLet, "the broker itself permits it")
+                let honest = try broker.lets("gateway") { connection throws(AMQPError) in
+                    try OwnBroker.publish(to: CommandQueue.fetch.exchange, key: "", on: connection)
+                }
+                #expect(honest)
+                try await eventually("the gateway's command", within: .seconds(10)) {
+                    bodies.withLock { $0 } == [CommandQueue.fetch.exchange]
+                }
+                group.cancelAll()
             }
         }
     }

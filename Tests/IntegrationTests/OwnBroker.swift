@@ -125,9 +125,9 @@ struct OwnBroker {
     }
 
     /// Publishes and waits for the broker's word on it.
-    static func publish(to exchange: String, on connection: AMQPConnection) throws(AMQPError) {
+    static func publish(to exchange: String, key: String = "nobody", on connection: AMQPConnection) throws(AMQPError) {
         let route = AMQPRoute(
-            exchange: exchange, routingKey: "nobody", expiration: nil, isPersistent: false, isMandatory: false,
+            exchange: exchange, routingKey: key, expiration: nil, isPersistent: false, isMandatory: false,
             replyTo: nil)
         try connection.publish([1], on: route, confirmed: true)
         while true {

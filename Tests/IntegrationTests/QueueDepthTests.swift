@@ -40,6 +40,25 @@ struct QueueDepthTests {
         }
     }
 
+    @Test("a queue about which the broker refuses to answer is no missing one, and the connection goes on")
+    func refused() async throws {
+        let (consumed, locked) = (TestBroker(queue, settlement: nil), "\(queue)-locked")
+        let exclusive = AMQPQueue(name: locked, durable: false, exclusive: true, autoDelete: true, maxLength: nil)
+        let holder = client(AMQPTopology(queues: [exclusive]))
+        try await consumed.serving(drainLimit: .milliseconds(50)) { client in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await holder.run() }
+                try await eventually("a connection", within: .seconds(10)) { holder.isConnected }
+                await #expect { try await client.depths(of: [locked]) } throws: {
+                    ($0 as? AMQPError)?.code == .refused
+                }
+                #expect(try await client.depths(of: [queue]).count == 1)
+                #expect(consumed.connections == 1)
+                group.cancelAll()
+            }
+        }
+    }
+
     @Test("who asks while the broker is away is told so, also when it goes meanwhile")
     func away() async throws {
         let client = client(AMQPTopology())

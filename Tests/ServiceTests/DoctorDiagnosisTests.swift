@@ -22,6 +22,7 @@ import Testing
     /// Of a service in which all is well but for what the closures change.
     private static func findings(
         without missing: String? = nil, ahead: Duration = .zero, queues: [String: AMQPQueueDepth] = [:],
+        uncounted: BusError? = nil,
         changing service: String = "mss-gateway", _ change: (inout ProcessReport) -> Void = { _ in }
     ) -> [Finding] {
         let heard = services.filter { $0 != missing }.map { name in
@@ -32,7 +33,8 @@ import Testing
         let all = [
             "mss.append": AMQPQueueDepth(messages: 0, consumers: 2), "mss.facts.dead": .init(messages: 0, consumers: 0),
         ]
-        return ServiceDiagnosis(heard: heard, queues: all.merging(queues) { $1 }, now: now).findings
+        let counted = uncounted.map { Result.failure($0) } ?? .success(all.merging(queues) { $1 })
+        return ServiceDiagnosis(heard: heard, queues: counted, now: now).findings
     }
 
     /// Subjects and grades of what is not as it should be.
@@ -83,6 +85,13 @@ import Testing
                 })
         }
         #expect(grade(15).isEmpty && grade(14) == ["warning certificates"] && grade(-1) == ["problem certificates"])
+    }
+
+    @Test("a broker that refuses to count costs the queues alone")
+    func uncounted() {
+        let findings = Self.findings(uncounted: BusError(.unavailable, "ask about queue mss.append: ACCESS_REFUSED"))
+        #expect(Self.complaints(findings) == ["warning queues"])
+        #expect(findings.contains { $0.lines.contains("ACCESS_REFUSED") })
     }
 
     @Test("queues that nobody takes from or that fill, dead facts, and counters that should not move")

@@ -27,7 +27,8 @@ struct ServiceDiagnosis {
     private static let backlogLimit = 1_000
 
     let heard: [Heard]
-    let queues: [String: AMQPQueueDepth]
+    /// The failure: why the broker did not count them.
+    let queues: Result<[String: AMQPQueueDepth], BusError>
     let now: WallTime
 
     /// Everything that there is to say, problems and what is well.
@@ -129,7 +130,17 @@ struct ServiceDiagnosis {
     }
 
     private var backlogs: [Finding] {
-        let all = queues.sorted { $0.key < $1.key }
+        let all: [(key: String, value: AMQPQueueDepth)]
+        switch queues {
+        case .success(let depths): all = depths.sorted { $0.key < $1.key }
+        case .failure(let error):
+            return [
+                .warning(
+                    "queues", "they could not be counted: \(error.description)",
+                    "where the broker refused it, load definitions.json of this build; RabbitMQ 4.2.6 and 4.3.0 refuse "
+                        + "it always: update them")
+            ]
+        }
         var findings: [Finding] = []
         for (name, depth) in all {
             if name == Topology.deadFactsQueue {

@@ -7,7 +7,8 @@ import SyncModel
 struct ServiceSurvey: Sendable {
     /// By service and start.
     let heard: [ServiceDiagnosis.Heard]
-    let queues: [String: AMQPQueueDepth]
+    /// The failure: why the broker did not count them.
+    let queues: Result<[String: AMQPQueueDepth], BusError>
 
     /// Two reports of each process.
     private static let listening = Duration.seconds(5)
@@ -30,7 +31,7 @@ struct ServiceSurvey: Sendable {
         return try await ControlClient.with(board: board) { client in
             guard await client.isConnected(within: patience) else { return try await body(nil, nil) }
             let heard = await listen(to: board)
-            return try await body(client, ServiceSurvey(heard: heard, queues: try await client.queueDepths()))
+            return try await body(client, ServiceSurvey(heard: heard, queues: await client.queueDepths()))
         }
     }
 

@@ -62,7 +62,9 @@ struct SupportBundleCommand: AsyncParsableCommand {
                 "doctor.txt": doctor,
                 "processes.json": try Self.json(survey.heard.map(ProcessEntry.init)),
                 "queues.json": try Self.json(
-                    survey.queues.mapValues { ["messages": $0.messages, "consumers": $0.consumers] }),
+                    ((try? survey.queues.get()) ?? [:]).mapValues {
+                        ["messages": $0.messages, "consumers": $0.consumers]
+                    }),
                 "configurations.json": try ExportCommand.json(instances, control.configurations),
             ]
         }
