@@ -32,7 +32,7 @@ actor FactConsumer: Service {
     private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
-    /// Between two looks for stored pushes while no facts come.
+    /// Between two readings of stored pushes that no batch of facts has started.
     private static let readingInterval = Duration.seconds(3)
     /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
@@ -50,8 +50,9 @@ actor FactConsumer: Service {
     private var pauses = RetryPauses()
     private var progress = FoldProgress()
     private var isSettling = false
-    /// When stored pushes were looked for last.
+    /// When the last reading of stored pushes began.
     private var readAt: ContinuousClock.Instant?
+    private var isReading = false
     private var forgetAt = ContinuousClock.now
     private let counted = Counter(label: "mss_statistics_pushes_counted")
     private let folded = Counter(label: "mss_statistics_facts_folded")
@@ -111,10 +112,11 @@ actor FactConsumer: Service {
             }
             isSettling = false
             guard !isBehind else { continue }
-            // What is told of one oplog comes within moments: together it changes one row. Right after the facts most of
-            // what was stored is known from them.
-            await readOplogs()
-            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.gathering) }
+            // Facts of one oplog come within moments and change its row once. After them most stored pushes have
+            // complete rows, so the reading changes few. It uses the pause, and goes on in `keepReadingOplogs`.
+            let end = ContinuousClock.now + Self.gathering
+            await readOplogs(until: end)
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(until: end, clock: .continuous) }
         }
     }
 
@@ -188,16 +190,20 @@ actor FactConsumer: Service {
     private func keepReadingOplogs() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let due = readAt.map { $0 + Self.readingInterval } ?? .now
-            if due <= .now { await readOplogs() }
+            if due <= .now { await readOplogs(until: nil) }
             let pause = max(.milliseconds(100), ContinuousClock.now.duration(to: due))
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
         }
     }
 
-    private func readOplogs() async {
+    /// - Parameter end: no part begins after it; nil: all is read.
+    private func readOplogs(until end: ContinuousClock.Instant?) async {
+        guard !isReading else { return }
+        isReading = true
+        defer { isReading = false }
         readAt = .now
         do throws(PostgresError) {
-            try await readAccepted()
+            try await readAccepted(until: end)
             health.set("postgres", isReady: true)
         } catch {
             health.set("postgres", isReady: false)
@@ -206,8 +212,8 @@ actor FactConsumer: Service {
     }
 
     /// In parts, between which facts are folded and pushes find a processor.
-    private func readAccepted() async throws(PostgresError) {
-        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+    private func readAccepted(until end: ContinuousClock.Instant?) async throws(PostgresError) {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled, end.map({ .now < $0 }) ?? true {
             let (now, begin) = (WallTime.now, ContinuousClock.now)
             // Without an answer another aggregator reads at this moment, and knows how far.
             let query = StatisticsStore.readAccepted(rows: Self.rowsOfPart)

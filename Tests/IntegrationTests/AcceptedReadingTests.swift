@@ -55,6 +55,55 @@ struct AcceptedReadingTests {
         }
     }
 
+    @Test("S1: a fold of facts counts the stored pushes that it names, and the reading writes their rows no more")
+    func afterFacts() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let stored = try await database.append([Self.push("1"), Self.push("2")])
+            var batch = StatisticsBatch()
+            for oplog in stored {
+                let key = StatisticsBatch.OplogKey(channelID: oplog.channelID, oplogID: oplog.oplogID)
+                batch.confirmed(key, by: DeviceID("d"), at: oplog.createdAt)
+            }
+            try await database.runAsStatistics(StatisticsStore.fold(batch))
+            #expect(try await Self.counted(database) == 2)
+            func rows() async throws -> [[String?]] {
+                try await database.rows(
+                    "SELECT xmin::text, oplog_id::text FROM statistics_oplog ORDER BY 2", columns: 2)
+            }
+            let before = try await rows()
+            #expect(try await Self.readAll(database) == 2)
+            #expect(try await rows() == before)
+            #expect(try await Self.counted(database) == 2)
+        }
+    }
+
+    @Test("S1: a fact about a push whose row was forgotten with its time does not count the push again")
+    func afterForgetting() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let stored = try await database.append([Self.push("1")])[0]
+            #expect(try await Self.readAll(database) == 1)
+            let week = try await database.rows("SELECT oplog_partition(oplog_week(0))", columns: 1)[0][0] ?? ""
+            // The oplog's week is older than its row was kept: the partition stands for all of it.
+            try await database.execute(
+                """
+                ALTER TABLE oplog DETACH PARTITION \(week);
+                UPDATE \(week) SET created_at = created_at - interval '36 days';
+                ALTER TABLE oplog ATTACH PARTITION \(week)
+                    FOR VALUES FROM (now() - interval '37 days') TO (now() - interval '35 days');
+                DELETE FROM statistics_oplog
+                """)
+            var batch = StatisticsBatch()
+            let key = StatisticsBatch.OplogKey(channelID: stored.channelID, oplogID: stored.oplogID)
+            batch.confirmed(key, by: DeviceID("d"), at: stored.createdAt)
+            try await database.runAsStatistics(StatisticsStore.fold(batch))
+            #expect(try await Self.counted(database) == 1)
+        }
+    }
+
     @Test("S2: what is not persistent is read as such, also when it was recalled before; a tombstone is no push")
     func live() async throws {
         try await TestDatabase.with(connections: 1) { databases in

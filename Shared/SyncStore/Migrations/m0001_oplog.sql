@@ -694,9 +694,9 @@ CREATE INDEX oplog_tombstone ON oplog (channel_id, oplog_id) WHERE recalls IS NO
 CREATE INDEX oplog_by_third_message ON oplog (channel_id, third_message_hash);
 -- The notifier reads the last seconds. Rows arrive in their order, so a block range index is almost free.
 CREATE INDEX oplog_by_time ON oplog USING brin (created_at) WITH (pages_per_range = 16, autosummarize = on);
--- The sweep and the statistics read the last transactions, once a second and in their order. A look at a block range
--- index takes longer the larger the week is (0.2 s for 600 million rows). This index takes some 70 bytes of WAL and 12
--- bytes on disk for a push; its rows go to its last page.
+-- The sweep and the statistics read the last transactions, every few seconds and in their order. A look at a block
+-- range index takes longer the larger the week is (0.2 s for 600 million rows). This index takes some 70 bytes of WAL
+-- and 12 bytes on disk for a push; its rows go to its last page.
 CREATE INDEX oplog_by_transaction ON oplog (written_by);
 
 -- The name of the partition for a week, which begins on a Monday (UTC).

@@ -184,8 +184,9 @@ CREATE TABLE statistics_progress (
 INSERT INTO statistics_progress (folded_until) VALUES ('epoch');
 
 -- Which transactions' oplogs are in the figures: a snapshot of the database. It moves in the transaction that counts
--- the oplogs, so each is counted exactly once, over crashes of aggregators and servers and however late a commit is.
--- What is dropped with its week before an aggregator has read it, more than 31 days later, is not counted.
+-- the oplogs, so none is left out, over crashes of aggregators and servers and however late a commit is. An oplog that
+-- a fold of facts has counted already has a row, so it is not counted again. What is dropped with its week before an
+-- aggregator has read it, more than 31 days later, is not counted.
 --
 -- After a crash or a promotion it stays right. A transaction that it has had ended before it was taken, so its commit
 -- record lies before the snapshot's own: a standby that has the snapshot has those oplogs too, and one without the last

@@ -280,8 +280,9 @@ END $$;
 -- The arrays of channels, of oplogs, of deliveries, of discarded ranges and of connected devices hold each key once;
 -- every delivery's oplog is among the oplogs, and every channel among the channels.
 --
--- What is stored of these oplogs was accepted, which is written with the facts: read_accepted_oplogs, which comes later,
--- finds it known and writes no row again.
+-- A stored oplog was accepted. The fold writes that with the facts, so that read_accepted_oplogs, which runs later,
+-- does not write the row again. Older oplogs are left out: forget_statistics may have removed their rows, and they
+-- would count once more.
 CREATE FUNCTION fold_statistics(
     in_channels bigint[],
     in_channel bigint[], in_oplog bigint[], in_noted_ms bigint[], in_handed_out_ms bigint[], in_confirmed_ms bigint[],
@@ -300,12 +301,13 @@ DECLARE
     accepted_ms bigint[];
     is_live boolean[];
 BEGIN
-    PERFORM lock_statistics();
     SELECT array_agg(floor(extract(epoch FROM o.created_at) * 1000)::bigint ORDER BY i.place),
         array_agg(o.awaits_outcome IS NOT NULL ORDER BY i.place)
     INTO accepted_ms, is_live
     FROM unnest(in_channel, in_oplog) WITH ORDINALITY AS i (channel_id, oplog_id, place)
-    LEFT JOIN oplog o ON o.channel_id = i.channel_id AND o.oplog_id = i.oplog_id AND o.recalls IS NULL;
+    LEFT JOIN oplog o ON o.channel_id = i.channel_id AND o.oplog_id = i.oplog_id AND o.recalls IS NULL
+        AND o.created_at > now() - interval '33 days' AND o.created_at < now() + interval '2 days';
+    PERFORM lock_statistics();
     PERFORM name_statistics_targets(
         in_channels, in_delivery_channel, in_delivery_device, in_delivery_handed_out_ms, in_user);
     PERFORM fold_statistics_oplogs(
