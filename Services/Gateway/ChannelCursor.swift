@@ -67,7 +67,7 @@ struct ChannelCursor {
         let backlog: Backlog
         /// Of the batch: what cannot be read again.
         var live: [Oplog] = []
-        /// What the batch brings.
+        /// Ids of the batch's entries.
         var oplogs: [OplogID] = []
     }
 
@@ -115,8 +115,8 @@ struct ChannelCursor {
     /// The device has this, or it was written to the device, as far as it says itself.
     var held: OplogID { max(unwritten.first?.announced ?? announced, claimed) }
 
-    /// Whether a device is to hear that an oplog was recalled: it has it, or the oplog waits to be written and goes out
-    /// before the tombstone. Should the oplog be taken back, so is the tombstone behind it.
+    /// Whether a device is to hear that an oplog was recalled: the device has the oplog, or the oplog waits to be
+    /// written before the tombstone. `takeBack` takes both back.
     private func hearsOfRecall(of id: OplogID) -> Bool {
         #if KNOWN_BAD
             if KnownBad.tombstoneOfWaitingDropped.isOn { return id <= held }
@@ -236,9 +236,11 @@ struct ChannelCursor {
         let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
         var taken = Taken()
         var new: [Oplog] = []
-        // What is kept from earlier may have been recalled since, and its tombstone be the first news of that.
-        let gone = recalled.union(all.compactMap(\.recalls))
-        for entry in all where entry.id > sent && !gone.contains(entry.id) {
+        // A kept entry, or one that is to be repeated, may have been recalled: its tombstone here may be the first sign.
+        let recalledHere = all.compactMap(\.recalls)
+        for id in recalledHere { resends?.recalled(id) }
+        let dropped = recalled.union(recalledHere)
+        for entry in all where entry.id > sent && !dropped.contains(entry.id) {
             #if KNOWN_BAD
                 if KnownBad.targetingIgnored.isOn {
                     new.append(entry)

@@ -19,7 +19,7 @@ struct GlobalTail {
         upto = from
     }
 
-    /// Adds the page that follows; entries below `upto` are known. What the page's tombstones recall goes.
+    /// Adds the page that follows; entries below `upto` are known. Removes entries that the page recalls.
     mutating func add(_ page: [Oplog], upto end: OplogID) {
         let recalled = Set(page.compactMap(\.recalls))
         if !recalled.isEmpty { remove(recalled) }

@@ -22,7 +22,7 @@ package struct HistoryChecker: Sendable {
         var recalledAt: Duration?
         /// Devices whose apps were told of the recall, also before it was answered.
         var toldOfRecall: Set<String> = []
-        /// Devices without a store that have taken it, which the service does not know.
+        /// Devices without a store that have taken it. The service has no record of that.
         var notOnRecord: Set<String> = []
         /// The highest id of its channel that was answered when it was first tried: it must get a higher one.
         let floor: Int64
@@ -118,7 +118,9 @@ package struct HistoryChecker: Sendable {
         case .inOneCall(let pushes): chain(pushes)
         case .recallBegan(let push): beginRecall(push)
         case .recalled(let push): recall(push, time)
-        case .notOnRecord(let push, let device): pushes[push]?.notOnRecord.insert(device)
+        case .notOnRecord(let push, let device):
+            pushes[push]?.notOnRecord.insert(device)
+            if devices[device]?.owed.remove(Self.tombstone(of: push)) != nil { owed -= 1 }
         case .databaseClock(let isRight): setClock(isRight: isRight)
         case .uncertain(let push): pushes[push]?.mayBeStored = true
         case .abandoned(let push): unanswered.remove(push)

@@ -121,7 +121,7 @@
             (.globalSharedByUsers, "ServiceTests.SessionScopeTests"),
             // The page of a bind must meet the next bind of the same user, and a recall between them.
             (.pageOfEarlierBindTaken, "ServiceTests.UnwrittenDataTests"),
-            // A recall must fall between two pages of one backlog, and no notice tell of it before they are written.
+            // A recall must fall between two pages of one backlog, and no notice may tell the session of it.
             (.tombstoneOfWaitingDropped, "ServiceTests.UnwrittenDataTests"),
             // The client of the simulation takes what goes beyond its window.
             (.packetIDsNotAwaited, "ServiceTests.UnwrittenDataTests"),

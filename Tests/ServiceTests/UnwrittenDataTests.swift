@@ -166,15 +166,22 @@ private typealias Bench = SessionBench
         #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2])
     }
 
-    @Test("A8: a repeat that waits is written without what was recalled; what was acknowledged is not repeated")
-    func recalledRepeat() throws {
+    @Test(
+        "A8: a repeat that waits is written without what was recalled; what was acknowledged is not repeated",
+        arguments: [false, true])
+    func recalledRepeat(byPage: Bool) throws {
         var bench = Bench()
         bench.open([("B", 3, 0, 0)]) { $0.simple = true }
         let first = bench.machine.handle(Self.notice(after: 0, Self.pushes(1...2)), in: bench.world)
         bench.machine.write(first, at: bench.now)
         let again = bench.machine.resendRecorded(channelID: 3, oplogID: OplogID(1), repeats: 1, in: bench.world)
         #expect(again.pushed == [1, 2])
-        _ = bench.machine.handle(Self.notice(after: 2, [Self.oplog(3, recalls: 1)]), in: bench.world)
+        let tombstone = Self.oplog(3, recalls: 1)
+        if byPage {
+            _ = bench.machine.fetched(Self.page(after: 2, [tombstone]), channelID: 3, in: bench.world)
+        } else {
+            _ = bench.machine.handle(Self.notice(after: 2, [tombstone]), in: bench.world)
+        }
         let left = bench.machine.reconsider(again.gathered, in: bench.world)
         #expect(left.waiting.flatMap { $0.batch.entries.map(\.oplogID) } == [2])
         _ = bench.receive {

@@ -173,7 +173,7 @@ final class History {
         else { return }
         simulation.note("recalled", about: name)
         recalledAt[name] = simulation.elapsed
-        for device in takenOnRecord.lacking(name) { observe(.notOnRecord(push: name, device: device)) }
+        for device in takenOnRecord.losers(of: name) { observe(.notOnRecord(push: name, device: device)) }
         observe(.recalled(push: name))
     }
 
@@ -442,10 +442,14 @@ final class History {
     }
 
     /// An MQTT client connects.
-    func connects(_ deviceID: String) { takenOnRecord.connects(deviceID) }
+    func connects(_ deviceID: String) {
+        for name in takenOnRecord.connects(deviceID) where recalledAt[name] != nil {
+            observe(.notOnRecord(push: name, device: deviceID))
+        }
+    }
 
     /// An MQTT client has taken a push, perhaps again.
-    func took(_ name: String, oplogID: Int64, on deviceID: String) {
+    func awaitsRecord(of name: String, oplogID: Int64, on deviceID: String) {
         takenOnRecord.took(name, OplogID(oplogID), on: deviceID)
     }
 

@@ -125,7 +125,7 @@ final class SimulatedMQTTDevice {
                 publish.oplogID, recalls: Int64(payload) ?? 0,
                 bizType: String(publish.topic.dropLast(Self.recallSuffix.count)), on: id, of: instanceID, user: userID)
         } else if let name = payload.split(separator: "|").last.map(String.init) {
-            history.took(name, oplogID: publish.oplogID, on: id)
+            history.awaitsRecord(of: name, oplogID: publish.oplogID, on: id)
             if taken.insert(name).inserted {
                 history.took(
                     payload, as: name, oplogID: publish.oplogID, bizType: publish.topic, on: id, of: instanceID,

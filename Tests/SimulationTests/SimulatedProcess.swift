@@ -30,7 +30,7 @@ final class SimulatedProcess: @unchecked Sendable {
         wallClock = simulation.makeClock()
     }
 
-    /// Names its own queues. The process that is started in its place has another: an answer to a dead one is nobody's.
+    /// Names its own queues. The process that is started in its place has another: it gets no answer to a dead one.
     var id: String { "\(name)-\(number)" }
 
     /// What it takes for its machine's clocks.

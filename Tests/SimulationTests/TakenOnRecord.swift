@@ -13,7 +13,13 @@ struct TakenOnRecord {
     private var clients: [String: Client] = [:]
 
     /// A client connects anew: a PUBACK that is not on record by now counts as none.
-    mutating func connects(_ deviceID: String) { clients[deviceID, default: Client()].awaited = [:] }
+    ///
+    /// - Returns: the pushes that it has taken without a record.
+    mutating func connects(_ deviceID: String) -> [String] {
+        clients[deviceID, default: Client()].awaited = [:]
+        guard let client = clients[deviceID] else { return [] }
+        return client.taken.keys.filter { client.recorded[$0] == nil }.sorted()
+    }
 
     /// A client has taken a push, perhaps again.
     mutating func took(_ push: String, _ id: OplogID, on deviceID: String) {
@@ -41,9 +47,11 @@ struct TakenOnRecord {
         }
     }
 
-    /// The clients that have taken a push of which the service has no record.
-    func lacking(_ push: String) -> [String] {
-        clients.filter { $0.value.taken[push] != nil && $0.value.recorded[push] == nil }.keys.sorted()
+    /// The clients that have taken a push on an earlier connection, without a record.
+    func losers(of push: String) -> [String] {
+        clients.filter { _, client in
+            client.taken[push] != nil && client.awaited[push] == nil && client.recorded[push] == nil
+        }.keys.sorted()
     }
 
     /// The pushes with this id that a client has taken on earlier connections, without a record.
