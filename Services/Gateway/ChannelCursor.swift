@@ -253,7 +253,7 @@ struct ChannelCursor {
                 // Not for this receiver: a changed parameter may bring it later, so nobody is told of it.
                 continue
             } else if entry.recalls.map({ hearsOfRecall(of: $0) }) ?? true {
-                // Of a tombstone: only a device that is sent the original learns that it is gone (spec H7).
+                // The gateway sends a tombstone only to a device that has the original or gets it (spec H7).
                 new.append(entry)
             }
         }

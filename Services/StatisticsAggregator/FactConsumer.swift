@@ -191,6 +191,7 @@ actor FactConsumer: Service {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let due = readAt.map { $0 + Self.readingInterval } ?? .now
             if due <= .now { await readOplogs(until: nil) }
+            // A reading that `consume` has begun may still run: the loop looks again soon.
             let pause = max(.milliseconds(100), ContinuousClock.now.duration(to: due))
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
         }

@@ -48,9 +48,9 @@ package enum BusTier: String, Sendable, CaseIterable {
         }
     }
 
-    /// Queues of other tiers whose messages it counts. From RabbitMQ 4.2.6 on that takes a right to the queue. With the
-    /// one to write the tier can bind the queue to an exchange that it reads; consumers reject what comes through that
-    /// (`AMQPConsumption.exchange`).
+    /// Queues of other tiers whose messages it counts. From RabbitMQ 4.2.6 on that takes a right to the queue. The right
+    /// to write lets the tier bind the queue to an exchange that it reads. Consumers reject messages that come through
+    /// such an exchange (`AMQPConsumption.exchange`).
     private var counts: [String] {
         switch self {
         case .console, .tool: Topology.sharedQueues

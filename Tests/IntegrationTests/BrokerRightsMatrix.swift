@@ -59,11 +59,7 @@ enum BrokerRightsMatrix {
     static let configure = consume.merging(["mss.facts": [], "stranger": []]) { $1 }
 
     /// Tiers that may bind a queue to an exchange that they read: its owners, and the tiers that count its messages.
-    static let fill = configure.merging(
-        (CommandQueue.allCases.map(\.rawValue) + [Topology.factsQueue, Topology.deadFactsQueue]).map {
-            ($0, ["console", "tool"])
-        }
-    ) { $0.union($1) }
+    static let fill = configure.merging(Topology.sharedQueues.map { ($0, ["console", "tool"]) }) { $0.union($1) }
 
     /// Who may have an exchange's messages in a queue of its own.
     static let bind: [String: Set<String>] = [

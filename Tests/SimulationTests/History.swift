@@ -191,8 +191,9 @@ final class History {
         forget(addresses.keys.sorted(), in: store)
         takenOnRecord.failedOver { name, deviceID in
             guard let address = addresses[name] else { return .zero }
-            let storeID = address.target.kind == .device ? "" : "mqtt"
-            return store.syncPoint(of: address, storeID.isEmpty ? "" : deviceID, storeID) ?? .zero
+            // The sync point of a device's own channel has no receiver.
+            let isOwn = address.target.kind == .device
+            return store.syncPoint(of: address, isOwn ? "" : deviceID, isOwn ? "" : "mqtt") ?? .zero
         }
     }
 
@@ -433,7 +434,8 @@ final class History {
         let kind = configurations[bizType]?.kind ?? .device
         let from = HistoryTarget(
             instance: instanceID, kind: kind, target: kind == .device ? deviceID : user, bizType: bizType)
-        // Of what it had without a record it is told when its position has passed that, in no order.
+        // The gateway tells a client of the recall of an unrecorded push once the client's position has passed the push.
+        // That can be out of order.
         for name in takenOnRecord.lost(OplogID(recalls), by: deviceID)
         where addresses[name].map({ HistoryTarget($0).ofEverybody }) == from.ofEverybody {
             observe(.notOnRecord(push: name, device: deviceID))

@@ -1,13 +1,19 @@
 import SyncModel
 
-/// Which of the pushes that MQTT clients have taken the service has on record. It is their only position: of a push
-/// whose PUBACK was not recorded before it was recalled, they are told nothing (deploy/README.md, MQTT).
+/// The pushes that MQTT clients have taken, and the part of them that the service has on record. The record is the only
+/// position of a client: when a push is recalled before its PUBACK is on record, the client hears of the recall late or
+/// never (deploy/README.md, MQTT).
 struct TakenOnRecord {
     private struct Client {
         var taken: [String: OplogID] = [:]
         /// By push: ids that a PUBACK of this connection may still put on record.
         var awaited: [String: OplogID] = [:]
         var recorded: [String: OplogID] = [:]
+
+        /// Whether the client has taken a push on an earlier connection, without a record.
+        func hasLost(_ push: String) -> Bool {
+            taken[push] != nil && awaited[push] == nil && recorded[push] == nil
+        }
     }
 
     private var clients: [String: Client] = [:]
@@ -29,8 +35,8 @@ struct TakenOnRecord {
 
     /// The position of a client moves.
     ///
-    /// - Parameter counts: whether a push is of that channel and still there: of one that was recalled before, a
-    ///   position says nothing.
+    /// - Parameter counts: whether a push is in that channel and was not recalled. A position above a recalled push does
+    ///   not show that the client has the push.
     mutating func advanced(_ deviceID: String, upto: OplogID, counts: (String) -> Bool) {
         for (push, id) in clients[deviceID]?.awaited ?? [:] where id <= upto && counts(push) {
             clients[deviceID]?.awaited[push] = nil
@@ -49,16 +55,12 @@ struct TakenOnRecord {
 
     /// The clients that have taken a push on an earlier connection, without a record.
     func losers(of push: String) -> [String] {
-        clients.filter { _, client in
-            client.taken[push] != nil && client.awaited[push] == nil && client.recorded[push] == nil
-        }.keys.sorted()
+        clients.filter { $0.value.hasLost(push) }.keys.sorted()
     }
 
     /// The pushes with this id that a client has taken on earlier connections, without a record.
     func lost(_ id: OplogID, by deviceID: String) -> [String] {
         guard let client = clients[deviceID] else { return [] }
-        return client.taken.filter { push, taken in
-            taken == id && client.awaited[push] == nil && client.recorded[push] == nil
-        }.keys.sorted()
+        return client.taken.filter { $0.value == id && client.hasLost($0.key) }.keys.sorted()
     }
 }
