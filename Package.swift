@@ -1,19 +1,15 @@
 // swift-tools-version: 6.2
-// The manifest is the architecture: a target imports only from lower floors, never sideways.
+// The manifest is the architecture: a target imports only from lower layers, never sideways.
 import PackageDescription
 
-// Only for `deploy/known-bad`: switches that each break a rule of delivery.
-let knownBad: [SwiftSetting] = Context.environment["MSS_KNOWN_BAD"] == nil ? [] : [.define("KNOWN_BAD")]
-
-let strict: [SwiftSetting] =
-    [
-        .swiftLanguageMode(.v6),
-        .enableUpcomingFeature("ExistentialAny"),
-        .enableUpcomingFeature("InternalImportsByDefault"),
-        .enableUpcomingFeature("MemberImportVisibility"),
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-        .treatAllWarnings(as: .error),
-    ] + knownBad
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
 
 // External products, each named once.
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -39,53 +35,57 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let protobuf = Target.Dependency.product(name: "SwiftProtobuf", package: "swift-protobuf")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 
-// Floor 0, ground: C libraries and the thread that owns a blocking handle.
-let ground: [Target] = [
+// Layer 0: C libraries and the thread that owns a blocking handle.
+let cLibraries: [Target] = [
     .systemLibrary(
-        name: "CRabbitMQ", path: "Shared/CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
-    .systemLibrary(name: "CLibPQ", path: "Shared/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        name: "CRabbitMQ", path: "Shared/Drivers/CRabbitMQ", pkgConfig: "librabbitmq",
+        providers: [.apt(["librabbitmq-dev"])]),
+    .systemLibrary(name: "CLibPQ", path: "Shared/Drivers/CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(
-        name: "COpenSSL", path: "Shared/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CLinux", path: "Shared/CLinux"),
+        name: "COpenSSL", path: "Shared/Drivers/COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CLinux", path: "Shared/Drivers/CLinux"),
     .target(
-        name: "ConnectionThread", dependencies: ["COpenSSL", "CLinux"], path: "Shared/ConnectionThread",
+        name: "ConnectionThread", dependencies: ["COpenSSL", "CLinux"], path: "Shared/Drivers/ConnectionThread",
         swiftSettings: strict),
 ]
 
-// Floor 1, words: the domain rules, pure.
-let words: [Target] = [
-    .target(name: "SyncModel", path: "Shared/SyncModel", swiftSettings: strict)
+// Layer 1: the rules of the product, pure.
+let model: [Target] = [
+    .target(name: "SyncModel", path: "Shared/Model/SyncModel", swiftSettings: strict)
 ]
 
-// Floor 2, formats and drivers.
+// Layer 2: formats and drivers.
 let formatsAndDrivers: [Target] = [
     .target(
-        name: "DeliveryHistory", dependencies: ["SyncModel"], path: "Shared/DeliveryHistory", swiftSettings: strict),
+        name: "DeliveryHistory", dependencies: ["SyncModel"], path: "Shared/Testing/DeliveryHistory",
+        swiftSettings: strict),
     .target(
-        name: "BusMessages", dependencies: ["SyncModel", protobuf], path: "Shared/BusMessages",
+        name: "BusMessages", dependencies: ["SyncModel", protobuf], path: "Shared/Messages/BusMessages",
         exclude: ["BusMessages.md", "bus_messages.proto"], swiftSettings: strict),
     .target(
-        name: "DeviceProtocol", dependencies: ["SyncModel", protobuf, nioCore], path: "Shared/DeviceProtocol",
+        name: "DeviceProtocol", dependencies: ["SyncModel", protobuf, nioCore], path: "Shared/Device/DeviceProtocol",
         exclude: ["DeviceProtocol.md", "device_packet.proto"], swiftSettings: strict),
-    .target(name: "MQTT", dependencies: [nioCore], path: "Shared/MQTT", swiftSettings: strict),
+    .target(name: "MQTT", dependencies: [nioCore], path: "Shared/Device/MQTT", swiftSettings: strict),
     .target(
-        name: "Credentials", dependencies: ["SyncModel", crypto], path: "Shared/Credentials", swiftSettings: strict),
+        name: "Credentials", dependencies: ["SyncModel", crypto], path: "Shared/Model/Credentials",
+        swiftSettings: strict),
     .target(
-        name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/AMQP",
+        name: "AMQP", dependencies: ["CRabbitMQ", "ConnectionThread", logging, lifecycle], path: "Shared/Drivers/AMQP",
         swiftSettings: strict),
     .target(
         name: "ServerTLS", dependencies: [nioCore, nioSSL, nioTLS, logging, metrics, lifecycle],
-        path: "Shared/ServerTLS", swiftSettings: strict),
+        path: "Shared/Drivers/ServerTLS", swiftSettings: strict),
     .target(
-        name: "PostgreSQL", dependencies: ["CLibPQ", "ConnectionThread", logging], path: "Shared/PostgreSQL",
+        name: "PostgreSQL", dependencies: ["CLibPQ", "ConnectionThread", logging], path: "Shared/Drivers/PostgreSQL",
         swiftSettings: strict),
 ]
 
-// Floor 3, kits.
-let kits: [Target] = [
+// Layer 3: the base of services, the store, the client library.
+let base: [Target] = [
     .target(
-        name: "SyncStore", dependencies: ["SyncModel", "PostgreSQL", logging], path: "Shared/SyncStore",
-        resources: [.embedInCode("Migrations")], swiftSettings: strict),
+        name: "SyncStore", dependencies: ["SyncModel", "PostgreSQL", logging], path: "Shared/Server/SyncStore",
+        exclude: ["Functions/README.md"], resources: [.embedInCode("Functions"), .embedInCode("Migrations")],
+        swiftSettings: strict),
     .target(
         name: "ServiceKit",
         dependencies: [
@@ -93,40 +93,86 @@ let kits: [Target] = [
             configuration, crypto, coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
             nioHTTP1, nioSSL,
         ],
-        path: "Shared/ServiceKit", swiftSettings: strict),
+        path: "Shared/Server/ServiceKit", swiftSettings: strict),
     .target(
         name: "MobileSync",
         dependencies: [
             "SyncModel", "DeviceProtocol", "Credentials", protobuf, crypto, grdb, logging, nioCore, nioPosix, nioSSL,
         ],
-        path: "Shared/MobileSync", exclude: ["README.md"], swiftSettings: strict),
+        path: "Shared/Client/MobileSync", exclude: ["README.md"], swiftSettings: strict),
 ]
 
-// Floor 4, faces: the vendor guide's API over the client library, for apps; what a backend may ask for, for those who
-// serve it; calls of tenants.
-let faces: [Target] = [
+// Layer 4: modules over the client library, for apps; calls of backends and of tenants.
+let calls: [Target] = [
     .target(
         name: "BackendCalls", dependencies: ["ServiceKit", "BusMessages", "Credentials", "SyncModel", protobuf],
-        path: "Shared/BackendCalls", swiftSettings: strict),
+        path: "Shared/Server/BackendCalls", swiftSettings: strict),
+    .target(
+        name: "StoreService",
+        dependencies: [
+            "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
+            logging,
+        ], path: "Shared/Server/StoreService",
+        swiftSettings: strict),
     .target(
         name: "TenantCalls",
         dependencies: ["ServiceKit", "SyncModel", nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS],
-        path: "Shared/TenantCalls", swiftSettings: strict),
+        path: "Shared/Server/TenantCalls", swiftSettings: strict),
     .target(
-        name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging], path: "Shared/MobileSyncLegacy",
+        name: "MobileSyncLegacy", dependencies: ["MobileSync", "SyncModel", logging],
+        path: "Shared/Client/MobileSyncLegacy",
         swiftSettings: strict),
     .target(
-        name: "LocalEntities", dependencies: ["MobileSync", grdb, logging], path: "Shared/LocalEntities",
+        name: "LocalEntities", dependencies: ["MobileSync", grdb, logging], path: "Shared/Client/LocalEntities",
         exclude: ["README.md"], swiftSettings: strict),
     .target(
-        name: "OfflineResources", dependencies: ["MobileSync", asyncHTTPClient, grdb, logging, nioCore, nioHTTP1],
-        path: "Shared/OfflineResources", exclude: ["README.md"], swiftSettings: strict),
+        name: "OfflineResources",
+        dependencies: ["MobileSync", "SyncModel", asyncHTTPClient, grdb, logging, nioCore, nioHTTP1],
+        path: "Shared/Client/OfflineResources", exclude: ["README.md"], swiftSettings: strict),
     .target(
-        name: "ClientServices", dependencies: ["MobileSync", crypto, grdb, logging], path: "Shared/ClientServices",
+        name: "JavaScriptClient", dependencies: [nioCore], path: "Shared/Client/JavaScript", exclude: ["README.md"],
+        resources: [.embedInCode("Web")], swiftSettings: strict),
+    .target(
+        name: "ClientServices", dependencies: ["MobileSync", crypto, grdb, logging],
+        path: "Shared/Client/ClientServices",
         exclude: ["README.md"], swiftSettings: strict),
 ]
 
-// Floor 5, services: one executable each.
+// Layer 5: programs that test a running system, as commands of mssctl.
+let testPrograms: [Target] = [
+    .target(
+        name: "ToolSupport",
+        dependencies: [
+            "StoreService",
+            "CLinux", "ServiceKit", "Credentials", "MobileSync", "PostgreSQL", argumentParser, crypto, logging, nioCore,
+            nioHTTP1, nioPosix,
+        ],
+        path: "Shared/Server/ToolSupport", swiftSettings: strict),
+    .target(
+        name: "Conformance",
+        dependencies: [
+            "ToolSupport", "Credentials", "DeviceProtocol", "MobileSync", "ServiceKit", "SyncModel", protobuf,
+            argumentParser, asyncHTTPClient, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS,
+        ],
+        path: "Shared/Testing/Conformance", exclude: ["README.md"], swiftSettings: strict),
+    .target(
+        name: "LoadGenerator",
+        dependencies: [
+            "ToolSupport", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL", "ServiceKit",
+            "SyncModel", protobuf, argumentParser, asyncHTTPClient, nioCore, nioPosix, nioSSL,
+        ],
+        path: "Shared/Testing/LoadGenerator", swiftSettings: strict),
+    .target(
+        name: "Torture",
+        dependencies: [
+            "Conformance", "ToolSupport", "BusMessages", "ConnectionThread", "DeliveryHistory", "DeviceProtocol",
+            "MobileSync", "PostgreSQL", "SyncModel", protobuf, argumentParser, asyncHTTPClient, logging, nioCore,
+            nioHTTP1, nioPosix, nioSSL, unixSignals,
+        ],
+        path: "Shared/Testing/Torture", swiftSettings: strict),
+]
+
+// Layer 6: one executable for each service.
 let services: [Target] = [
     .executableTarget(
         name: "IngestAPI",
@@ -138,6 +184,7 @@ let services: [Target] = [
     .executableTarget(
         name: "OplogWriter",
         dependencies: [
+            "StoreService",
             "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "SyncStore", "PostgreSQL",
             "ConnectionThread", protobuf, crypto, logging, metrics, lifecycle,
         ],
@@ -145,10 +192,12 @@ let services: [Target] = [
     .executableTarget(
         name: "Gateway",
         dependencies: [
-            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", "MQTT", "ServerTLS",
-            protobuf, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics, lifecycle,
+            "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "DeviceProtocol", "JavaScriptClient",
+            "MQTT",
+            "ServerTLS", protobuf, crypto, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, nioWebSocket, logging, metrics,
+            lifecycle,
         ],
-        path: "Services/Gateway", resources: [.embedInCode("Web")], swiftSettings: strict),
+        path: "Services/Gateway", swiftSettings: strict),
     .executableTarget(
         name: "SessionValidator",
         dependencies: [
@@ -159,6 +208,7 @@ let services: [Target] = [
     .executableTarget(
         name: "Relay",
         dependencies: [
+            "StoreService",
             "BackendCalls", "TenantCalls", "ServiceKit", "BusMessages", "AMQP", "Credentials", "SyncModel", "SyncStore",
             "PostgreSQL", "ConnectionThread", protobuf, crypto, nioHTTP1, logging, metrics, lifecycle,
         ],
@@ -166,6 +216,7 @@ let services: [Target] = [
     .executableTarget(
         name: "StatisticsAggregator",
         dependencies: [
+            "StoreService",
             "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread", protobuf,
             logging, metrics, lifecycle,
         ],
@@ -173,6 +224,7 @@ let services: [Target] = [
     .executableTarget(
         name: "Notifier",
         dependencies: [
+            "StoreService",
             "ServiceKit", "BusMessages", "AMQP", "SyncModel", "SyncStore", "PostgreSQL", "ConnectionThread",
             asyncHTTPClient, crypto, cryptoExtras, logging, metrics, lifecycle, nioCore, nioHTTP1, nioSSL,
         ],
@@ -180,6 +232,7 @@ let services: [Target] = [
     .executableTarget(
         name: "Console",
         dependencies: [
+            "StoreService",
             "BackendCalls", "ServiceKit", "BusMessages", "Credentials", "SyncModel", "SyncStore", "PostgreSQL",
             "ConnectionThread", "ServerTLS", protobuf, hummingbird, mustache, crypto, cryptoExtras, logging, metrics,
             lifecycle, nioCore,
@@ -190,11 +243,11 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "CLinux", "ServiceKit", "BusMessages", "AMQP", "Credentials", "PostgreSQL", "SyncModel", "SyncStore",
-            "MobileSync", "DeviceProtocol", "DeliveryHistory", "ConnectionThread", protobuf, argumentParser,
-            asyncHTTPClient, crypto, logging, lifecycle, nioCore, nioHTTP1, nioPosix, nioSSL, nioTLS, unixSignals,
+            "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit", "BusMessages", "AMQP",
+            "Credentials", "PostgreSQL", "SyncModel", "SyncStore", "MobileSync", protobuf, argumentParser,
+            asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, unixSignals,
         ],
-        path: "Services/ControlTool", exclude: ["Conformance/README.md"], swiftSettings: strict),
+        path: "Services/ControlTool", swiftSettings: strict),
 ]
 
 // Programs that show how it is used.
@@ -205,7 +258,7 @@ let samples: [Target] = [
             "LocalEntities", "OfflineResources", "MobileSync", argumentParser, asyncHTTPClient, hummingbird, logging,
             nioCore, nioHTTP1,
         ],
-        path: "deploy/samples/field-service", exclude: ["README.md"], swiftSettings: strict)
+        path: "deploy/samples/field-service", exclude: ["README.md", "README.zh.md"], swiftSettings: strict)
 ]
 
 let tests: [Target] = [
@@ -229,12 +282,15 @@ let tests: [Target] = [
     .testTarget(
         name: "ServiceTests",
         dependencies: [
+            "StoreService",
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
-            "FieldService", "LocalEntities", "Notifier", "Relay", "TenantCalls", "BackendCalls", "ServiceKit",
+            "FieldService", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "LocalEntities", "Notifier",
+            "Relay", "TenantCalls", "BackendCalls", "ServiceKit",
             "Credentials", "MobileSync",
             "MobileSyncLegacy", "BusMessages",
-            "DeviceProtocol", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport", "ServerTLS",
+            "DeviceProtocol", "JavaScriptClient", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport",
+            "ServerTLS",
             argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
             nioPosix, nioSSL, nioTLS, nioWebSocket,
         ],
@@ -252,6 +308,7 @@ let tests: [Target] = [
     .testTarget(
         name: "SimulationTests",
         dependencies: [
+            "StoreService",
             "BackendCalls", "OplogWriter", "Gateway", "MobileSync", "ServiceKit", "BusMessages", "DeviceProtocol",
             "Credentials", "DeliveryHistory", "SyncModel", "SyncStore", "AMQP", "PostgreSQL", "TestSupport", protobuf,
             "MQTT", logging, nioCore, nioEmbedded,
@@ -261,6 +318,7 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
+            "StoreService",
             "DeliveryHistory",
             "AMQP", "CRabbitMQ", "BusMessages", "PostgreSQL", "SyncStore", "SyncModel", "ConnectionThread",
             "Console", "Credentials", "OplogWriter", "Relay", "ServiceKit", "TestSupport", coreMetrics, lifecycle,
@@ -328,5 +386,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
-    targets: ground + words + formatsAndDrivers + kits + faces + services + samples + tests + fuzzers
+    targets: cLibraries + model + formatsAndDrivers + base + calls + testPrograms + services + samples + tests + fuzzers
 )

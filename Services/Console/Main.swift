@@ -3,8 +3,9 @@ import PostgreSQL
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
+import StoreService
 
-/// The console: pages and a JSON API for the people who run the service. Any number of them run side by side.
+/// The console: pages and a JSON API for operators. Any number of processes run in parallel.
 @main
 struct Main {
     static func main() async {
@@ -31,8 +32,8 @@ struct Main {
             let server = ConsoleServer(
                 host: settings[ConsoleSettings.host], port: settings[ConsoleSettings.port], responder: responder,
                 certificates: certificates, limits: ConsoleSettings.limits(settings))
-            let keepers: [any Service] = certificates.map { [$0] } ?? []
-            return [control.bus, control.directory, database] + keepers + [server]
+            let reloaders: [any Service] = certificates.map { [$0] } ?? []
+            return [control.bus, control.directory, database] + reloaders + [server]
         }
     }
 }

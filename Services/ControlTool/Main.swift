@@ -1,7 +1,10 @@
 import ArgumentParser
+import Conformance
+import LoadGenerator
 import ServiceKit
+import Torture
 
-/// The operators' and developers' tool.
+/// The tool for operators and developers.
 @main
 struct ControlTool: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,7 +19,7 @@ struct ControlTool: AsyncParsableCommand {
             RestoredCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self, TortureCommand.self,
         ])
 
-    /// It has passwords and secrets in memory too (reliability SEC16).
+    /// Core dumps are off, because the process has passwords and secrets in memory (SEC16).
     static func main() async {
         CoreDumps.switchOff()
         await main(nil)

@@ -3,7 +3,7 @@ import BusMessages
 import ServiceKit
 import SyncModel
 
-/// The gateway: holds device connections. Any number of them run side by side.
+/// The gateway process, which holds device connections. Any number of gateways run side by side.
 @main
 struct Main {
     static func main() async {
@@ -12,26 +12,26 @@ struct Main {
         ) { context in
             context.health.set("listener", isReady: false)
             let (settings, gatewayID) = (context.settings, context.settings[GatewaySettings.id])
-            let link = CoreLink()
+            let link = GatewayReference()
             let notices = AMQPConsumption(queue: Topology.noticesQueue(gatewayID: gatewayID), prefetch: nil) {
-                link.core?.received($0)
+                link.runtime?.received($0)
             }
             let control = ControlConnection(
                 context, keysFor: .device, extra: .notices(gatewayID: gatewayID), consumptions: [notices],
                 answers: [.verdicts, .relayed]
-            ) { link.core?.surroundingsChanged() }
-            let core = GatewayCore(
+            ) { link.runtime?.contextChanged() }
+            let runtime = GatewayRuntime(
                 context, limits: GatewaySettings.limits(settings), admission: AdmissionSettings.limits(settings),
                 control: control)
-            link.set(core)
+            link.set(runtime)
             control.bus.onConnectionChange { isConnected in
-                if isConnected { core.announceAll() }
+                if isConnected { runtime.registerAll() }
             }
-            let listener = try DeviceListener(context, core: core)
+            let listener = try DeviceListener(context, runtime: runtime)
             return [
-                control.bus, control.directory, core.makeLease(), core.reporter,
-                core.makePacer(sessionsPerSecond: settings[GatewaySettings.globalPace]),
-                GatewayRhythm(core: core, devices: context.reporter?.devices), listener.certificates, listener,
+                control.bus, control.directory, runtime.makeLease(), runtime.reporter,
+                runtime.makeThrottle(sessionsPerSecond: settings[GatewaySettings.globalPace]),
+                GatewayTicker(runtime: runtime, devices: context.reporter?.devices), listener.certificates, listener,
             ]
         }
     }

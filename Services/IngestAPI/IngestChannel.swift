@@ -6,10 +6,10 @@ import ServiceKit
 
 /// One connection of the API: its handlers, and the one task that answers its requests.
 ///
-/// HTTP/1 stands directly on NIO here: Hummingbird's own takes every part of a request through an asynchronous sequence
-/// and back, which costs more than all that is done with the request.
+/// Uses NIO's HTTP/1 handlers directly: Hummingbird's channel passes every part of a request through an asynchronous
+/// sequence, which costs more than all other work on the request.
 struct IngestChannel: ServerChildChannel {
-    /// A connection with the requests that are to be answered.
+    /// A connection and its complete requests.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let requests: AsyncStream<IngestRequest>
@@ -26,14 +26,15 @@ struct IngestChannel: ServerChildChannel {
             decoding.maxHeaderFieldSize = limits.headBytes
             decoding.maxHeaderListSize = limits.headBytes
             decoding.maxHeaderFieldCount = limits.headerFields
-            let (requests, whole) = AsyncStream.makeStream(of: IngestRequest.self)
+            let (requests, complete) = AsyncStream.makeStream(of: IngestRequest.self)
             let pipeline = channel.pipeline.syncOperations
-            // The guard adds the pipeline handler, and answers errors; headers of answers are made here alone.
+            // The guard adds the pipelining handler and answers errors. The responder builds all response headers, so
+            // they need no validation.
             try pipeline.configureHTTPServerPipeline(
                 withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
                 withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoding)
             try pipeline.addHandler(guardInstaller())
-            try pipeline.addHandler(RequestReader(responder: responder, whole: whole))
+            try pipeline.addHandler(RequestReader(responder: responder, complete: complete))
             return Value(channel: channel, requests: requests)
         }
     }
@@ -44,7 +45,7 @@ struct IngestChannel: ServerChildChannel {
             await withTaskExecutorPreference(EventLoopExecutor(channel.eventLoop)) {
                 for await request in value.requests { channel.send(await answer(request)) }
             }
-            // Who has sent all and waits for an answer still gets it.
+            // A half-closed caller still receives the pending response.
             channel.close(mode: .output, promise: nil)
             try? await channel.closeFuture.get()
         } onCancel: {
@@ -53,8 +54,21 @@ struct IngestChannel: ServerChildChannel {
     }
 
     private func answer(_ request: IngestRequest) async -> HTTPResponse {
-        // A batch is up to 16 MiB to read: too long for a thread that other connections wait for.
+        // Parsing a batch of up to 16 MiB would block the other connections of this event loop.
         guard request.call == .batch else { return await responder.respond(to: request) }
         return await withTaskExecutorPreference(globalConcurrentExecutor) { await responder.respond(to: request) }
+    }
+}
+
+/// Runs the tasks of a connection on the connection's event loop, so that a request needs no thread switch between the
+/// socket and the bus.
+private final class EventLoopExecutor: TaskExecutor {
+    private let eventLoop: any EventLoop
+
+    init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -3,14 +3,14 @@ import Metrics
 import NIOHTTP1
 import SyncModel
 
-/// What the API counts; every label comes from a closed set, so every series exists from the start.
+/// The metrics of the API. Every label comes from a closed set, so every series exists from the start.
 final class IngestMetrics: Sendable {
-    /// Business results by code, refusals by status.
+    /// Business results by code; refusals by status.
     private let answers: [ResultCode: Counter]
     private let duration = Timer(label: "ingest_request_duration")
     private let inFlightGauge = Gauge(label: "ingest_in_flight")
 
-    /// Makes the series with the metrics system in force.
+    /// Creates the series in the current metrics system.
     init() {
         answers = Dictionary(
             uniqueKeysWithValues: ResultCode.allCases.map { code in
@@ -22,15 +22,15 @@ final class IngestMetrics: Sendable {
             })
     }
 
-    /// Counts an answer: business results by code, everything else by status.
+    /// Counts a response: business results by code, all others by status.
     func answered(_ answer: HTTPAnswer) { answers[answer.content.code]?.increment() }
 
-    /// Records how long a push took, from its head to its answer.
+    /// Records the time from a request's head to its response.
     func took(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self.duration.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Sets how many pushes wait for the store.
+    /// Sets the number of pushes that wait for the store.
     func inFlight(_ count: Int) { inFlightGauge.record(count) }
 }

@@ -1,22 +1,25 @@
+import BackendCalls
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
+import SyncModel
 
-/// The listening server of the API, bounded in connections, time and size.
+/// The HTTP server of the API, with limits on connections, times and sizes.
 struct IngestServer: Service {
     let host: String
     let port: Int
     let responder: IngestResponder
     /// Nil: plain HTTP.
     var certificates: ServerCertificates?
-    /// Of plain HTTP: where it is taken from; nil: from everywhere.
+    /// The networks from which plain HTTP is accepted; nil: all.
     var plainNetworks: PlainHTTPNetworks?
     var limits = ConnectionLimits()
-    /// Told the port once it listens.
+    /// Called with the port once the server listens.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
@@ -36,5 +39,23 @@ struct IngestServer: Service {
             onServerRunning: { channel in await onListening(channel.localAddress?.port ?? port) },
             eventLoopGroup: .singletonMultiThreadedEventLoopGroup, logger: responder.logger)
         try await server.run()
+    }
+}
+
+/// Writes the refusals of a connection's guard in the form of the API.
+struct IngestGuarding: GuardedServer {
+    let metrics: IngestMetrics
+
+    func refusal(_ status: HTTPResponseStatus, _ detail: String) -> GuardRefusal {
+        let code = ResultCode(refusalStatus: Int(status.code)) ?? .badRequest
+        let answer: HTTPAnswer = code == .unavailable ? .unavailable(detail) : .refusal(code, detail)
+        metrics.answered(answer)
+        let requestID = RequestName.make()
+        return GuardRefusal(
+            headers: answer.headers(requestID: requestID), body: answer.content.body(requestID: requestID))
+    }
+
+    func takesBody(of head: HTTPRequestHead, bytes: Int) -> Bool {
+        APICall(path: Substring(head.uri.prefix { $0 != "?" })).map { bytes <= $0.bodyBytes } ?? false
     }
 }

@@ -4,7 +4,7 @@ import ServiceKit
 import ServiceLifecycle
 import SyncModel
 
-/// The ingest API: takes pushes over HTTP and answers when they are stored. Any number of them run side by side.
+/// The ingest API: accepts pushes over HTTP and answers when they are stored. Any number of processes run in parallel.
 @main
 struct Main {
     static func main() async {

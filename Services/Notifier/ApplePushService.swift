@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Apple's push service over HTTP/2, by token authentication.
+/// Sends wake-ups through Apple's push service over HTTP/2, with token authentication.
 final class ApplePushService: PushProvider {
     private struct Claims: Encodable {
         let iss: String
@@ -16,25 +16,27 @@ final class ApplePushService: PushProvider {
         let reason: String
     }
 
-    /// The proof that goes with each request. Apple refuses one older than an hour, and a new one within 20 minutes.
-    private struct Proof {
+    /// The token that authenticates each request. Apple refuses a token older than an hour, and a new token within 20
+    /// minutes.
+    private struct ProviderToken {
         let text: String
         let madeAt: ContinuousClock.Instant
     }
 
-    private static let proofLife = Duration.seconds(40 * 60)
-    private static let leastProofLife = Duration.seconds(20 * 60)
+    private static let tokenLifetime = Duration.seconds(40 * 60)
+    private static let shortestTokenLifetime = Duration.seconds(20 * 60)
     private static let limit = TimeAmount.seconds(10)
-    /// How long Apple keeps a wake-up for a phone that is off: data waits for days, and a newer wake-up replaces it.
+    /// The time in seconds for which Apple keeps a wake-up for a device that is offline. A newer wake-up replaces an
+    /// older one.
     private static let keptFor = 86_400.0
-    /// No text, no sound, no badge: the app is started in the background.
+    /// A silent push: it only starts the app in the background.
     private static let body = ByteBuffer(string: #"{"aps":{"content-available":1}}"#)
 
     private let client: HTTPClient
     private let app: WakeUpApps.APNs
     private let url: String
     private let key: P256.Signing.PrivateKey
-    private let proof = Mutex<Proof?>(nil)
+    private let providerToken = Mutex<ProviderToken?>(nil)
 
     init(_ app: WakeUpApps.APNs, over client: HTTPClient) throws(FileProblem) {
         self.app = app
@@ -43,7 +45,7 @@ final class ApplePushService: PushProvider {
         let pem = String(decoding: try FileProblem.contents(of: app.keyFile, named: "apns.keyFile"), as: UTF8.self)
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw FileProblem(
-                description: "apns.keyFile: \(app.keyFile) is no PEM of a P-256 key; take the .p8 file that Apple gives"
+                description: "apns.keyFile: \(app.keyFile) is not a PEM of a P-256 key; use the .p8 file from Apple"
             )
         }
         self.key = key
@@ -51,21 +53,22 @@ final class ApplePushService: PushProvider {
 
     func wake(_ token: String) async -> WakeUpOutcome {
         do {
-            let outcome = try await ask(token)
-            guard outcome == .refused("ExpiredProviderToken"), forgetProof() else { return outcome }
-            return try await ask(token)
+            let outcome = try await send(token)
+            guard outcome == .refused("ExpiredProviderToken"), forgetProviderToken() else { return outcome }
+            return try await send(token)
         } catch {
-            // Nobody there, no answer in time: as much its trouble as ours.
+            // No connection or a time-out: the cause can be on either side, so the caller retries.
             return .later(nil)
         }
     }
 
-    private func ask(_ token: String) async throws -> WakeUpOutcome {
+    private func send(_ token: String) async throws -> WakeUpOutcome {
         var request = HTTPClientRequest(url: "\(url)/3/device/\(token)")
         request.method = .POST
         request.headers = [
-            "authorization": "bearer \(try currentProof())", "apns-topic": app.topic, "apns-push-type": "background",
-            // The only one that a silent push may have.
+            "authorization": "bearer \(try currentProviderToken())", "apns-topic": app.topic,
+            "apns-push-type": "background",
+            // The only priority that Apple allows for a silent push.
             "apns-priority": "5",
             "apns-expiration": "\(Int(Date.now.timeIntervalSince1970 + Self.keptFor))", "apns-collapse-id": "mss",
         ]
@@ -76,7 +79,7 @@ final class ApplePushService: PushProvider {
         return Self.outcome(of: response.status.code, reason, retryAfter: response.headers.first(name: "retry-after"))
     }
 
-    /// What an answer means (Apple, Handling notification responses from APNs).
+    /// The outcome of a response (Apple, Handling notification responses from APNs).
     static func outcome(of status: UInt, _ reason: String, retryAfter: String?) -> WakeUpOutcome {
         switch status {
         case 200: .taken
@@ -87,21 +90,26 @@ final class ApplePushService: PushProvider {
         }
     }
 
-    private func currentProof() throws -> String {
-        try proof.withLock { proof in
-            if let proof, proof.madeAt.duration(to: .now) < Self.proofLife { return proof.text }
+    private func currentProviderToken() throws -> String {
+        try providerToken.withLock { providerToken in
+            if let providerToken, providerToken.madeAt.duration(to: .now) < Self.tokenLifetime {
+                return providerToken.text
+            }
             let claims = Claims(iss: app.teamId, iat: Int(Date.now.timeIntervalSince1970))
             let text = try SignedToken.make(keyID: app.keyId, claims: claims, signedBy: .p256(key))
-            proof = Proof(text: text, madeAt: .now)
+            providerToken = ProviderToken(text: text, madeAt: .now)
             return text
         }
     }
 
-    /// Whether there will be another: a new one too soon is refused as well.
-    private func forgetProof() -> Bool {
-        proof.withLock { proof in
-            guard let held = proof, held.madeAt.duration(to: .now) >= Self.leastProofLife else { return false }
-            proof = nil
+    /// Drops the token if it is old enough to be replaced, since Apple refuses a new token that comes too soon. True:
+    /// dropped.
+    private func forgetProviderToken() -> Bool {
+        providerToken.withLock { providerToken in
+            guard let current = providerToken, current.madeAt.duration(to: .now) >= Self.shortestTokenLifetime else {
+                return false
+            }
+            providerToken = nil
             return true
         }
     }

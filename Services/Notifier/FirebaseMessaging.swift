@@ -4,9 +4,10 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// Firebase Cloud Messaging, HTTP v1: a service account gets an access token, which goes with each request.
+/// Sends wake-ups through Firebase Cloud Messaging, HTTP v1. A service account gets an access token, which
+/// authenticates each request.
 actor FirebaseMessaging: PushProvider {
-    /// The parts of Google's file that are needed.
+    /// The needed members of Google's file.
     private struct ServiceAccount: Decodable {
         let projectId: String
         let privateKeyId: String
@@ -41,7 +42,7 @@ actor FirebaseMessaging: PushProvider {
     private struct Message: Encodable {
         struct Content: Encodable {
             struct Android: Encodable {
-                // The only one that wakes a dozing phone.
+                // The only priority that wakes a dozing device.
                 let priority = "high"
                 let ttl = "86400s"
                 let collapseKey = "mss"
@@ -54,7 +55,7 @@ actor FirebaseMessaging: PushProvider {
 
             let token: String
             let android = Android()
-            // Data and no notification: nothing is shown.
+            // Data without a notification, so the device shows nothing.
             let data = ["mss": "wake"]
         }
 
@@ -73,12 +74,12 @@ actor FirebaseMessaging: PushProvider {
 
     private struct AccessToken {
         let text: String
-        let goodUntil: ContinuousClock.Instant
+        let validUntil: ContinuousClock.Instant
     }
 
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     private static let limit = TimeAmount.seconds(10)
-    /// Renewed so long before its end.
+    /// The access token is renewed so long before its end.
     private static let margin = Duration.seconds(60)
 
     private let client: HTTPClient
@@ -86,8 +87,8 @@ actor FirebaseMessaging: PushProvider {
     private let url: String
     private let key: _RSA.Signing.PrivateKey
     private var accessToken: AccessToken?
-    /// One asks for a new token at a time, and these wait for it; nil: nobody asks.
-    private var waiting: [CheckedContinuation<String, any Error>]?
+    /// The callers that wait while one caller requests a new token; nil: no request is in flight.
+    private var waiters: [CheckedContinuation<String, any Error>]?
 
     init(_ app: WakeUpApps.FCM, over client: HTTPClient) throws(FileProblem) {
         self.client = client
@@ -96,8 +97,9 @@ actor FirebaseMessaging: PushProvider {
             ServiceAccount.self, of: app.serviceAccountFile, named: "fcm.serviceAccountFile")
         guard let key = try? _RSA.Signing.PrivateKey(pemRepresentation: account.privateKey) else {
             throw FileProblem(
-                description: "fcm.serviceAccountFile: the private_key in \(app.serviceAccountFile) is no PEM of an RSA "
-                    + "key; take the file as Google gives it")
+                description:
+                    "fcm.serviceAccountFile: the private_key in \(app.serviceAccountFile) is not a PEM of an RSA "
+                    + "key; use the unchanged file from Google")
         }
         self.key = key
     }
@@ -105,10 +107,10 @@ actor FirebaseMessaging: PushProvider {
     func wake(_ token: String) async -> WakeUpOutcome {
         do {
             let access = try await currentAccess()
-            let outcome = try await ask(token, access)
+            let outcome = try await send(token, access)
             guard outcome == .refused("UNAUTHENTICATED") else { return outcome }
             if accessToken?.text == access { accessToken = nil }
-            return try await ask(token, try await currentAccess())
+            return try await send(token, try await currentAccess())
         } catch let refusal as GrantRefused {
             return .refused(refusal.reason)
         } catch {
@@ -116,7 +118,7 @@ actor FirebaseMessaging: PushProvider {
         }
     }
 
-    private func ask(_ token: String, _ access: String) async throws -> WakeUpOutcome {
+    private func send(_ token: String, _ access: String) async throws -> WakeUpOutcome {
         var request = HTTPClientRequest(url: "\(url)/v1/projects/\(account.projectId)/messages:send")
         request.method = .POST
         request.headers = ["authorization": "Bearer \(access)", "content-type": "application/json"]
@@ -128,7 +130,7 @@ actor FirebaseMessaging: PushProvider {
         return Self.outcome(of: response.status.code, code, retryAfter: response.headers.first(name: "retry-after"))
     }
 
-    /// What an answer means (Google, FCM error codes).
+    /// The outcome of a response (Google, FCM error codes).
     static func outcome(of status: UInt, _ code: String, retryAfter: String?) -> WakeUpOutcome {
         switch status {
         case 200: .taken
@@ -139,31 +141,31 @@ actor FirebaseMessaging: PushProvider {
         }
     }
 
-    /// Google gives this service account no access.
+    /// Google refuses an access token for this service account.
     private struct GrantRefused: Error {
         let reason: String
     }
 
     private func currentAccess() async throws -> String {
-        if let accessToken, accessToken.goodUntil > .now { return accessToken.text }
-        guard waiting == nil else { return try await withCheckedThrowingContinuation { waiting?.append($0) } }
-        waiting = []
+        if let accessToken, accessToken.validUntil > .now { return accessToken.text }
+        guard waiters == nil else { return try await withCheckedThrowingContinuation { waiters?.append($0) } }
+        waiters = []
         do {
             let text = try await renew()
-            tellWaiting(.success(text))
+            resumeWaiters(.success(text))
             return text
         } catch {
-            tellWaiting(.failure(error))
+            resumeWaiters(.failure(error))
             throw error
         }
     }
 
-    private func tellWaiting(_ result: Result<String, any Error>) {
-        for continuation in waiting ?? [] { continuation.resume(with: result) }
-        waiting = nil
+    private func resumeWaiters(_ result: Result<String, any Error>) {
+        for continuation in waiters ?? [] { continuation.resume(with: result) }
+        waiters = nil
     }
 
-    /// OAuth 2.0 by a signed assertion (RFC 7523).
+    /// Requests an access token with a signed assertion (OAuth 2.0, RFC 7523).
     private func renew() async throws -> String {
         let now = Int(Date.now.timeIntervalSince1970)
         let claims = Claims(
@@ -184,7 +186,7 @@ actor FirebaseMessaging: PushProvider {
         }
         let grant = try JSONDecoder().decode(Grant.self, from: Data(body.readableBytesView))
         let life = max(.zero, .seconds(grant.expiresIn) - Self.margin)
-        accessToken = AccessToken(text: grant.accessToken, goodUntil: .now + life)
+        accessToken = AccessToken(text: grant.accessToken, validUntil: .now + life)
         return grant.accessToken
     }
 }

@@ -1,9 +1,10 @@
 import AMQP
 import PostgreSQL
 import ServiceKit
+import StoreService
 
-/// The notifier: wakes devices that are not connected when something is stored for them. Of several that run side by
-/// side one looks at a time, and each sends what it has claimed.
+/// The notifier: wakes devices that are not connected when something is stored for them. Several notifiers can run side
+/// by side: one at a time claims devices, and each wakes the devices that it has claimed.
 @main
 struct Main {
     static func main() async {

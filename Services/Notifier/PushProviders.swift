@@ -5,7 +5,7 @@ import NIOSSL
 import ServiceKit
 import SyncModel
 
-/// The providers of every app that is woken.
+/// The push providers of every app that is woken.
 struct PushProviders: Sendable {
     private struct Key: Hashable {
         let instanceID: InstanceID
@@ -15,7 +15,7 @@ struct PushProviders: Sendable {
     private let providers: [Key: any PushProvider]
     private let client: HTTPClient
 
-    /// - Throws: `FileProblem` for a file that is not there, or not what it should be.
+    /// - Throws: `FileProblem` for a missing or malformed file.
     init(_ settings: Settings) throws(FileProblem) {
         let client = try Self.client(settings)
         self.client = client
@@ -45,7 +45,7 @@ struct PushProviders: Sendable {
         return providers
     }
 
-    /// Who wakes devices of this kind; nil: nobody was named.
+    /// The push provider for these devices; nil if the file names none.
     subscript(instanceID: InstanceID, provider: PushToken.Provider) -> (any PushProvider)? {
         providers[Key(instanceID: instanceID, provider: provider)]
     }
@@ -53,7 +53,7 @@ struct PushProviders: Sendable {
     /// Closes the connections to providers.
     func shutdown() async { try? await client.shutdown() }
 
-    /// They were made only to see whether they can be.
+    /// Closes the client after a check of the settings.
     func discard() { try? client.syncShutdown() }
 
     private static func client(_ settings: Settings) throws(FileProblem) -> HTTPClient {
@@ -64,7 +64,7 @@ struct PushProviders: Sendable {
             guard let found = try? NIOSSLCertificate.fromPEMFile(authorityFile), !found.isEmpty else {
                 throw FileProblem(
                     description: "\(NotifierSettings.authorityFile.name): \(authorityFile) cannot be read as PEM "
-                        + "certificates; check its path, its rights and what is in it")
+                        + "certificates; check its path, its permissions and its content")
             }
             tls.trustRoots = .certificates(found)
         }
@@ -82,4 +82,21 @@ struct PushProviders: Sendable {
         }
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
+}
+
+/// A service that delivers silent pushes to devices.
+protocol PushProvider: Sendable {
+    /// Sends one wake-up to the device with this token.
+    func wake(_ token: String) async -> WakeUpOutcome
+}
+
+/// A push provider's response to a wake-up.
+enum WakeUpOutcome: Hashable, Sendable {
+    case taken
+    /// The app is not on the device any more.
+    case gone
+    /// The provider cannot accept it now. The pause that the provider named, if any.
+    case later(Duration?)
+    /// The provider refuses it because of the configuration, with the reason.
+    case refused(String)
 }

@@ -2,9 +2,9 @@ import Crypto
 import CryptoExtras
 import Foundation
 
-/// A JSON Web Token that proves to a provider who asks (RFC 7519), and the keys that sign one.
+/// A JSON Web Token (RFC 7519) that authenticates the notifier to a push provider, and the keys that sign it.
 enum SignedToken {
-    /// What signs.
+    /// The key that signs the token.
     enum Key: Sendable {
         /// ES256.
         case p256(P256.Signing.PrivateKey)
@@ -34,7 +34,7 @@ enum SignedToken {
 
     /// The token's text.
     ///
-    /// - Parameter claims: what is claimed, as one JSON object.
+    /// - Parameter claims: the claims, encoded as one JSON object.
     static func make(keyID: String, claims: some Encodable, signedBy key: Key) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -1,29 +1,29 @@
 import Foundation
 
-/// The file that says which apps are woken, and how.
+/// The file with the apps to wake and their push providers.
 struct WakeUpApps: Decodable {
-    /// One instance's app.
+    /// The app of one instance.
     struct App: Decodable {
         let instanceId: String
         let apns: APNs?
         let fcm: FCM?
     }
 
-    /// Apple's push service, by token authentication.
+    /// Apple's push service, with token authentication.
     struct APNs: Decodable {
-        /// The key as Apple gives it, PEM of PKCS #8.
+        /// The path of the key from Apple, PEM of PKCS #8.
         let keyFile: String
         let keyId: String
         let teamId: String
         /// The app's bundle id.
         let topic: String
-        /// Of the sandbox: `https://api.sandbox.push.apple.com`.
+        /// Nil: the production service. The sandbox is `https://api.sandbox.push.apple.com`.
         let url: String?
     }
 
     /// Firebase Cloud Messaging, HTTP v1.
     struct FCM: Decodable {
-        /// JSON of the service account, as Google gives it.
+        /// The path of the service account file from Google, JSON.
         let serviceAccountFile: String
         let url: String?
     }
@@ -31,14 +31,15 @@ struct WakeUpApps: Decodable {
     let apps: [App]
 }
 
-/// Why a file of the notifier cannot be used, and what to do.
+/// The reason why a file of the notifier cannot be used, and its remedy.
 struct FileProblem: Error, CustomStringConvertible {
     let description: String
 
     /// The bytes of a file.
     static func contents(of path: String, named name: String) throws(FileProblem) -> Data {
         guard let data = FileManager.default.contents(atPath: path) else {
-            throw FileProblem(description: "\(name): the file \(path) cannot be read; check its path and its rights")
+            throw FileProblem(
+                description: "\(name): the file \(path) cannot be read; check its path and its permissions")
         }
         return data
     }
@@ -54,7 +55,7 @@ struct FileProblem: Error, CustomStringConvertible {
             let place = (context.codingPath + [key]).map(\.stringValue).joined(separator: ".")
             throw FileProblem(description: "\(name): \(path) lacks \(place)")
         } catch {
-            throw FileProblem(description: "\(name): \(path) is not the JSON that is wanted: \(error)")
+            throw FileProblem(description: "\(name): \(path) is not the expected JSON: \(error)")
         }
     }
 }

@@ -9,20 +9,20 @@ import ServiceLifecycle
 import SyncModel
 import SyncStore
 
-/// Looks twice a second for devices that something was stored for and that are not connected, and has them woken, on a
-/// thread with its own database connection.
+/// Claims devices twice a second that are not connected and have unacknowledged data, and wakes them through their push
+/// providers, on a thread and a database connection of its own.
 ///
-/// What it does not do costs nobody data: a device that is not woken gets everything when it connects by itself.
+/// A failure loses no data: a device that is not woken receives everything when it connects by itself.
 actor WakeUpService: Service {
-    private static let lookInterval = Duration.milliseconds(500)
+    private static let claimInterval = Duration.milliseconds(500)
     private static let limit = Duration.seconds(5)
-    /// How long a connected device may leave something unacknowledged before it counts as asleep.
-    private static let patience = Duration.seconds(20)
-    /// What waited longer, while no notifier was there, wakes nobody.
+    /// The time without an acknowledgement after which a connected device counts as asleep.
+    private static let ackTimeout = Duration.seconds(20)
+    /// Data that is older, because no notifier ran, wakes no device.
     private static let reach = Duration.seconds(600)
-    /// Wake-ups under way.
+    /// The largest number of wake-ups in flight.
     private static let wakingMax = 500
-    /// Attempts at a provider that cannot take a wake-up now, and the longest wait between two.
+    /// The number of attempts while a provider cannot accept a wake-up, and the longest pause between two of them.
     private static let attempts = 5
     private static let longestWait = Duration.seconds(60)
 
@@ -36,15 +36,15 @@ actor WakeUpService: Service {
     private var waking = 0
     private var taken: [PushToken] = []
     private var gone: [PushToken] = []
-    /// What was said of each app's troubles, so that it is said once.
-    private var troubles: [String: String] = [:]
+    /// The last failure of each app that was logged; each is logged once.
+    private var failures: [String: String] = [:]
     private let wokenCount = Counter(label: "mss_notifier_devices_woken")
     private let goneCount = Counter(label: "mss_notifier_tokens_gone")
     private let refusedCount = Counter(label: "mss_notifier_wake_ups_refused")
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// - Parameter interval: how long a device that was woken and did not come is left alone.
+    /// - Parameter interval: the pause before a woken device that did not connect is woken again.
     init(
         amqp: AMQPConfiguration, postgres: PostgresConfiguration, providers: PushProviders, interval: Duration,
         health: HealthState, reporter: ProcessReporter?, logger: Logger
@@ -58,12 +58,12 @@ actor WakeUpService: Service {
         health.set("postgres", isReady: false)
     }
 
-    /// On shutdown looking ends first, then what is under way is finished.
+    /// On shutdown, the service first stops claiming. Then the wake-ups in flight end.
     func run() async throws {
         let bus = bus
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await bus.run() }
-            group.addTask { await self.look() }
+            group.addTask { await self.claimRegularly() }
             try await group.waitForAll()
         }
         await providers.shutdown()
@@ -71,27 +71,27 @@ actor WakeUpService: Service {
         thread.stop()
     }
 
-    private func look() async {
+    private func claimRegularly() async {
         await withDiscardingTaskGroup { group in
             while !Task.isShuttingDownGracefully, !Task.isCancelled {
                 for sleeper in claim() {
                     waking += 1
                     group.addTask { await self.wake(sleeper) }
                 }
-                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.lookInterval) }
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.claimInterval) }
             }
         }
         record()
     }
 
-    /// Records what has become of the last ones, and claims others.
-    private func claim() -> [PushTokenStore.Sleeper] {
+    /// Records the outcomes of the last wake-ups, and claims further devices.
+    private func claim() -> [PushTokenStore.SleepingDevice] {
         record()
         guard waking < Self.wakingMax else { return [] }
         do throws(PostgresError) {
             let sleepers = try connection.run(
                 PushTokenStore.claim(
-                    patience: Self.patience, interval: interval, reach: Self.reach, limit: Self.wakingMax - waking),
+                    ackTimeout: Self.ackTimeout, interval: interval, reach: Self.reach, limit: Self.wakingMax - waking),
                 within: Self.limit)
             health.set("postgres", isReady: true)
             return sleepers
@@ -102,11 +102,11 @@ actor WakeUpService: Service {
         }
     }
 
-    /// What the database does not take now is kept for the next turn.
+    /// Records outcomes. Outcomes that the database does not accept now stay for the next turn.
     private func record() {
         do throws(PostgresError) {
             if !taken.isEmpty {
-                try connection.run(PushTokenStore.noteWoken(taken), within: Self.limit)
+                try connection.run(PushTokenStore.recordWoken(taken), within: Self.limit)
                 taken = []
             }
             if !gone.isEmpty {
@@ -118,12 +118,12 @@ actor WakeUpService: Service {
         }
     }
 
-    private func wake(_ sleeper: PushTokenStore.Sleeper) async {
+    private func wake(_ sleeper: PushTokenStore.SleepingDevice) async {
         defer { waking -= 1 }
         let app = "\(sleeper.instanceID.text) \(sleeper.token.provider)"
         guard let provider = providers[sleeper.instanceID, sleeper.token.provider] else {
             refusedCount.increment()
-            return note("no such app is named in \(NotifierSettings.appsFile.name)", of: app)
+            return report(failure: "\(NotifierSettings.appsFile.name) does not name this app", of: app)
         }
         var pause = Duration.seconds(1)
         for attempt in 1...Self.attempts {
@@ -131,14 +131,14 @@ actor WakeUpService: Service {
             case .taken:
                 wokenCount.increment()
                 taken.append(sleeper.token)
-                return note("", of: app)
+                return report(failure: "", of: app)
             case .gone:
                 goneCount.increment()
                 gone.append(sleeper.token)
                 return
             case .refused(let reason):
                 refusedCount.increment()
-                return note(reason, of: app)
+                return report(failure: reason, of: app)
             case .later(let named):
                 guard attempt < Self.attempts else { break }
                 let wait = min(Self.longestWait, max(named ?? .zero, pause * Double.random(in: 0.5...1)))
@@ -148,15 +148,17 @@ actor WakeUpService: Service {
             }
         }
         refusedCount.increment()
-        note("the provider takes nothing now", of: app)
+        report(failure: "the push provider is not available", of: app)
     }
 
-    /// - Parameter trouble: empty: there is none any more.
-    private func note(_ trouble: String, of app: String) {
-        guard troubles[app, default: ""] != trouble else { return }
-        troubles[app] = trouble
-        trouble.isEmpty
+    /// Logs a failure of an app when it differs from the last one.
+    ///
+    /// - Parameter failure: empty: the wake-up succeeded.
+    private func report(failure: String, of app: String) {
+        guard failures[app, default: ""] != failure else { return }
+        failures[app] = failure
+        failure.isEmpty
             ? logger.info("devices are woken again", metadata: ["app": "\(app)"])
-            : logger.warning("devices are not woken", metadata: ["app": "\(app)", "reason": "\(trouble)"])
+            : logger.warning("devices are not woken", metadata: ["app": "\(app)", "reason": "\(failure)"])
     }
 }

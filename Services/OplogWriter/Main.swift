@@ -1,9 +1,11 @@
 import AMQP
 import PostgreSQL
 import ServiceKit
+import StoreService
 import SyncStore
 
-/// The oplog writer: the store's process. Any number of them run side by side.
+/// The oplog writer: executes the commands that read and change the database. Any number of oplog writers run side by
+/// side.
 @main
 struct Main {
     static func main() async {
@@ -11,16 +13,17 @@ struct Main {
             let postgres = PostgresConfiguration(context.settings, applicationName: context.name)
             let writer = OplogWriterService(
                 amqp: AMQPConfiguration(context.settings, connectionName: context.name), postgres: postgres,
-                appendLanes: context.settings[WriterSettings.appendLanes],
-                fetchLanes: context.settings[WriterSettings.fetchLanes], ring: context.settings[KeyRingSetting.masters],
+                appendWorkers: context.settings[WriterSettings.appendWorkers],
+                fetchWorkers: context.settings[WriterSettings.fetchWorkers],
+                ring: context.settings[KeyRingSetting.masters],
                 reporter: context.reporter, tracer: context.tracer, logger: context.logger)
             context.health.set("amqp", isReady: false)
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [
-                DatabaseWatch(
+                WriterHeartbeat(
                     configuration: postgres, rollouts: writer.rollouts, databaseTime: writer.databaseTime,
                     health: context.health, logger: context.logger),
-                PartitionKeeper(configuration: postgres, logger: context.logger), writer,
+                WriterMaintenance(configuration: postgres, logger: context.logger), writer,
             ]
         }
     }

@@ -5,19 +5,21 @@ import Logging
 import PostgreSQL
 import ServiceKit
 import ServiceLifecycle
+import StoreService
 
-/// The store's process: consumes every command queue and works them off on lanes of their own.
+/// Consumes every command queue of the oplog writer, and runs the store workers of each queue.
 struct OplogWriterService: Service {
-    /// Bodies in hand per queue: those that the lanes work on, and those that wait ready.
+    /// Bodies per queue that RabbitMQ delivers before their acknowledgement: those that the store workers process, and
+    /// those that are ready for them.
     private static let prefetch: UInt16 = 256
 
     private let bus: MessageBus
-    private let runLanes: [@Sendable () async -> Void]
-    private let outcomes: LiveOutcomeLane
+    private let runWorkers: [@Sendable () async -> Void]
+    private let outcomes: OutcomeRecorder
     private let finishQueues: @Sendable () -> Void
 
     init(
-        amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendLanes: Int, fetchLanes: Int,
+        amqp: AMQPConfiguration, postgres: PostgresConfiguration, appendWorkers: Int, fetchWorkers: Int,
         ring: KeyRing, reporter: ProcessReporter?, tracer: PushTracer?, logger: Logger
     ) {
         var queues: [CommandQueue: WorkQueue<AMQPDelivery>] = [:]
@@ -27,55 +29,56 @@ struct OplogWriterService: Service {
             consumptions: queues.map { queue, work in
                 AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
             }, answers: [.taken], reporter: reporter, logger: logger)
-        var runLanes: [@Sendable () async -> Void] = []
-        func addLanes<Work: LaneWork>(_ work: Work, _ count: Int = 1) {
-            guard let queue = queues[Work.queue] else { return }
+        var runWorkers: [@Sendable () async -> Void] = []
+        func addWorkers<Handler: CommandHandler>(_ handler: Handler, _ count: Int = 1) {
+            guard let queue = queues[Handler.queue] else { return }
             for number in 0..<count {
-                let lane = Lane(
-                    name: "\(Work.queue.rawValue)-\(number)", configuration: postgres, queue: queue, work: work,
+                let worker = StoreWorker(
+                    name: "\(Handler.queue.rawValue)-\(number)", configuration: postgres, queue: queue,
+                    handler: handler,
                     logger: logger)
-                runLanes.append { await lane.run() }
+                runWorkers.append { await worker.run() }
             }
         }
-        let outcomes = LiveOutcomeLane(configuration: postgres, logger: logger)
-        addLanes(AppendWork(bus: bus, recordOutcomes: outcomes.record, tracer: tracer), appendLanes)
-        addLanes(SessionWork(bus: bus))
-        addLanes(LeaseWork(sessions: SessionWork(bus: bus)))
-        addLanes(FetchWork(bus: bus), fetchLanes)
-        addLanes(AckWork(bus: bus))
-        addLanes(SnapshotWork(bus: bus))
-        addLanes(ControlWork(bus: bus, ring: ring, logger: logger))
-        let operations = OperationWork(bus: bus, logger: logger)
-        addLanes(operations)
-        addLanes(BackendWork(operations: operations), 2)
-        addLanes(AdmissionWork(bus: bus))
+        let outcomes = OutcomeRecorder(configuration: postgres, logger: logger)
+        addWorkers(AppendHandler(bus: bus, recordOutcomes: outcomes.record, tracer: tracer), appendWorkers)
+        addWorkers(SessionHandler(bus: bus))
+        addWorkers(LeaseHandler(sessions: SessionHandler(bus: bus)))
+        addWorkers(PageHandler(bus: bus), fetchWorkers)
+        addWorkers(AcknowledgementHandler(bus: bus))
+        addWorkers(SnapshotHandler(bus: bus))
+        addWorkers(ControlHandler(bus: bus, ring: ring, logger: logger))
+        let operations = BackendQueryHandler(bus: bus, logger: logger)
+        addWorkers(operations)
+        addWorkers(BackendCommandHandler(operations: operations), 2)
+        addWorkers(AdmissionHandler(bus: bus))
         self.bus = bus
-        self.runLanes = runLanes
+        self.runWorkers = runWorkers
         self.outcomes = outcomes
         finishQueues = { [queues] in
             for queue in queues.values { queue.finish() }
         }
     }
 
-    /// What moves roll-outs on.
+    /// Makes the next stages of roll-outs when they are due.
     var rollouts: RolloutClock { RolloutClock(bus: bus) }
 
-    /// The database's time in this process.
+    /// The database time, as this process computes it.
     var databaseTime: SharedDatabaseClock { bus.databaseTime }
 
-    /// Whether the broker is there.
+    /// Whether the connection to RabbitMQ is open.
     var isConnected: Bool { bus.isConnected }
 
-    /// Tells the listener whenever the broker comes or goes.
+    /// Calls the listener each time the connection to RabbitMQ opens (true) or ends (false).
     func onConnectionChange(_ listener: @escaping @Sendable (Bool) -> Void) { bus.onConnectionChange(listener) }
 
-    /// On shutdown consuming ends first, then what is in hand is finished.
+    /// On shutdown, the process first stops consuming. Then it executes the commands that it has received.
     func run() async throws {
         async let recording: Void = outcomes.run()
-        // The other lanes add outcomes until they have returned.
+        // The store workers add outcomes until they have returned.
         defer { outcomes.finish() }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in runLanes { group.addTask { await lane() } }
+            for runWorker in runWorkers { group.addTask { await runWorker() } }
             group.addTask {
                 defer { finishQueues() }
                 try await bus.run()

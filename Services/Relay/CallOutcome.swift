@@ -1,29 +1,30 @@
-import BackendCalls
 import Foundation
 import NIOHTTP1
+import ServiceKit
 import SyncModel
 import TenantCalls
 
-/// What a tenant's answer to an operation means; pure.
+/// The meaning of a tenant's response to an operation; pure.
 enum CallOutcome: Hashable, Sendable {
-    /// It is done. The new state of the entity is JSON as the tenant spelt it.
+    /// The operation is executed. `imported` is the new state of the entity, JSON as the tenant wrote it.
     case accepted(message: String, imported: [UInt8]?)
-    /// It is not done and never will be.
+    /// The operation is not executed and never will be.
     case refused(code: Int, message: String)
-    /// It may or may not be done: it is tried again.
+    /// It is unknown whether the operation is executed. The call is retried.
     ///
-    /// - isAnswer: the tenant's endpoint was there to answer, which is all that its circuit breaker counts.
+    /// - named: the pause that the tenant requests.
+    /// - isAnswer: the tenant's endpoint responded. The circuit breaker counts only that.
     case again(code: Int, reason: String, named: Duration?, isAnswer: Bool)
 
-    /// Bytes of an answer at the most.
+    /// The largest size of a response in bytes.
     static let bytesMax = 65_536
-    /// Levels of an answer's JSON.
+    /// The deepest nesting of a response's JSON.
     private static let levels = 64
 
-    /// Reads an answer. What is done is done, whatever its body looks like.
+    /// Reads a response. A status of success means that the operation is executed, even if the body is not readable.
     init(_ response: TenantResponse) {
         let status = Int(response.status.code)
-        let members = (try? JSONObjectReader.members(of: response.body, levels: Self.levels)) ?? [:]
+        let members = (try? JSONReader.members(of: response.body, levels: Self.levels)) ?? [:]
         switch status {
         case 200..<300:
             self = .accepted(message: Self.message(in: members), imported: Self.json(members["import"]))
@@ -38,17 +39,17 @@ enum CallOutcome: Hashable, Sendable {
             self = .refused(code: code, message: Self.message(in: members))
         default:
             self = .again(
-                code: status, reason: "the tenant answered with status \(status), which says nothing of the operation",
+                code: status, reason: "the tenant answered with status \(status), neither success nor refusal",
                 named: nil, isAnswer: true)
         }
     }
 
-    /// What is said to people: bounded, and without NUL, which a database cannot keep.
+    /// The message for users and operators, shortened, and without NUL, which the database cannot store.
     private static func message(in members: [String: JSONValue]) -> String {
         guard case .string(let text)? = members["message"] else { return "" }
-        let kept = text.replacing("\0", with: "")
-        guard kept.utf16.count > Limits.operationMessageUnits else { return kept }
-        return String(decoding: Array(kept.utf16.prefix(Limits.operationMessageUnits)), as: UTF16.self)
+        let valid = text.replacing("\0", with: "")
+        guard valid.utf16.count > Limits.operationMessageUnits else { return valid }
+        return String(decoding: Array(valid.utf16.prefix(Limits.operationMessageUnits)), as: UTF16.self)
     }
 
     private static func json(_ value: JSONValue?) -> [UInt8]? {
@@ -64,7 +65,7 @@ enum CallOutcome: Hashable, Sendable {
         }
     }
 
-    /// Retry-After in seconds; its other form, a date, is left to the pauses.
+    /// Retry-After in seconds. A date, its other form, is ignored: the relay then uses its own pauses.
     private static func named(in headers: HTTPHeaders) -> Duration? {
         headers.first(name: "Retry-After").flatMap { Int64($0) }.flatMap { $0 >= 0 ? .seconds($0) : nil }
     }

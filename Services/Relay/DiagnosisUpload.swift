@@ -2,15 +2,15 @@ import Foundation
 import SyncModel
 import SyncStore
 
-/// What a device sends of its log, as an operation of the component `MSS_DIAGNOSIS` (DeviceProtocol.md, Operations);
-/// pure. The relay keeps it itself: tenants have no part in it.
+/// A part of a device's log, or the refusal to send it, as an operation of the component `MSS_DIAGNOSIS`
+/// (DeviceProtocol.md, Operations); pure. The relay stores it itself and calls no tenant.
 enum DiagnosisUpload: Hashable, Sendable {
     /// One part of the log.
     case part(DiagnosisStore.Part)
-    /// Nothing comes for a task, and why.
+    /// The device sends no log for the task, with the reason.
     case refusal(taskID: String, run: Int, reason: String)
 
-    /// What devices may say of why nothing comes.
+    /// The reasons that a device may name.
     static let reasons = ["too-large", "nothing-there", "unreadable"]
 
     private struct PartForm: Decodable {
@@ -29,9 +29,9 @@ enum DiagnosisUpload: Hashable, Sendable {
         let reason: String
     }
 
-    /// Reads an operation, whose key is the task's id.
+    /// Reads an operation. Its key is the task's id.
     ///
-    /// - Throws: `Fault` when it is neither.
+    /// - Throws: `Fault` if it is neither a part nor a refusal.
     init(_ operation: DeviceOperation) throws(Fault) {
         guard operation.children.isEmpty else { throw Fault("a diagnosis operation has no children") }
         let body = Data(operation.body)
@@ -39,8 +39,8 @@ enum DiagnosisUpload: Hashable, Sendable {
         case "part":
             guard let form = try? JSONDecoder().decode(PartForm.self, from: body),
                 let content = Data(base64Encoded: form.base64)
-            else { throw Fault("the body is not that of a part") }
-            guard Self.isWithinBounds(form), !content.isEmpty else { throw Fault("a part is out of its bounds") }
+            else { throw Fault("the body is not a valid part") }
+            guard Self.isWithinBounds(form), !content.isEmpty else { throw Fault("a value is out of bounds") }
             self = .part(
                 DiagnosisStore.Part(
                     taskID: operation.key, run: form.run, file: form.file, fileBytes: form.fileBytes,
@@ -49,9 +49,9 @@ enum DiagnosisUpload: Hashable, Sendable {
         case "refuse":
             guard let form = try? JSONDecoder().decode(RefusalForm.self, from: body),
                 Self.reasons.contains(form.reason), Self.isCount(form.run)
-            else { throw Fault("the body is not that of a refusal") }
+            else { throw Fault("the body is not a valid refusal") }
             self = .refusal(taskID: operation.key, run: form.run, reason: form.reason)
-        default: throw Fault("a diagnosis operation is part or refuse")
+        default: throw Fault("the name of a diagnosis operation is part or refuse")
         }
     }
 
@@ -65,7 +65,7 @@ enum DiagnosisUpload: Hashable, Sendable {
 
     private static func isDigest(_ text: String) -> Bool { text.wholeMatch(of: /[0-9a-f]{64}/) != nil }
 
-    /// Why an operation is none of these; for the device's log.
+    /// The reason why an operation is not valid, for the device's log.
     struct Fault: Error, Hashable {
         let reason: String
 

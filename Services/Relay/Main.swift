@@ -2,8 +2,8 @@ import AMQP
 import PostgreSQL
 import ServiceKit
 
-/// The relay: takes operations of devices, has tenants do them, and tells devices what became of them. Any number of
-/// them run side by side.
+/// The relay: stores operations of devices, calls tenants to execute them, and pushes the results to devices. Any
+/// number of relays run side by side.
 @main
 struct Main {
     static func main() async {

@@ -9,38 +9,38 @@ import SyncModel
 import SyncStore
 import TenantCalls
 
-/// Claims operations whose turn it is, has tenants do them, and has devices told; on a thread with its own database
-/// connection. Whatever has happened since the last turn goes to the database together.
+/// Claims the operations that are next, calls tenants to execute them, and has their results pushed, on a thread and a
+/// database connection of its own. Each turn sends everything since the last turn to the database together.
 actor OperationRunner {
-    /// Something that wants a turn.
+    /// An event for the next turn.
     enum Event: Sendable {
-        /// These instances may have operations whose turn it is.
+        /// These instances may have operations to claim.
         case due(Set<InstanceID>)
         /// A call has ended.
-        case called(DeviceOperationStore.Held, CircuitBreaker.Pass, CallOutcome)
-        /// A group has been told, or could not be.
-        case told([DeviceOperationStore.Held], Bool)
-        /// Results of operations that were over are to be told once more.
+        case called(DeviceOperationStore.StoredOperation, CircuitBreaker.Pass, CallOutcome)
+        /// The push of a group has ended; true: successfully.
+        case pushed([DeviceOperationStore.StoredOperation], Bool)
+        /// A device repeated an operation that was finished, so its result must be pushed again.
         case repeated
         /// A second has passed.
-        case look
+        case tick
     }
 
-    /// Events of one turn.
+    /// The largest number of events in one turn.
     private static let turnMax = 1_000
     private static let limit = Duration.seconds(5)
-    /// How long this process has to tell what was answered before others do.
-    private static let tellLease = Duration.seconds(15)
-    /// Groups that nobody has told in time, taken at once.
-    private static let untoldMax = 200
-    /// Finished operations that are forgotten at once.
+    /// The time for which this process alone may push the results of answered operations.
+    private static let pushLease = Duration.seconds(15)
+    /// One turn claims the groups of at most so many operations whose results were not pushed in time.
+    private static let unannouncedMax = 200
+    /// The largest number of finished operations that one statement deletes.
     private static let forgottenMax = 5_000
 
     private let thread = ConnectionThread(name: "operations")
     private let connection: PostgresConnection
     private let events: WorkQueue<Event>
     private let call: TenantCall
-    private let teller: Teller
+    private let pusher: ResultPusher
     private let rule: RetryRule
     private let callLease: Duration
     private let instances: @Sendable () -> [InstanceID]
@@ -48,16 +48,16 @@ actor OperationRunner {
     private let logger: Logger
     private let name = RandomName.make()
     private var slots: TenantSlots
-    private var wanted: Set<InstanceID> = []
-    private var cursor = TurnCursor()
-    /// What the database has not taken yet.
-    private var answers: [(held: DeviceOperationStore.Held, outcome: CallOutcome)] = []
-    private var told: [DeviceOperationStore.Told] = []
-    private var telling = 0
-    private var looksForUntold = false
+    private var dueInstances: Set<InstanceID> = []
+    private var cursor = ClaimCursor()
+    /// Answers that are not stored yet.
+    private var answers: [(stored: DeviceOperationStore.StoredOperation, outcome: CallOutcome)] = []
+    private var announced: [DeviceOperationStore.AnnouncedOperation] = []
+    private var pushesInFlight = 0
+    private var claimsUnannounced = false
     private var forgotAt: ContinuousClock.Instant?
-    /// The trouble of each instance that was logged last.
-    private var troubles: [InstanceID: String] = [:]
+    /// The last failure of each instance that was logged.
+    private var failures: [InstanceID: String] = [:]
     private let callTime = Timer(label: "mss_relay_call")
     private let callCounts = CallCounters()
     private let runningGauge = Gauge(label: "mss_relay_calls_running")
@@ -65,16 +65,16 @@ actor OperationRunner {
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     init(
-        configuration: PostgresConfiguration, events: WorkQueue<Event>, call: TenantCall, teller: Teller,
+        configuration: PostgresConfiguration, events: WorkQueue<Event>, call: TenantCall, pusher: ResultPusher,
         rule: RetryRule, timeout: Duration, concurrency: Int, instances: @escaping @Sendable () -> [InstanceID],
         health: HealthState, logger: Logger
     ) {
         connection = SyncDatabase.connection(configuration, logger: logger)
         self.events = events
         self.call = call
-        self.teller = teller
+        self.pusher = pusher
         self.rule = rule
-        // A call that ends in time must find its claim.
+        // Longer than a call, so that a claim never expires during its call.
         callLease = timeout + .seconds(5)
         self.instances = instances
         self.health = health
@@ -84,13 +84,13 @@ actor OperationRunner {
         health.set("postgres", isReady: false)
     }
 
-    /// Works until the events are finished, and what is under way has ended.
+    /// Runs until the events are finished and every call and push has ended.
     func run() async {
         await withDiscardingTaskGroup { group in
             while true {
-                let turn = await events.take(upTo: Self.turnMax)
+                let turn = await events.dequeue(upTo: Self.turnMax)
                 if turn.isEmpty { break }
-                for event in turn { note(event) }
+                for event in turn { apply(event) }
                 perform(in: &group)
             }
         }
@@ -100,47 +100,50 @@ actor OperationRunner {
         thread.stop()
     }
 
-    /// What is under way: the events end only when it is 0.
-    var isIdle: Bool { slots.running == 0 && telling == 0 && answers.isEmpty }
+    /// Whether no call and no push is in flight and no answer waits. Only then may the events be finished.
+    var isIdle: Bool { slots.running == 0 && pushesInFlight == 0 && answers.isEmpty }
 
-    private func note(_ event: Event) {
+    private func apply(_ event: Event) {
         switch event {
-        case .due(let ids): wanted.formUnion(ids)
-        case .called(let held, let pass, let outcome):
+        case .due(let ids): dueInstances.formUnion(ids)
+        case .called(let stored, let pass, let outcome):
             var isAnswer = true
             if case .again(_, _, _, let answered) = outcome { isAnswer = answered }
-            slots.ended(held.instanceID, pass, withAnswer: isAnswer, at: .now)
-            answers.append((held, outcome))
-            wanted.insert(held.instanceID)
-        case .told(let group, let isTold):
-            telling -= 1
-            guard isTold else { return }
-            told += group.map {
-                DeviceOperationStore.Told(instanceID: $0.instanceID, number: $0.number, tellGroup: $0.tellGroup)
+            slots.ended(stored.instanceID, pass, withAnswer: isAnswer, at: .now)
+            answers.append((stored, outcome))
+            dueInstances.insert(stored.instanceID)
+        case .pushed(let group, let isPushed):
+            pushesInFlight -= 1
+            guard isPushed else { return }
+            announced += group.map {
+                DeviceOperationStore.AnnouncedOperation(
+                    instanceID: $0.instanceID, number: $0.number, resultGroup: $0.resultGroup)
             }
-            wanted.formUnion(group.map(\.instanceID))
-        case .repeated: looksForUntold = true
-        case .look:
-            wanted.formUnion(instances())
+            dueInstances.formUnion(group.map(\.instanceID))
+        case .repeated: claimsUnannounced = true
+        case .tick:
+            dueInstances.formUnion(instances())
             cursor.forget()
-            looksForUntold = true
+            claimsUnannounced = true
         }
     }
 
-    /// Everything that waits, in the order that frees the most: answers, ends, then new work.
+    /// Does everything that waits: first answers, then finished operations, then new calls, because the first two free
+    /// the most.
     private func perform(in group: inout DiscardingTaskGroup) {
         do throws(PostgresError) {
-            for batch in try storeAnswers() { tell(batch, in: &group) }
-            try storeEnds()
-            if looksForUntold {
-                looksForUntold = false
-                let untold = try connection.run(
-                    DeviceOperationStore.claimUntold(claimer: name, lease: Self.tellLease, most: Self.untoldMax),
+            for batch in try storeAnswers() { push(batch, in: &group) }
+            try finishAnnounced()
+            if claimsUnannounced {
+                claimsUnannounced = false
+                let unannounced = try connection.run(
+                    DeviceOperationStore.claimUnannounced(
+                        claimer: name, lease: Self.pushLease, most: Self.unannouncedMax),
                     within: Self.limit)
-                for batch in Self.groups(of: untold) { tell(batch, in: &group) }
+                for batch in Self.groups(of: unannounced) { push(batch, in: &group) }
             }
             try claim(in: &group)
-            // Last, so that nothing waits for it; one that fails is tried again with the next pause.
+            // Last, so that nothing waits for it. A failed deletion is repeated after the usual pause.
             try forget()
             health.set("postgres", isReady: true)
         } catch {
@@ -150,180 +153,191 @@ actor OperationRunner {
         runningGauge.record(slots.running)
     }
 
-    /// At the end: what is known is stored as far as it can be.
+    /// Stores the known answers before the process ends, if the database permits.
     private func perform() {
         do throws(PostgresError) {
             _ = try storeAnswers()
-            try storeEnds()
+            try finishAnnounced()
         } catch {
-            logger.warning("what was done is not recorded", metadata: ["error": "\(error.message)"])
+            logger.warning(
+                "call outcomes were not stored before the process ended; another relay repeats the calls",
+                metadata: ["error": "\(error.message)"])
         }
     }
 
     // MARK: Answers
 
-    /// Stores what calls came to.
+    /// Stores the outcomes of calls.
     ///
-    /// - Returns: the groups that are to be told.
-    private func storeAnswers() throws(PostgresError) -> [[DeviceOperationStore.Held]] {
+    /// - Returns: the groups to push.
+    private func storeAnswers() throws(PostgresError) -> [[DeviceOperationStore.StoredOperation]] {
         if answers.isEmpty { return [] }
-        var ended: [DeviceOperationStore.Held] = []
-        var notes: [DeviceOperationStore.Answer] = []
-        for (held, outcome) in answers {
-            let answer = judge(held, outcome)
+        var ended: [DeviceOperationStore.StoredOperation] = []
+        var allAnswers: [DeviceOperationStore.Answer] = []
+        for (stored, outcome) in answers {
+            let answer = judge(stored, outcome)
             guard answer.outcome != nil else {
-                notes.append(answer)
+                allAnswers.append(answer)
                 continue
             }
-            var held = held
-            (held.outcome, held.code, held.message) = (answer.outcome, answer.code, answer.message)
-            (held.requestID, held.imported) = (answer.requestID, answer.imported)
-            ended.append(held)
+            var stored = stored
+            (stored.outcome, stored.code, stored.message) = (answer.outcome, answer.code, answer.message)
+            (stored.requestID, stored.imported) = (answer.requestID, answer.imported)
+            ended.append(stored)
         }
-        TellGroups.name(&ended, makeName: RandomName.make)
-        notes += ended.map {
+        ResultGroups.name(&ended, makeName: RandomName.make)
+        allAnswers += ended.map {
             DeviceOperationStore.Answer(
                 instanceID: $0.instanceID, number: $0.number, attempt: $0.attempts, outcome: $0.outcome, code: $0.code,
                 message: $0.message,
-                requestID: $0.requestID, imported: $0.imported, pause: .zero, tellGroup: $0.tellGroup)
+                requestID: $0.requestID, imported: $0.imported, pause: .zero, resultGroup: $0.resultGroup)
         }
         let answered = try connection.run(
-            DeviceOperationStore.answer(notes, at: .now, claimer: name, lease: Self.tellLease), within: Self.limit)
+            DeviceOperationStore.answer(allAnswers, at: .now, claimer: name, lease: Self.pushLease), within: Self.limit)
         answers = []
-        let untold = ended.compactMap { held -> DeviceOperationStore.Held? in
-            guard let time = answered[held.number] else { return nil }
-            var held = held
-            held.answeredAt = time
-            return held
+        let unannounced = ended.compactMap { stored -> DeviceOperationStore.StoredOperation? in
+            guard let time = answered[stored.number] else { return nil }
+            var stored = stored
+            stored.answeredAt = time
+            return stored
         }
-        return Self.groups(of: untold)
+        return Self.groups(of: unannounced)
     }
 
-    /// What a call's outcome is to the store.
-    private func judge(_ held: DeviceOperationStore.Held, _ outcome: CallOutcome) -> DeviceOperationStore.Answer {
+    /// The answer to store for a call's outcome.
+    private func judge(_ stored: DeviceOperationStore.StoredOperation, _ outcome: CallOutcome)
+        -> DeviceOperationStore.Answer
+    {
         var answer = DeviceOperationStore.Answer(
-            instanceID: held.instanceID, number: held.number, attempt: held.attempts, outcome: nil, code: 200,
-            message: "", requestID: held.callID,
-            imported: nil, pause: .zero, tellGroup: "")
+            instanceID: stored.instanceID, number: stored.number, attempt: stored.attempts, outcome: nil, code: 200,
+            message: "", requestID: stored.callID,
+            imported: nil, pause: .zero, resultGroup: "")
         switch outcome {
         case .accepted(let message, let imported):
             (answer.outcome, answer.message, answer.imported) = (.accepted, message, imported)
-            note("", of: held)
+            report(failure: "", of: stored)
         case .refused(let code, let message):
             (answer.outcome, answer.code, answer.message) = (.refused, code, message)
-            note("", of: held)
+            report(failure: "", of: stored)
         case .again(let code, let reason, let named, _):
-            note(reason, of: held)
+            report(failure: reason, of: stored)
             (answer.code, answer.message) = (code, String(reason.prefix(Limits.operationMessageUnits)))
             if let pause = rule.pause(
-                after: held.attempts, waited: held.waited, named: named, random: Double.random(in: 0..<1))
+                after: stored.attempts, waited: stored.waited, named: named, random: Double.random(in: 0..<1))
             {
                 answer.pause = pause
             } else {
                 answer.outcome = .dead
                 answer.code = Int(OperationRefusalCode.givenUp)
-                answer.message = "given up after \(held.attempts) attempts: \(answer.message)"
+                answer.message = "given up after \(stored.attempts) attempts: \(answer.message)"
             }
         }
         callCounts.count(answer.outcome)
         return answer
     }
 
-    /// - Parameter trouble: empty: there is none any more.
-    private func note(_ trouble: String, of held: DeviceOperationStore.Held) {
-        let instanceID = held.instanceID
-        guard !held.isOfDiagnosis else {
-            if !trouble.isEmpty { logger.warning("a device's log was not kept", metadata: ["reason": "\(trouble)"]) }
+    /// Logs a failure of an operation's instance when it differs from the last one.
+    ///
+    /// - Parameter failure: empty: the call succeeded.
+    private func report(failure: String, of stored: DeviceOperationStore.StoredOperation) {
+        let instanceID = stored.instanceID
+        guard !stored.isOfDiagnosis else {
+            if !failure.isEmpty {
+                logger.warning("a device log part was not stored", metadata: ["reason": "\(failure)"])
+            }
             return
         }
-        guard troubles[instanceID, default: ""] != trouble else { return }
-        troubles[instanceID] = trouble.isEmpty ? nil : trouble
-        trouble.isEmpty
-            ? logger.info("a tenant takes operations again", metadata: ["instanceId": "\(instanceID)"])
+        guard failures[instanceID, default: ""] != failure else { return }
+        failures[instanceID] = failure.isEmpty ? nil : failure
+        failure.isEmpty
+            ? logger.info("a tenant executes operations again", metadata: ["instanceId": "\(instanceID)"])
             : logger.warning(
-                "a tenant does not take operations: see Operations in deploy/README.md",
-                metadata: ["instanceId": "\(instanceID)", "reason": "\(trouble)"])
+                "a tenant does not execute operations: see deploy/manual/DeviceOperations.md",
+                metadata: ["instanceId": "\(instanceID)", "reason": "\(failure)"])
     }
 
-    private static func groups(of all: [DeviceOperationStore.Held]) -> [[DeviceOperationStore.Held]] {
-        Dictionary(grouping: all, by: \.tellGroup).values.map { $0.sorted { $0.number < $1.number } }
+    private static func groups(of all: [DeviceOperationStore.StoredOperation]) -> [[DeviceOperationStore
+        .StoredOperation]]
+    {
+        Dictionary(grouping: all, by: \.resultGroup).values.map { $0.sorted { $0.number < $1.number } }
     }
 
-    // MARK: Telling
+    // MARK: Pushing results
 
-    private func tell(_ batch: [DeviceOperationStore.Held], in group: inout DiscardingTaskGroup) {
-        telling += 1
-        group.addTask { [teller, events] in
-            let isTold = await teller.tell(batch)
-            events.add(.told(batch, isTold))
+    private func push(_ batch: [DeviceOperationStore.StoredOperation], in group: inout DiscardingTaskGroup) {
+        pushesInFlight += 1
+        group.addTask { [pusher, events] in
+            let isPushed = await pusher.push(batch)
+            events.add(.pushed(batch, isPushed))
         }
     }
 
-    private func storeEnds() throws(PostgresError) {
-        if told.isEmpty { return }
-        cursor.movedUp(try connection.run(DeviceOperationStore.finish(told), within: Self.limit))
-        told = []
+    private func finishAnnounced() throws(PostgresError) {
+        if announced.isEmpty { return }
+        cursor.advanced(try connection.run(DeviceOperationStore.finish(announced), within: Self.limit))
+        announced = []
     }
 
     // MARK: New work
 
     private func claim(in group: inout DiscardingTaskGroup) throws(PostgresError) {
-        // Behind answers that wait nothing is begun.
-        if Task.isShuttingDownGracefully || wanted.isEmpty { return }
+        // During a shutdown no new call begins.
+        if Task.isShuttingDownGracefully || dueInstances.isEmpty { return }
         let now = ContinuousClock.now
-        let free = wanted.map {
-            DeviceOperationStore.Wanted(instanceID: $0, most: slots.free(for: $0, at: now), from: cursor.turn(of: $0))
+        let free = dueInstances.map {
+            DeviceOperationStore.ClaimRequest(
+                instanceID: $0, most: slots.free(for: $0, at: now), from: cursor.turn(of: $0))
         }.filter { $0.most > 0 }
-        // Those without a free place are asked for again when a call ends, or in a second.
-        wanted = []
+        // An instance without a free slot is added again when a call ends, or within a second.
+        dueInstances = []
         if free.isEmpty { return }
         let claimed = try connection.run(
             DeviceOperationStore.claim(free, claimer: name, lease: callLease), within: Self.limit)
         cursor.claimed(claimed)
-        for held in claimed { begin(held, in: &group) }
+        for stored in claimed { begin(stored, in: &group) }
     }
 
-    private func begin(_ held: DeviceOperationStore.Held, in group: inout DiscardingTaskGroup) {
-        if held.isOfDiagnosis {
-            answers.append((held, keep(held)))
-            return events.add(.due([held.instanceID]))
+    private func begin(_ stored: DeviceOperationStore.StoredOperation, in group: inout DiscardingTaskGroup) {
+        if stored.isOfDiagnosis {
+            answers.append((stored, storeDiagnosis(stored)))
+            return events.add(.due([stored.instanceID]))
         }
-        guard let pass = slots.begin(held.instanceID, at: .now) else {
+        guard let pass = slots.begin(stored.instanceID, at: .now) else {
             answers.append(
-                (held, .again(code: 0, reason: "the tenant does not answer", named: nil, isAnswer: true)))
+                (stored, .again(code: 0, reason: "the tenant does not answer", named: nil, isAnswer: true)))
             return
         }
         group.addTask { [call, events, callTime] in
             let begun = ContinuousClock.now
-            let outcome = await call.make(held)
+            let outcome = await call.make(stored)
             callTime.record(duration: .now - begun)
-            events.add(.called(held, pass, outcome))
+            events.add(.called(stored, pass, outcome))
         }
     }
 
-    /// What devices send of their logs stays here.
-    private func keep(_ held: DeviceOperationStore.Held) -> CallOutcome {
-        var operation = held.operation
-        operation.children = DeviceOperation.children(stored: held.children)
-        let (instanceID, deviceID) = (held.instanceID, held.deviceID)
+    /// Stores a part of a device log, or a refusal. No tenant is called.
+    private func storeDiagnosis(_ stored: DeviceOperationStore.StoredOperation) -> CallOutcome {
+        var operation = stored.operation
+        operation.children = DeviceOperation.children(stored: stored.children)
+        let (instanceID, deviceID) = (stored.instanceID, stored.deviceID)
         do {
             switch try DiagnosisUpload(operation) {
             case .part(let part):
                 let (code, message) = try connection.run(
-                    DiagnosisStore.keep(part, of: instanceID, from: deviceID, held.userID), within: Self.limit)
+                    DiagnosisStore.store(part, of: instanceID, from: deviceID, stored.userID), within: Self.limit)
                 return code == 200
                     ? .accepted(message: "", imported: nil) : .refused(code: code, message: message)
             case .refusal(let taskID, let run, let reason):
                 try connection.run(
                     DiagnosisStore.refuse(
-                        taskID, run: run, reason: reason, of: instanceID, from: deviceID, held.userID),
+                        taskID, run: run, reason: reason, of: instanceID, from: deviceID, stored.userID),
                     within: Self.limit)
                 return .accepted(message: "", imported: nil)
             }
         } catch let fault as DiagnosisUpload.Fault {
             return .refused(code: 400, message: fault.reason)
         } catch {
-            return .again(code: 0, reason: "a part of a log was not kept: \(error)", named: nil, isAnswer: true)
+            return .again(code: 0, reason: "a part of a log was not stored: \(error)", named: nil, isAnswer: true)
         }
     }
 
@@ -334,12 +348,36 @@ actor OperationRunner {
         let forgotten = try connection.run(
             DeviceOperationStore.forget(most: Self.forgottenMax), within: .seconds(10))
         _ = try connection.run(DiagnosisStore.forget(most: Limits.diagnosisTasks), within: .seconds(10))
-        // As long as there is much, it goes on with the next look.
+        // If more remain, the next tick continues.
         if forgotten == Self.forgottenMax { forgotAt = nil }
     }
 }
 
-extension DeviceOperationStore.Held {
-    /// It has to do with a log that an operator asked for.
+extension DeviceOperationStore.StoredOperation {
+    /// Whether the operation belongs to a log that an operator requested.
     var isOfDiagnosis: Bool { BizType(operation.component) == ReservedSyncID.diagnosis }
+}
+
+/// Counts the calls of tenants by outcome.
+private struct CallCounters: Sendable {
+    private let accepted = Counter(label: "mss_relay_calls", dimensions: [("outcome", "accepted")])
+    private let refused = Counter(label: "mss_relay_calls", dimensions: [("outcome", "refused")])
+    private let again = Counter(label: "mss_relay_calls", dimensions: [("outcome", "again")])
+    private let dead = Counter(label: "mss_relay_calls", dimensions: [("outcome", "dead")])
+    /// Operations that became dead, for the console: process reports contain only figures without labels.
+    private let deadLetters = Counter(label: "mss_relay_dead_letters")
+
+    /// Counts one call.
+    ///
+    /// - Parameter outcome: nil: the call is retried.
+    func count(_ outcome: DeviceOperationState?) {
+        switch outcome {
+        case .accepted?: accepted.increment()
+        case .refused?: refused.increment()
+        case .dead?:
+            dead.increment()
+            deadLetters.increment()
+        case .waiting?, .answered?, nil: again.increment()
+        }
+    }
 }

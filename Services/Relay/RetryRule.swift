@@ -1,28 +1,29 @@
 import SyncModel
 
-/// When a call that failed is made again, and when no more; pure.
+/// Decides when a failed call is retried, and when the operation becomes dead; pure.
 struct RetryRule: Sendable {
     /// The longest pause between two attempts.
     static let longestPause = Duration.seconds(300)
-    /// The longest that a tenant can ask for. The store takes what is longer than its bound for a clock that went back.
+    /// The longest pause that a tenant can request. The store treats a longer pause as the effect of a clock that was
+    /// set back.
     static let longestNamed = Duration.seconds(300)
-    /// So many attempts are made, however long an operation has waited behind others.
+    /// At least so many attempts are made, even if the operation has waited longer than `age`.
     static let fewestAttempts = 10
 
     /// The pause after the first attempt.
     var firstPause: Duration
-    /// Given up after so many attempts.
+    /// The operation is dead after so many attempts.
     var attempts: Int
-    /// Or after so long since it was taken.
+    /// The operation is dead after so long since it was stored.
     var age: Duration
 
-    /// The pause after an attempt; nil: it is given up.
+    /// The pause after an attempt; nil: the operation is dead.
     ///
     /// - Parameters:
     ///   - attempt: from 1 on.
-    ///   - waited: since it was taken, when the attempt began.
-    ///   - named: what the tenant asks for.
-    ///   - random: in 0..<1, spreads those that failed together.
+    ///   - waited: the time from the storage of the operation to the beginning of the attempt.
+    ///   - named: the pause that the tenant requests.
+    ///   - random: in 0..<1; spreads the retries of calls that failed together.
     func pause(after attempt: Int, waited: Duration, named: Duration?, random: Double) -> Duration? {
         guard attempt < attempts, attempt < Self.fewestAttempts || waited < age else { return nil }
         var pause = firstPause

@@ -5,18 +5,19 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// What of a frame is taken, and what is refused for good; pure but for the keys that seal sessions.
+/// Decides which operations of a frame are accepted and which are refused for good; pure except for the keys that seal
+/// user sessions.
 struct SubmitIntake: Sendable {
-    /// A frame, looked at.
+    /// The result of the check of a frame.
     struct Checked: Sendable {
-        var takings: [DeviceOperationStore.Taking] = []
+        var accepted: [DeviceOperationStore.SubmittedOperation] = []
         var refusals: [OperationRefusal] = []
     }
 
     let ring: SealingRing
-    /// An instance, enabled or not.
+    /// Finds an instance, enabled or not.
     let instance: @Sendable (InstanceID) -> Instance?
-    /// Whether its operators ask devices for their logs.
+    /// Whether operators of the instance can request logs of devices.
     let asksForLogs: @Sendable (InstanceID) -> Bool
 
     func check(_ command: Mss_Bus_V1_SubmitCommand) -> Checked {
@@ -24,13 +25,13 @@ struct SubmitIntake: Sendable {
         let id = InstanceID(command.instanceID)
         let known = instance(id).flatMap { $0.isEnabled ? $0 : nil }
         let hasEndpoint = known.map { !$0.relayURL.isEmpty } ?? false
-        let takesLogs = known != nil && asksForLogs(id)
+        let acceptsLogs = known != nil && asksForLogs(id)
         let (deviceID, userID) = (DeviceID(command.deviceID), UserID(command.userID))
         let session = ring.seal(text: command.sessionID, of: .session(id, deviceID, userID)) ?? []
         var checked = Checked()
         for operation in operations {
-            let isOfLog = BizType(operation.component) == ReservedSyncID.diagnosis
-            guard isOfLog ? takesLogs : hasEndpoint else {
+            let isLogPart = BizType(operation.component) == ReservedSyncID.diagnosis
+            guard isLogPart ? acceptsLogs : hasEndpoint else {
                 checked.refusals.append(
                     OperationRefusal(
                         operationID: operation.id, code: OperationRefusalCode.noEndpoint,
@@ -43,8 +44,8 @@ struct SubmitIntake: Sendable {
                         operationID: operation.id, code: OperationRefusalCode.malformed, message: fault))
                 continue
             }
-            checked.takings.append(
-                DeviceOperationStore.Taking(
+            checked.accepted.append(
+                DeviceOperationStore.SubmittedOperation(
                     instanceID: id, deviceID: deviceID, userID: userID, session: session, operation: operation,
                     children: operation.storedChildren))
         }
@@ -53,7 +54,7 @@ struct SubmitIntake: Sendable {
 }
 
 extension KeyAddress {
-    /// What the session of a user on a device is sealed for while an operation waits.
+    /// The address to which the user session of a device is sealed while an operation waits.
     static func session(_ instanceID: InstanceID, _ deviceID: DeviceID, _ userID: UserID) -> KeyAddress {
         KeyAddress(
             instanceID: instanceID, keyID: "session \(deviceID.text.utf8.count) \(deviceID.text) \(userID.text)",

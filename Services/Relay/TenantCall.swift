@@ -7,31 +7,31 @@ import SyncModel
 import SyncStore
 import TenantCalls
 
-/// Has a tenant do one operation.
+/// Calls a tenant's endpoint to execute one operation.
 struct TenantCall: Sendable {
     let caller: TenantCaller
     let keys: OpenedKeys
     let ring: SealingRing
-    /// An instance, enabled or not.
+    /// Finds an instance, enabled or not.
     let instance: @Sendable (InstanceID) -> Instance?
 
-    /// Calls the tenant's endpoint; never throws, as every failure is an outcome.
-    func make(_ held: DeviceOperationStore.Held) async -> CallOutcome {
-        guard let instance = instance(held.instanceID), instance.isEnabled, !instance.relayURL.isEmpty else {
+    /// Calls the tenant's endpoint. Never throws: every failure is an outcome.
+    func make(_ stored: DeviceOperationStore.StoredOperation) async -> CallOutcome {
+        guard let instance = instance(stored.instanceID), instance.isEnabled, !instance.relayURL.isEmpty else {
             return .again(
-                code: 0, reason: "the instance is not enabled, or has no endpoint", named: nil, isAnswer: true)
+                code: 0, reason: "the instance is unknown or disabled, or has no endpoint", named: nil, isAnswer: true)
         }
         let url: CalloutURL
         do throws(CalloutRefusal) {
             url = try caller.url(instance.relayURL)
         } catch {
-            // A setting that is missing is no fault of the tenant's.
+            // A missing setting is not a failure of the tenant, so the circuit breaker must not count it.
             return .again(code: 0, reason: "not called: \(error)", named: nil, isAnswer: true)
         }
-        let children = DeviceOperation.children(stored: held.children)
-        let body = CallQuestion.body(of: held, children: children, sessionID: sessionID(of: held))
+        let children = DeviceOperation.children(stored: stored.children)
+        let body = CallBody.body(of: stored, children: children, sessionID: sessionID(of: stored))
         var fields: HTTPHeaders = [
-            "Idempotency-Key": CallQuestion.idempotencyKey(of: held), "X-Request-Id": held.callID,
+            "Idempotency-Key": CallBody.idempotencyKey(of: stored), "X-Request-Id": stored.callID,
         ]
         if let key = instance.keys(for: .callout).first {
             guard let secret = keys.secret(of: key, instance.id) else {
@@ -53,13 +53,13 @@ struct TenantCall: Sendable {
         }
     }
 
-    private func sessionID(of held: DeviceOperationStore.Held) -> String? {
-        if held.session.isEmpty { return nil }
-        return ring.openText(held.session, of: .session(held.instanceID, held.deviceID, held.userID))
+    private func sessionID(of stored: DeviceOperationStore.StoredOperation) -> String? {
+        if stored.session.isEmpty { return nil }
+        return ring.openText(stored.session, of: .session(stored.instanceID, stored.deviceID, stored.userID))
     }
 }
 
-extension DeviceOperationStore.Held {
-    /// The call's own id, in the result and in logs.
+extension DeviceOperationStore.StoredOperation {
+    /// The id of the call, in the result and in logs.
     var callID: String { "\(number)-\(attempts)" }
 }

@@ -1,8 +1,8 @@
 import SyncModel
 import TenantCalls
 
-/// How many calls each tenant may have under way, and whether it is called at all; pure. Each tenant has its own limit
-/// and its own breaker, so that one slow tenant delays only itself.
+/// Limits the calls in flight of each tenant, and stops calls of a tenant that does not respond; pure. Each tenant has
+/// its own limit and circuit breaker, so a slow tenant delays only itself.
 struct TenantSlots {
     private struct Tenant {
         var running = 0
@@ -12,24 +12,24 @@ struct TenantSlots {
     private let concurrency: Int
     private let runningMax: Int
     private var tenants: [InstanceID: Tenant] = [:]
-    /// Calls under way of all tenants.
+    /// Calls in flight of all tenants.
     private(set) var running = 0
 
     /// - Parameters:
-    ///   - concurrency: calls under way per tenant.
-    ///   - runningMax: of all tenants.
+    ///   - concurrency: the largest number of calls in flight for each tenant.
+    ///   - runningMax: the largest number for all tenants together.
     init(concurrency: Int, runningMax: Int) {
         self.concurrency = concurrency
         self.runningMax = runningMax
     }
 
-    /// How many more calls a tenant may have now.
+    /// The number of further calls that a tenant may have now.
     func free(for id: InstanceID, at now: ContinuousClock.Instant) -> Int {
         let tenant = tenants[id] ?? Tenant()
         return tenant.breaker.admits(min(concurrency - tenant.running, runningMax - running), at: now)
     }
 
-    /// A call begins, whose end must be reported; nil when none may.
+    /// Begins a call; its end must be reported with `ended`. Nil if no call may begin.
     mutating func begin(_ id: InstanceID, at now: ContinuousClock.Instant) -> CircuitBreaker.Pass? {
         var tenant = tenants[id] ?? Tenant()
         guard let pass = tenant.breaker.pass(at: now) else { return nil }
@@ -39,7 +39,7 @@ struct TenantSlots {
         return pass
     }
 
-    /// A call has ended.
+    /// Ends a call. `isAnswer`: the endpoint responded.
     mutating func ended(
         _ id: InstanceID, _ pass: CircuitBreaker.Pass, withAnswer isAnswer: Bool, at now: ContinuousClock.Instant
     ) {

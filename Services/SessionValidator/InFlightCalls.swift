@@ -1,112 +1,115 @@
 import SyncModel
 import TenantCalls
 
-/// Who asks what, and which question goes out when; pure. `Asker` is whoever wants the answer.
+/// Merges requests for verdicts and decides which calls begin; pure. `Requester` identifies the receiver of a reply.
 ///
-/// One question about a session is under way at a time, however many ask it (spec V5). Each tenant has its own limit
-/// of questions under way, its own bounded line of those that wait, and its own breaker, so that one slow tenant holds
-/// up no other. What all tenants together may have under way is bounded by what this process can open.
-struct InFlightCalls<Asker> {
-    /// What a question is about.
-    struct Question: Hashable, Sendable {
+/// One call about a session is in flight at a time, for all requests about it (V5). Each tenant has its own limit of
+/// calls, its own bounded queue and its own circuit breaker, so one slow tenant delays no other. The open files of this
+/// process limit the calls of all tenants together.
+struct InFlightCalls<Requester> {
+    /// A user session to check.
+    struct Request: Hashable, Sendable {
         let instanceID: InstanceID
         let userID: UserID
         let sessionID: SessionID
     }
 
-    /// What the driver does next.
+    /// The next step of the caller.
     enum Action {
-        /// Ask the tenant, then report `ended`.
-        case call(Question)
-        case answer([Asker], CheckOutcome)
+        /// Call the tenant, then report the outcome with `ended`.
+        case call(Request)
+        case answer([Requester], CheckOutcome)
     }
 
-    /// A question that is under way, or waits.
+    /// A call that is in flight, or waits.
     private struct Pending {
-        var askers: [Asker]
-        /// Of its call; nil while it waits.
+        var requesters: [Requester]
+        /// The pass of the call; nil while it waits.
         var pass: CircuitBreaker.Pass?
     }
 
     private struct Tenant {
         var running = 0
-        var waiting: ArraySlice<(question: Question, since: ContinuousClock.Instant)> = []
+        var waiting: ArraySlice<(request: Request, since: ContinuousClock.Instant)> = []
         var breaker = CircuitBreaker()
     }
 
-    /// Questions that wait for one tenant; those beyond are unknown at once, and their gateways ask again.
+    /// The largest number of waiting calls of one tenant. Further requests get the verdict unknown at once, and their
+    /// gateways repeat them.
     static var waitingMax: Int { 1_000 }
-    /// Askers of one question; a user has few devices, so more than this is a fault somewhere.
-    static var askersMax: Int { 100 }
+    /// The largest number of requesters of one call. A user has few devices, so more are a sign of a fault.
+    static var requestersMax: Int { 100 }
 
     private let concurrency: Int
     private let runningMax: Int
-    private let patience: Duration
+    private let waitLimit: Duration
     private var running = 0
     private var tenants: [InstanceID: Tenant] = [:]
-    private var pending: [Question: Pending] = [:]
+    private var pending: [Request: Pending] = [:]
 
     /// - Parameters:
-    ///   - concurrency: questions under way per tenant.
-    ///   - runningMax: questions under way of all tenants; those beyond are unknown at once.
-    ///   - patience: how long an asker waits; a question that waited longer is not asked any more.
-    init(concurrency: Int, runningMax: Int, patience: Duration) {
+    ///   - concurrency: the largest number of calls in flight for each tenant.
+    ///   - runningMax: the largest number of calls in flight for all tenants; further requests get the verdict unknown
+    ///     at once.
+    ///   - waitLimit: the time that a requester waits for a reply. A call that waited longer is not made.
+    init(concurrency: Int, runningMax: Int, waitLimit: Duration) {
         self.concurrency = concurrency
         self.runningMax = runningMax
-        self.patience = patience
+        self.waitLimit = waitLimit
     }
 
-    /// Questions under way or waiting.
+    /// The number of calls in flight or waiting.
     var count: Int { pending.count }
 
-    /// Somebody asks.
-    mutating func ask(_ question: Question, _ asker: Asker, now: ContinuousClock.Instant) -> [Action] {
-        if let joined = pending[question] {
-            guard joined.askers.count < Self.askersMax else {
-                return [.answer([asker], .unknown("too many ask the same"))]
+    /// Adds a request, and returns the steps that follow.
+    mutating func add(_ request: Request, _ requester: Requester, now: ContinuousClock.Instant) -> [Action] {
+        if let joined = pending[request] {
+            guard joined.requesters.count < Self.requestersMax else {
+                return [.answer([requester], .unknown("too many requests for the same session"))]
             }
-            pending[question]?.askers.append(asker)
+            pending[request]?.requesters.append(requester)
             return []
         }
-        var tenant = tenants[question.instanceID] ?? Tenant()
-        defer { tenants[question.instanceID] = tenant }
+        var tenant = tenants[request.instanceID] ?? Tenant()
+        defer { tenants[request.instanceID] = tenant }
         if tenant.running >= concurrency {
             guard tenant.waiting.count < Self.waitingMax else {
-                return [.answer([asker], .unknown("too many checks wait for the tenant"))]
+                return [.answer([requester], .unknown("too many checks wait for the tenant"))]
             }
-            tenant.waiting.append((question, now))
-            pending[question] = Pending(askers: [asker])
+            tenant.waiting.append((request, now))
+            pending[request] = Pending(requesters: [requester])
             return []
         }
-        guard running < runningMax else { return [.answer([asker], .unknown("too many checks are under way"))] }
-        guard let pass = tenant.breaker.pass(at: now) else { return [.answer([asker], Self.resting)] }
+        guard running < runningMax else { return [.answer([requester], .unknown("too many checks are in flight"))] }
+        guard let pass = tenant.breaker.pass(at: now) else { return [.answer([requester], Self.resting)] }
         tenant.running += 1
         running += 1
-        pending[question] = Pending(askers: [asker], pass: pass)
-        return [.call(question)]
+        pending[request] = Pending(requesters: [requester], pass: pass)
+        return [.call(request)]
     }
 
-    /// A question came back. At most one of the actions is a call.
-    mutating func ended(_ question: Question, _ outcome: CheckOutcome, now: ContinuousClock.Instant) -> [Action] {
-        guard let call = pending.removeValue(forKey: question), let pass = call.pass else { return [] }
-        var tenant = tenants[question.instanceID] ?? Tenant()
+    /// Ends a call, and returns the steps that follow. At most one of them is a call.
+    mutating func ended(_ request: Request, _ outcome: CheckOutcome, now: ContinuousClock.Instant) -> [Action] {
+        guard let call = pending.removeValue(forKey: request), let pass = call.pass else { return [] }
+        var tenant = tenants[request.instanceID] ?? Tenant()
         tenant.running -= 1
         running -= 1
         tenant.breaker.ended(pass, withAnswer: outcome.isAnswer, at: now)
-        var actions = [Action.answer(call.askers, outcome)]
+        var actions = [Action.answer(call.requesters, outcome)]
         while tenant.running < concurrency, let (next, since) = tenant.waiting.popFirst() {
-            if since + patience <= now {
-                actions.append(.answer(pending.removeValue(forKey: next)?.askers ?? [], .unknown("it waited too long")))
+            if since + waitLimit <= now {
+                actions.append(
+                    .answer(pending.removeValue(forKey: next)?.requesters ?? [], .unknown("the check waited too long")))
             } else if let pass = tenant.breaker.pass(at: now) {
                 tenant.running += 1
                 running += 1
                 pending[next]?.pass = pass
                 actions.append(.call(next))
             } else {
-                actions.append(.answer(pending.removeValue(forKey: next)?.askers ?? [], Self.resting))
+                actions.append(.answer(pending.removeValue(forKey: next)?.requesters ?? [], Self.resting))
             }
         }
-        tenants[question.instanceID] = tenant
+        tenants[request.instanceID] = tenant
         return actions
     }
 

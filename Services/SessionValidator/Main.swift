@@ -4,7 +4,7 @@ import Credentials
 import ServiceKit
 import SyncModel
 
-/// The session validator: asks tenants whether sessions are valid. Any number of them run side by side.
+/// The session validator: calls tenants to check user sessions. Any number of session validators run side by side.
 @main
 struct Main {
     static func main() async {

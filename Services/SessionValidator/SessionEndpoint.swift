@@ -5,17 +5,17 @@ import ServiceKit
 import SyncModel
 import TenantCalls
 
-/// Asks a tenant about one session over HTTP, directly or through a mobile gateway (spec V2), and only where an
-/// operator allows it (spec V7).
+/// Calls a tenant to check one session over HTTP, directly or through a mobile gateway (V2), and only at an address
+/// that an operator allows (V7).
 struct SessionEndpoint: Sendable {
-    /// The members of the question, as tenants know them.
-    private struct Question: Encodable {
+    /// The members of the request body.
+    private struct RequestBody: Encodable {
         let instanceId: String
         let userId: String
         let sessionId: String
     }
 
-    /// States by which a proxy, or the service itself, says that it does not answer now.
+    /// Status codes with which a proxy or the service reports itself unavailable.
     private static let absences: [HTTPResponseStatus] = [
         .tooManyRequests, .badGateway, .serviceUnavailable, .gatewayTimeout,
     ]
@@ -23,9 +23,9 @@ struct SessionEndpoint: Sendable {
     private let caller: TenantCaller
 
     /// - Parameters:
-    ///   - limit: for the whole call, from the name's lookup to the answer's last byte.
-    ///   - connectLimit: of that, to connect and to shake hands (reliability SEC12).
-    ///   - authorityFile: PEM of the authorities that sign tenants' certificates; nil: the system's.
+    ///   - limit: for the whole call, from the DNS lookup to the last byte of the response.
+    ///   - connectLimit: for the TCP connection and the TLS handshake, as a part of `limit` (SEC12).
+    ///   - authorityFile: PEM of the certificate authorities of tenants; nil: the system's.
     /// - Throws: when the file cannot be read.
     init(
         limit: Duration, connectLimit: Duration = .seconds(1), policy: CalloutPolicy, authorityFile: String? = nil,
@@ -36,18 +36,18 @@ struct SessionEndpoint: Sendable {
             authorityFile: authorityFile, resolver: resolver)
     }
 
-    /// Whether the URL may be called as it is written; what its host resolves to is checked with each call.
+    /// Throws if the URL may not be called. The addresses of its host are checked with each call.
     func permit(_ url: String) throws(CalloutRefusal) { _ = try caller.url(url) }
 
-    /// The tenant's answer, or why there is none; never longer than the limit.
+    /// Calls the tenant. Takes no longer than the limit.
     ///
     /// - Parameter signer: nil: the call is not signed.
     func check(
         _ url: String, as form: ValidatorForm = .http, instanceID: InstanceID, userID: UserID, sessionID: String,
         signer: RequestSigner? = nil
     ) async -> CheckOutcome {
-        let question = Question(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
-        guard var body = try? JSONEncoder().encode(question) else { return .unknown("the question is no JSON") }
+        let content = RequestBody(instanceId: instanceID.text, userId: userID.text, sessionId: sessionID)
+        guard var body = try? JSONEncoder().encode(content) else { return .unknown("the question is no JSON") }
         do {
             let url = try caller.url(url)
             var fields = HTTPHeaders()
@@ -58,7 +58,7 @@ struct SessionEndpoint: Sendable {
                     fields.add(contentsOf: HTTPHeaders(signed))
                 }
             case .mobileGateway(let gateway):
-                let wrapped = MobileGatewayQuestion(body, through: gateway, secret: signer?.secret, at: .now)
+                let wrapped = MobileGatewayRequest(body, through: gateway, secret: signer?.secret, at: .now)
                 fields.add(contentsOf: HTTPHeaders(wrapped.headers))
                 body = wrapped.body
             }
@@ -74,7 +74,7 @@ struct SessionEndpoint: Sendable {
         }
     }
 
-    /// Ends the connections; nothing may be asked afterwards.
+    /// Closes the connections. No call may follow.
     func close() { caller.close() }
 
     private static func outcome(
@@ -85,12 +85,32 @@ struct SessionEndpoint: Sendable {
             return Self.absences.contains(answer.status) ? .noAnswer(reason) : .unknown(reason)
         }
         if form != .http {
-            // The gateway answers 200 also when the tenant's service failed behind it.
-            let result = answer.headers.first(name: MobileGatewayQuestion.resultStatus.name)
-            guard result == MobileGatewayQuestion.resultStatus.good else {
+            // The mobile gateway responds with 200 even if the tenant's service failed.
+            let result = answer.headers.first(name: MobileGatewayRequest.resultStatus.name)
+            guard result == MobileGatewayRequest.resultStatus.good else {
                 return .unknown("the mobile gateway says that the call failed")
             }
         }
         return TenantAnswer.outcome(of: answer.body, sessionID: sessionID)
+    }
+}
+
+/// The outcome of one call of a tenant.
+enum CheckOutcome: Hashable, Sendable {
+    case valid
+    /// The reason is for the device's app. It contains no session id.
+    case invalid(String)
+    /// The response gives no verdict. Data is withheld, and the gateway requests a verdict again (V4).
+    case unknown(String)
+    /// No response: no connection, a time-out, or a server that reports itself unavailable. The verdict is unknown as
+    /// well.
+    case noAnswer(String)
+
+    /// Whether the tenant's endpoint responded; its circuit breaker counts only that. A response without a verdict
+    /// counts as one. Otherwise an attacker could invent sessions that the tenant answers with an error, and so stop
+    /// the calls about the sessions of other users.
+    var isAnswer: Bool {
+        if case .noAnswer = self { return false }
+        return true
     }
 }

@@ -1,24 +1,27 @@
+import ServiceKit
 import SyncModel
-import TenantCalls
 
-/// Reads a tenant's answer to `com.antcloud.session.validate` in all the forms that tenants give it (spec V3); pure.
+/// Reads a tenant's response to `com.antcloud.session.validate` in all forms that tenants use (V3); pure.
 ///
-/// What is not of the form is unknown and not invalid: a broken proxy must not sign users out.
+/// A malformed response is unknown, not invalid: a broken proxy must not sign users out.
 enum TenantAnswer {
-    /// Bytes of an answer at the most (spec V7).
+    /// The largest size of a response in bytes (V7).
     static let bytesMax = 16_384
 
-    /// Judges the body of an answer with status 200.
+    /// The outcome of a response with status 200.
     ///
-    /// - Parameter sessionID: what was asked about; an answer about another session is not valid.
+    /// - Parameter sessionID: the session of the call. A response about another session is invalid.
     static func outcome(of body: some Collection<UInt8>, sessionID: String) -> CheckOutcome {
         guard body.count <= bytesMax else { return .unknown("the answer is longer than \(bytesMax) bytes") }
-        guard let answer = AnswerJSON(body)?.members else { return .unknown("the answer is no JSON object") }
+        guard let answer = object(Array(body)) else { return .unknown("the answer is no JSON object") }
         var members = answer
         switch answer["response"] {
         case nil, .null?: break
-        case .object(let wrapped)?: members = wrapped
-        default: return .unknown("\"response\" is no object")
+        case let value?:
+            guard case .structure(let text) = value, let wrapped = object(text) else {
+                return .unknown("\"response\" is no object")
+            }
+            members = wrapped
         }
         do throws(Malformed) {
             return try judge(members, sessionID: sessionID)
@@ -32,7 +35,7 @@ enum TenantAnswer {
     }
 
     private static func judge(
-        _ members: [String: AnswerJSON], sessionID: String
+        _ members: [String: JSONValue], sessionID: String
     ) throws(Malformed) -> CheckOutcome {
         guard let isSuccess = try flag("success", in: members) else {
             throw Malformed(reason: "\"success\" is missing")
@@ -52,24 +55,28 @@ enum TenantAnswer {
     }
 
     /// The members of `result`, an object or the JSON text of one; none when it is absent.
-    private static func result(in members: [String: AnswerJSON]) throws(Malformed) -> [String: AnswerJSON] {
+    private static func result(in members: [String: JSONValue]) throws(Malformed) -> [String: JSONValue] {
+        let text: [UInt8]
         switch members["result"] {
         case nil, .null?: return [:]
-        case .object(let result)?: return result
-        case .text(let text)?:
-            if let result = AnswerJSON(text.utf8)?.members { return result }
-            throw Malformed(reason: "\"result\" is no object")
-        default: throw Malformed(reason: "\"result\" is no object")
+        case .structure(let bytes)?: text = bytes
+        case .string(let string)?: text = Array(string.utf8)
+        default: text = []
         }
+        guard let result = object(text) else { throw Malformed(reason: "\"result\" is no object") }
+        return result
     }
 
-    /// A boolean, or its word in any case; nil when absent.
-    private static func flag(_ name: String, in members: [String: AnswerJSON]) throws(Malformed) -> Bool? {
+    /// The members of a JSON object; nil for any other text.
+    private static func object(_ text: [UInt8]) -> [String: JSONValue]? { try? JSONReader.members(of: text) }
+
+    /// A boolean, or `true` or `false` as text in any case; nil if absent.
+    private static func flag(_ name: String, in members: [String: JSONValue]) throws(Malformed) -> Bool? {
         switch members[name] {
         case nil, .null?: return nil
         case .bool(let value)?: return value
-        case .text(let word)?:
-            switch word.lowercased() {
+        case .string(let text)?:
+            switch text.lowercased() {
             case "true": return true
             case "false": return false
             default: throw Malformed(reason: "\"\(name)\" is neither true nor false")
@@ -78,11 +85,11 @@ enum TenantAnswer {
         }
     }
 
-    /// A text; nil when absent.
-    private static func text(_ name: String, in members: [String: AnswerJSON]) throws(Malformed) -> String? {
+    /// A text; nil if absent.
+    private static func text(_ name: String, in members: [String: JSONValue]) throws(Malformed) -> String? {
         switch members[name] {
         case nil, .null?: return nil
-        case .text(let value)?: return value
+        case .string(let value)?: return value
         default: throw Malformed(reason: "\"\(name)\" is no text")
         }
     }

@@ -4,11 +4,11 @@ import TenantCalls
 
 /// Settings of the session validator.
 enum ValidatorSettings {
-    /// How long one call to a tenant may take in all.
+    /// The time limit of one call to a tenant.
     static let timeout = SettingKey<Duration>.milliseconds("MSS_VALIDATOR_TIMEOUT_MS", in: 100...7_000, default: 3_000)
-    /// Where tenants may be called.
+    /// The addresses at which tenants may be called.
     static let callouts = CalloutSettings(prefix: "MSS_VALIDATOR")
-    /// Calls under way per tenant.
+    /// The largest number of calls in flight for each tenant.
     static let tenantConcurrency = SettingKey<Int>.integer(
         "MSS_VALIDATOR_TENANT_CONCURRENCY", in: 1...1_000, default: 32)
 
@@ -16,12 +16,12 @@ enum ValidatorSettings {
         [timeout.erased] + callouts.keys
         + [tenantConcurrency.erased, KeyRingSetting.sealing(for: .callout).erased]
 
-    /// What is wrong with the file of authorities, for whoever starts the process.
+    /// The faults of the file of certificate authorities, shown to the operator when the process starts.
     static func problems(_ settings: Settings) -> [String] { callouts.problems(settings) }
 }
 
 extension SessionEndpoint {
-    /// The endpoint as the settings want it.
+    /// The endpoint from the settings.
     init(_ settings: Settings) throws {
         try self.init(
             limit: settings[ValidatorSettings.timeout], policy: ValidatorSettings.callouts.policy(settings),

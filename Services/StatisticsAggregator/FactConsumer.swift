@@ -9,36 +9,36 @@ import ServiceLifecycle
 import SyncModel
 import SyncStore
 
-/// Takes facts off the durable queue and folds them into the figures, on a thread with its own database connection, and
-/// has stored pushes counted.
+/// Consumes facts from the durable queue and folds them into the figures, on a thread and a database connection of its
+/// own. Also makes the database count stored pushes.
 ///
-/// That a push was accepted is read off the oplogs themselves: the database counts each exactly once, whichever
-/// aggregator asks. A body of facts is settled after the commit of what it said, so a killed process loses nothing;
-/// folding is idempotent, so a body that is delivered again counts nothing twice (spec S1). While the database is away
-/// the process holds bodies, the prefetch bounds how many, and the rest waits at the broker.
+/// No fact says that a push was accepted. The database reads that from the oplogs and counts each once, whichever
+/// aggregator asks. A body of facts is acknowledged after the commit of its facts, so a killed process loses nothing.
+/// Folding is idempotent, so a redelivered body changes no figure (S1). While the database is down, the process keeps
+/// the bodies that it has, bounded by the prefetch; the others wait at the broker.
 actor FactConsumer: Service {
-    /// A body and what it says.
+    /// A body and its facts.
     private struct Facts {
         let delivery: AMQPDelivery
         let facts: [Mss_Bus_V1_Fact]
     }
 
-    /// Bodies in hand: what comes while facts are gathered.
+    /// Bodies that RabbitMQ delivers before their acknowledgement; enough for those that arrive during one gathering.
     private static let prefetch: UInt16 = 512
     private static let limit = Duration.seconds(10)
-    /// Less than half of what figures may be behind (spec S3).
+    /// The pause in which facts are gathered; less than half of the permitted delay of figures (S3).
     private static let gathering = Duration.seconds(2)
-    /// What one statement folds: some milliseconds of a processor.
+    /// The largest number of rows in one statement: some milliseconds of a processor.
     private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
-    /// Between two readings of stored pushes that no batch of facts has started.
+    /// The interval between two readings of stored pushes while no batch of facts starts one.
     private static let readingInterval = Duration.seconds(3)
-    /// Rows of each kind that one step of forgetting removes: some tens of milliseconds.
+    /// The largest number of rows of each kind that one deletion removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
-    /// Steps between two looks at the most: more than pushes can add rows in that time.
+    /// The largest number of deletions in one interval; they remove more rows than pushes can add in that time.
     private static let forgettingSteps = 20
-    /// How long nothing is looked for once all was removed.
+    /// The pause after everything expired was deleted.
     private static let forgettingInterval = Duration.seconds(60)
 
     private let thread = ConnectionThread(name: "statistics")
@@ -49,7 +49,7 @@ actor FactConsumer: Service {
     private let logger: Logger
     private var pauses = RetryPauses()
     private var progress = FoldProgress()
-    private var isSettling = false
+    private var isFolding = false
     /// When the last reading of stored pushes began.
     private var readAt: ContinuousClock.Instant?
     private var isReading = false
@@ -67,7 +67,7 @@ actor FactConsumer: Service {
         amqp: AMQPConfiguration, postgres: PostgresConfiguration, health: HealthState, reporter: ProcessReporter?,
         logger: Logger
     ) {
-        // It refuses a database whose migrations differ, each time it connects.
+        // The connection refuses a database with other migrations, each time it connects.
         connection = SyncDatabase.connection(postgres, logger: logger)
         self.health = health
         self.logger = logger
@@ -82,7 +82,7 @@ actor FactConsumer: Service {
         bus.onConnectionChange { health.set("amqp", isReady: $0) }
     }
 
-    /// On shutdown consuming ends first, then what is in hand is folded.
+    /// On shutdown, the process first stops consuming. Then it folds the bodies that it has received.
     func run() async throws {
         let (bus, queue) = (bus, queue)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -101,19 +101,20 @@ actor FactConsumer: Service {
 
     private func consume() async {
         while true {
-            let deliveries = await queue.take(upTo: Int(Self.prefetch))
+            let deliveries = await queue.dequeue(upTo: Int(Self.prefetch))
             if deliveries.isEmpty { return }
             let bodies = deliveries.compactMap(read)
-            isSettling = true
-            // When much waits there is no pause.
+            isFolding = true
+            // No pauses while many bodies wait.
             let isBehind = deliveries.count == Int(Self.prefetch)
             for group in FactGroups.cut(bodies, size: { FactGroups.rows(of: $0.facts) }) {
-                await settle(group, resting: !isBehind)
+                await foldAndAcknowledge(group, pausing: !isBehind)
             }
-            isSettling = false
+            isFolding = false
             guard !isBehind else { continue }
-            // Facts of one oplog come within moments and change its row once. After them most stored pushes have
-            // complete rows, so the reading changes few. It uses the pause, and goes on in `keepReadingOplogs`.
+            // Facts of one oplog arrive within moments, so gathering changes its row once. After a fold most stored
+            // pushes have complete rows, so the reading changes few of them. It uses the pause, and `keepReadingOplogs`
+            // continues it.
             let end = ContinuousClock.now + Self.gathering
             await readOplogs(until: end)
             try? await cancelWhenGracefulShutdown { try await Task.sleep(until: end, clock: .continuous) }
@@ -129,47 +130,50 @@ actor FactConsumer: Service {
         }
     }
 
-    /// Folds a group and settles it after its commit. What the database does not take now is folded again, however
-    /// often: folding is idempotent. It goes back to the broker only when the process ends before the database is there.
-    private func settle(_ group: [Facts], resting: Bool) async {
+    /// Folds a group and acknowledges its bodies after the commit. While the database is down, the group is folded
+    /// again and again: folding is idempotent. The bodies return to the broker only if the process ends before the
+    /// database is back.
+    private func foldAndAcknowledge(_ group: [Facts], pausing: Bool) async {
         var plan = BatchPlan<Facts, Never>(group, repeatsMax: .max, isIdempotent: true) { _ in nil }
         while let step = plan.next() {
             switch step {
             case .store(let part):
                 do throws(PostgresError) {
-                    try await fold(part, resting: resting)
-                    bus.settle(part.map(\.delivery), as: .accepted)
+                    try await fold(part, pausing: pausing)
+                    bus.acknowledge(part.map(\.delivery), as: .accepted)
                     plan.stored()
                 } catch {
                     if error.batchRemedy != .halve { await pause(after: error) }
                     plan.failed(with: error, mayRepeat: !Task.isShuttingDownGracefully && !Task.isCancelled)
                 }
             case .refuse(let body, let error): reject(body.delivery, because: error.message)
-            case .fail(let part, _): bus.settle(part.map(\.delivery), as: .requeued)
+            case .fail(let part, _): bus.acknowledge(part.map(\.delivery), as: .requeued)
             }
         }
     }
 
     private func pause(after error: PostgresError) async {
         health.set("postgres", isReady: false)
-        logger.warning("facts wait for the database", metadata: ["error": "\(error.message)"])
+        logger.warning(
+            "facts were not folded because the database is not ready; retrying", metadata: ["error": "\(error.message)"]
+        )
         let pause = pauses.next(random: .random(in: 0..<1))
         try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
     }
 
-    /// In parts.
+    /// Folds in parts.
     ///
-    /// - Parameter resting: it rests after each part.
-    private func fold(_ group: [Facts], resting: Bool) async throws(PostgresError) {
+    /// - Parameter pausing: pauses after each part.
+    private func fold(_ group: [Facts], pausing: Bool) async throws(PostgresError) {
         var fold = StatisticsFold()
         for body in group { for fact in body.facts { fold.add(fact) } }
         for part in fold.batch.parts(ofRows: Self.rowsOfPart) where !part.isEmpty {
             let begin = ContinuousClock.now
             try connection.run(StatisticsStore.fold(part), within: Self.limit)
-            if resting {
+            if pausing {
                 await rest(afterWorkSince: begin)
             } else {
-                // Stored pushes are counted meanwhile.
+                // Lets the reading of stored pushes run in between.
                 await Task.yield()
             }
         }
@@ -185,19 +189,19 @@ actor FactConsumer: Service {
         try? await Task.sleep(for: min(begin.duration(to: .now), Self.longestRest))
     }
 
-    /// Has stored pushes counted also while no facts come, or too many. What is not read at the end of the process, the
-    /// next one reads.
+    /// Reads stored pushes also while no facts arrive, or so many that `consume` never pauses. The next process reads
+    /// the rest after a shutdown.
     private func keepReadingOplogs() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let due = readAt.map { $0 + Self.readingInterval } ?? .now
             if due <= .now { await readOplogs(until: nil) }
-            // A reading that `consume` has begun may still run: the loop looks again soon.
+            // A reading by `consume` may still run, so the loop checks again soon.
             let pause = max(.milliseconds(100), ContinuousClock.now.duration(to: due))
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
         }
     }
 
-    /// - Parameter end: no part begins after it; nil: all is read.
+    /// - Parameter end: no part begins after this time; nil: everything is read.
     private func readOplogs(until end: ContinuousClock.Instant?) async {
         guard !isReading else { return }
         isReading = true
@@ -208,15 +212,15 @@ actor FactConsumer: Service {
             health.set("postgres", isReady: true)
         } catch {
             health.set("postgres", isReady: false)
-            logger.warning("stored pushes wait to be counted", metadata: ["error": "\(error.message)"])
+            logger.warning("stored pushes were not counted; retrying", metadata: ["error": "\(error.message)"])
         }
     }
 
-    /// In parts, between which facts are folded and pushes find a processor.
+    /// Reads in parts. In between, facts are folded and pushes get a processor.
     private func readAccepted(until end: ContinuousClock.Instant?) async throws(PostgresError) {
         while !Task.isShuttingDownGracefully, !Task.isCancelled, end.map({ .now < $0 }) ?? true {
             let (now, begin) = (WallTime.now, ContinuousClock.now)
-            // Without an answer another aggregator reads at this moment, and knows how far.
+            // Without a result, another aggregator is reading now, and it records the progress.
             let query = StatisticsStore.readAccepted(rows: Self.rowsOfPart)
             guard let reading = try connection.run(query, within: Self.limit) else { return }
             counted.increment(by: reading.pushes)
@@ -226,7 +230,7 @@ actor FactConsumer: Service {
         }
     }
 
-    /// In steps, between which facts are folded.
+    /// Deletes expired statistics in steps, between which facts are folded.
     private func forget() async throws(PostgresError) {
         guard .now >= forgetAt else { return }
         for _ in 0..<Self.forgettingSteps {
@@ -240,23 +244,24 @@ actor FactConsumer: Service {
         }
     }
 
-    /// The broker moves a rejected body to the dead facts, where someone can look at it.
+    /// Rejects a body. The broker moves it to the queue of rejected facts, where an operator can inspect it.
     private func reject(_ delivery: AMQPDelivery, because reason: String) {
         rejected.increment()
         logger.error(
-            "a body of facts was set aside", metadata: ["bytes": "\(delivery.body.count)", "reason": "\(reason)"])
-        bus.settle([delivery], as: .rejected)
+            "rejected a body of facts", metadata: ["bytes": "\(delivery.body.count)", "reason": "\(reason)"])
+        bus.acknowledge([delivery], as: .rejected)
     }
 
-    /// Shows how far the figures are, also while no facts come in, and forgets what has been kept for its time.
+    /// Publishes the progress of the figures, also while no facts arrive, and deletes expired statistics.
     private func watch() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let now = WallTime.now
-            progress.looked(isIdle: bus.isConnected && queue.count == 0 && !isSettling, at: now)
+            progress.checked(isIdle: bus.isConnected && queue.count == 0 && !isFolding, at: now)
             if let seconds = progress.lag(at: now) { lag.record(seconds) }
             do throws(PostgresError) {
                 try connection.run(
-                    StatisticsStore.noteProgress(upto: progress.upto ?? WallTime(milliseconds: 0)), within: .seconds(3))
+                    StatisticsStore.recordProgress(upto: progress.upto ?? WallTime(milliseconds: 0)),
+                    within: .seconds(3))
                 health.set("postgres", isReady: true)
                 try await forget()
             } catch {
@@ -266,4 +271,23 @@ actor FactConsumer: Service {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.watchInterval) }
         }
     }
+}
+
+/// The pauses between attempts to reach the database: doubling, bounded, jittered; pure.
+struct RetryPauses {
+    private static let first = Duration.milliseconds(100)
+    private static let longest = Duration.seconds(5)
+
+    private var pause = first
+
+    /// The pause after one more failure, between half and all of 100 ms, 200 ms, … 5 s.
+    ///
+    /// - Parameter random: from 0 to 1.
+    mutating func next(random: Double) -> Duration {
+        defer { pause = min(pause * 2, Self.longest) }
+        return pause * (0.5 + 0.5 * random)
+    }
+
+    /// Starts again with the first pause, after a success.
+    mutating func reset() { pause = Self.first }
 }

@@ -1,12 +1,13 @@
 import BusMessages
 
-/// Cuts what was taken off the queue into what is merged and settled together; pure.
+/// Cuts the consumed bodies into groups that are folded and acknowledged together; pure.
 enum FactGroups {
-    /// Rows of one group at the most, unless one body alone has more: bodies are settled whole. What some thousand
-    /// pushes a second bring while facts are gathered fits: an oplog whose facts are in two groups is written twice.
+    /// The largest number of rows in one group, unless a single body has more: a body is acknowledged as a whole. The
+    /// facts of some thousand pushes per second that arrive during one gathering fit, because an oplog whose facts are
+    /// in two groups is written twice.
     static let rowsMax = 24_000
 
-    /// How many rows a body of facts touches: the ids it names.
+    /// The number of rows that a body of facts changes: the ids in it.
     static func rows(of facts: [Mss_Bus_V1_Fact]) -> Int {
         facts.reduce(0) { rows, fact in
             switch fact.body {
@@ -18,18 +19,19 @@ enum FactGroups {
         }
     }
 
-    /// Consecutive elements whose sizes add up to `rowsMax` at the most, in order; every element is in one group.
+    /// Groups of consecutive elements, in order. The sizes of a group add up to at most `rowsMax`, and every element is
+    /// in one group.
     static func cut<Element>(_ elements: [Element], size: (Element) -> Int) -> [[Element]] {
         var groups: [[Element]] = []
-        var room = 0
+        var capacity = 0
         for element in elements {
             let size = size(element)
-            if groups.isEmpty || size > room {
+            if groups.isEmpty || size > capacity {
                 groups.append([])
-                room = rowsMax
+                capacity = rowsMax
             }
             groups[groups.count - 1].append(element)
-            room -= size
+            capacity -= size
         }
         return groups
     }

@@ -1,43 +1,44 @@
 import SyncModel
 
-/// Up to which moment everything that was accepted and told is in the figures, as far as one aggregator can know; pure.
+/// The time up to which the figures contain everything, as far as one aggregator can know; pure.
 struct FoldProgress {
-    /// How far facts are folded. It may fall, because late facts can still come.
-    private var told: WallTime?
-    /// How far stored pushes are counted.
-    private var accepted: WallTime?
+    /// The time up to which facts are folded. It may fall, because late facts can still arrive.
+    private var foldedUpto: WallTime?
+    /// The time up to which stored pushes are counted.
+    private var countedUpto: WallTime?
     private var wasIdle = false
 
-    /// It is nil until both are known.
+    /// The earlier of both times; nil until both are known.
     var upto: WallTime? {
-        guard let told, let accepted else { return nil }
-        return min(told, accepted)
+        guard let foldedUpto, let countedUpto else { return nil }
+        return min(foldedUpto, countedUpto)
     }
 
-    /// A batch of facts is in the figures.
+    /// Records that a batch of facts is folded.
     ///
-    /// - Parameter newest: of its facts; nil: none that says.
+    /// - Parameter newest: the newest time of its facts; nil: no fact names one.
     mutating func folded(newest: WallTime?) {
         wasIdle = false
-        if let newest { told = newest }
+        if let newest { foldedUpto = newest }
     }
 
-    /// Stored pushes are in the figures.
+    /// Records that stored pushes are counted.
     ///
-    /// - Parameter time: when the reading began, if it found all of them; otherwise when the newest that it found was
-    ///   accepted.
-    mutating func read(upto time: WallTime) { accepted = time }
+    /// - Parameter time: if the reading found all stored pushes, the time when it began; otherwise the time at which
+    ///   the newest of them was stored.
+    mutating func read(upto time: WallTime) { countedUpto = time }
 
-    /// Looks, every few seconds: when nothing waits, everything told before is folded. Once is not enough, as a broker
-    /// that has just come back may not have sent what waits there.
+    /// Records a regular check of the queue. If nothing waits in two consecutive checks, all facts sent before are
+    /// folded. One check is not enough, since a broker that has just reconnected may not have delivered the waiting
+    /// facts.
     ///
-    /// - Parameter isIdle: the broker is there, and it has sent nothing that is not folded.
-    mutating func looked(isIdle: Bool, at now: WallTime) {
-        if isIdle, wasIdle { told = now }
+    /// - Parameter isIdle: the broker is connected, and every delivered fact is folded.
+    mutating func checked(isIdle: Bool, at now: WallTime) {
+        if isIdle, wasIdle { foldedUpto = now }
         wasIdle = isIdle
     }
 
-    /// How far figures are behind, in seconds; nil until that is known.
+    /// The delay of the figures in seconds; nil until it is known.
     func lag(at now: WallTime) -> Double? {
         upto.map { Double(max(0, now.milliseconds - $0.milliseconds)) / 1_000 }
     }

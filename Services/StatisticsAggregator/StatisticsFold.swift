@@ -3,27 +3,27 @@ import SwiftProtobuf
 import SyncModel
 import SyncStore
 
-/// Gathers facts off the bus into one batch for the database; pure.
+/// Gathers facts into one batch for the database; pure.
 struct StatisticsFold {
-    /// Moments of which a fact may speak, in milliseconds since 1970: up to the end of the year 9999. What is beyond is
-    /// no clock's, and neither calendar nor arithmetic holds there.
+    /// The valid times of facts, in milliseconds since 1970: up to the end of the year 9999. A later time is an error,
+    /// and date arithmetic fails on it.
     private static let times: ClosedRange<Int64> = 0...253_402_300_799_999
 
     private(set) var batch = StatisticsBatch()
-    /// The newest moment of which a fact spoke; nil: none yet.
+    /// The newest time of the facts; nil: none yet.
     private(set) var newest: WallTime?
-    /// Facts of a kind that this build does not know, from a newer neighbour.
+    /// The number of facts of unknown kinds, from a newer gateway.
     private(set) var unknownFacts = 0
 
     /// The facts of a body.
     ///
-    /// - Throws: why nothing of it can be folded, now or later.
+    /// - Throws: the reason why no fact of the body can ever be folded.
     static func facts(of body: [UInt8]) throws(RejectedBody) -> [Mss_Bus_V1_Fact] {
         guard let facts = Mss_Bus_V1_Facts.elements(of: body) else {
-            throw RejectedBody(reason: "it is no list of facts")
+            throw RejectedBody(reason: "the body is not a list of facts")
         }
         guard facts.allSatisfy({ times.contains($0.atMs) }) else {
-            throw RejectedBody(reason: "a fact is of an impossible time")
+            throw RejectedBody(reason: "the time of a fact is out of range")
         }
         return facts
     }
@@ -60,7 +60,7 @@ struct StatisticsFold {
             batch.discarded(
                 receiver(discarded.deviceID), after: OplogID(discarded.after), upto: OplogID(discarded.upto), at: time)
         case .connected(let connected):
-            // It speaks of the minute's begin, which may be most of a minute ago: it says nothing of the lag.
+            // Its time is the beginning of the minute, almost a minute ago at most, so it does not count for the lag.
             return batch.connected(
                 Int(connected.devices), of: InstanceID(connected.instanceID), gatewayID: connected.gatewayID, at: time)
         case nil:
@@ -77,4 +77,9 @@ extension StatisticsBatch.HandOut {
             at: time, operatingSystem: OperatingSystem(bus: handedOut.operatingSystem),
             appVersion: handedOut.appVersion, user: handedOut.userID)
     }
+}
+
+/// The reason why a body of facts is rejected before any SQL runs.
+struct RejectedBody: Error {
+    let reason: String
 }

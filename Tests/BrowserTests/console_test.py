@@ -1,15 +1,15 @@
-"""The console in a real browser, row by row of the specification (C1 to C13), with the mistakes that people make.
+"""The console in a real browser, row by row of the specification (C1 to C13), with the mistakes of users.
 
     python3 console_test.py --console http://127.0.0.1:7090 --invitation http://…/setup#… --api http://127.0.0.1:7080
         --gateway https://127.0.0.1:7443 --database "host=… dbname=…" --work INSTANCE --pictures FOLDER
 
-The invitation is one of `mssctl console invite`. The service must have the demo instance (deploy/demo/demo_app.json).
-`--work` is an instance whose devices are prepared (ConsoleBrowserTests does it): the operations work-1 to work-3 of
-`console-op` were given up and would be accepted now, one more was accepted, one refused; `console-log` is connected,
-and its log has the line `well, here it is`.
-The database, as psql names it, is only used to let time pass for a session. Pictures of every page, light and dark,
-in English and Chinese, and at a phone's width, are left in the folder. Needs `pip install playwright` and a Chromium,
-whose path is `--chromium`.
+The invitation comes from `mssctl console invite`. The service must have the demo instance (deploy/demo/demo_app.json).
+`--work` is an instance whose devices ConsoleBrowserTests prepares: the operations work-1 to work-3 of `console-op` are
+dead and would be accepted now, one more was accepted, one refused. `console-log` is connected, and its log has the line
+`well, here it is`.
+The database address is in the form of psql; the test uses it only to make sessions older. The folder receives pictures
+of every page: light and dark, in English and Chinese, and at a phone's width. Needs `pip install playwright` and
+Chromium, whose path is `--chromium`.
 """
 
 import argparse
@@ -36,7 +36,7 @@ DEMO = "demo_app"
 
 
 def time_code(secret):
-    """The code of an authenticator app (RFC 6238)."""
+    """Returns the code of an authenticator app (RFC 6238)."""
     key = base64.b32decode(secret + "=" * (-len(secret) % 8))
     mac = hmac.new(key, struct.pack(">Q", int(time.time()) // 30), hashlib.sha1).digest()
     offset = mac[-1] & 15
@@ -44,7 +44,7 @@ def time_code(secret):
 
 
 class Suite:
-    """The steps in their order; each goes on from what those before it left."""
+    """The steps in their order; each step continues from the state after the former one."""
 
     def __init__(self, options, browser):
         self.options, self.browser = options, browser
@@ -58,16 +58,16 @@ class Suite:
             locale="en-GB", viewport={"width": 1280, "height": 900}, ignore_https_errors=True, **more)
         context.set_default_timeout(10_000)
         context.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
-        context.on("console", lambda message: self.note(message))
+        context.on("console", lambda message: self.record_complaint(message))
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         return context
 
-    def note(self, message):
-        # What the server refuses on purpose is logged by the browser as well.
+    def record_complaint(self, message):
+        # The browser also logs intended refusals of the server.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.complaints.append(message.text)
 
-    # ---- ways around ------------------------------------------------------------------------------------------------
+    # ---- navigation -------------------------------------------------------------------------------------------------
 
     def go(self, path, page=None):
         response = (page or self.page).goto(self.base + path)
@@ -89,18 +89,18 @@ class Suite:
         expect(dialog).to_be_visible()
         dialog.locator("#ask-yes").click()
 
-    def give_password(self, password=PASSWORD, page=None):
+    def enter_password(self, password=PASSWORD, page=None):
         page = page or self.page
         expect(page.locator("#password")).to_be_visible()
         page.locator("#password-again").fill(password)
-        # As people do it.
+        # Like most users.
         page.keyboard.press("Enter")
 
-    def settle(self):
-        """Gives the password when what was just asked for wants it again, which it does after five minutes."""
+    def enter_password_if_asked(self):
+        """Enters the password when the last action asks for it, which happens after five minutes."""
         self.page.locator("#password[open], #notice:not(:empty), .fault").first.wait_for()
         if self.page.locator("#password").is_visible():
-            self.give_password()
+            self.enter_password()
 
     def fault(self, text, page=None):
         expect((page or self.page).locator(".fault, #notice.bad").filter(has_text=text).first).to_be_visible()
@@ -118,7 +118,7 @@ class Suite:
             return json.load(answer)
 
     def unsigned(self, instance):
-        """The HTTP status of a push without a signature."""
+        """Returns the HTTP status of a push without a signature."""
         push = {"bizType": "NONE", "linkToken": "u", "thirdMsgId": "unsigned", "payload": "x"}
         try:
             self.call(f"/webapi/sync/single?instanceId={instance}", push)
@@ -127,13 +127,13 @@ class Suite:
             return refusal.code
 
     def age_sessions(self):
-        """The password was given six minutes ago: what is hard to undo has to ask for it."""
+        """Makes the last password entry six minutes old, so that critical actions must ask for the password."""
         subprocess.run(
             ["psql", "-q", "-v", "ON_ERROR_STOP=1", self.options.database, "-c",
              "UPDATE console_session SET confirmed_at = confirmed_at - interval '6 minutes'"], check=True)
 
     def api(self, method, path, body=None, page=None, language="en"):
-        """A call of the API as the page's own script makes it: (status, answer)."""
+        """Calls the API like the page's own script. Returns (status, response)."""
         return (page or self.page).evaluate(
             """async ([method, path, body, language]) => {
             const response = await fetch(path, {method, headers: {
@@ -143,15 +143,15 @@ class Suite:
             return [response.status, await response.json().catch(() => null)]; }""", [method, path, body, language])
 
     def stays(self, path, page=None):
-        """The browser itself has refused the form: a field is wrong, and the page is the same."""
+        """Checks that the browser itself has refused the form: a field is invalid, and the page is the same."""
         page = page or self.page
         expect(page.locator("input:invalid").first).to_be_visible()
         expect(page).to_have_url(re.compile(re.escape(path) + "$"))
 
-    # ---- who comes in -----------------------------------------------------------------------------------------------
+    # ---- first account and sign-in ----------------------------------------------------------------------------------
 
     def step_01_first_administrator(self):
-        """SEC14: the invitation makes the first administrator; it is good once, and a short password is not."""
+        """SEC14: the invitation creates the first administrator; it is valid once, and a short password is refused."""
         page = self.page
         page.goto(self.options.invitation)
         expect(page.get_by_label("Invitation")).not_to_have_value("")
@@ -176,10 +176,10 @@ class Suite:
         fields.nth(0).fill(PASSWORD)
         fields.nth(1).fill(PASSWORD)
         page.get_by_role("button", name="Continue").click()
-        self.fault("This invitation is not good")
+        self.fault("This invitation is not valid")
 
     def step_02_sign_in(self):
-        """C1: sign-in; a wrong password is told, nothing is shown without it, and the page that was wanted comes."""
+        """C1: sign-in; a wrong password is refused, no page is shown without it, and the requested page opens."""
         page = self.page
         self.go(f"/instances/{DEMO}/records")
         expect(page).to_have_url(re.compile(r"/sign-in\?next="))
@@ -187,7 +187,7 @@ class Suite:
         page.get_by_label("Account", exact=True).fill("root")
         page.locator("[name=password]").fill("wrong, quite wrong")
         page.get_by_role("button", name="Sign in").click()
-        self.fault("are not right")
+        self.fault("are wrong")
         page.locator("[name=password]").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
         expect(page).to_have_url(f"{self.base}/instances/{DEMO}/records")
@@ -197,7 +197,7 @@ class Suite:
     # ---- instances --------------------------------------------------------------------------------------------------
 
     def step_03_instances(self):
-        """C13: create, list, disable and enable an instance; a taken id is told; an app key with its meta.config."""
+        """C13: create, list, disable and enable an instance; an id in use is refused; an app key and meta.config."""
         page = self.page
         self.go("/instances")
         page.get_by_label(re.compile("^Instance id")).fill(DEMO)
@@ -219,7 +219,7 @@ class Suite:
         self.row(INSTANCE).get_by_role("button", name="Enable").click()
         self.done()
         expect(self.row(INSTANCE)).to_contain_text("Enabled")
-        # One with an app key and a session check through a mobile gateway.
+        # An instance with an app key and a session check through a mobile gateway.
         self.go("/instances")
         page.get_by_label(re.compile("^Instance id")).fill(KEYED)
         page.locator("[name=validatorUrl]").fill("https://tenant.example/mgw.htm")
@@ -232,7 +232,7 @@ class Suite:
         self.age_sessions()
         page.get_by_role("button", name="Create").click()
         expect(page.locator("#password-what")).to_have_text("Create")
-        self.give_password()
+        self.enter_password()
         secret = page.locator("#new-key [data-member=secret]")
         expect(secret).to_have_text(re.compile("^[A-Za-z0-9+/=]{44}$"))
         with page.expect_download() as download:
@@ -246,7 +246,7 @@ class Suite:
         assert [key["purpose"] for key in made["keys"]] == ["device"], made
 
     def step_04_tabs(self):
-        """C1: the instance is chosen first, and stays chosen; every tab opens; the overview is live."""
+        """C1: the instance is chosen first, and stays chosen; every tab opens; the overview updates itself."""
         page = self.page
         self.context.clear_cookies(name="mss-instance")
         self.go("/")
@@ -271,7 +271,7 @@ class Suite:
         for title in ["Pushes and arrivals per minute", "Not arrived", "Connected devices"]:
             expect(page.get_by_role("img", name=re.compile(title))).to_have_count(1)
         expect(page.locator(".chart").first.locator("text[data-axis]")).to_have_count(5)
-        # A table that was opened stays open, whatever comes.
+        # A table that was opened stays open when data arrives.
         page.locator("#table-chart-pushes summary").click()
         expect(page.locator("#table-chart-pushes tbody tr")).to_have_count(12)
         shown = page.locator("[data-live] > p time")
@@ -285,7 +285,7 @@ class Suite:
     # ---- configurations ---------------------------------------------------------------------------------------------
 
     def step_05_add(self):
-        """C3: fields come and go with the choices; what is preselected; wrong fields are told; a new one is online."""
+        """C3: choices show and hide fields; the preselection; wrong fields are named; a new configuration is online."""
         page = self.page
         self.at(INSTANCE, "configurations")
         page.get_by_role("link", name="Add").click()
@@ -312,20 +312,20 @@ class Suite:
         choice("Global").check()
         expect(field("persistent")).to_be_hidden()
         expect(field("multiDevice")).to_be_hidden()
-        expect(page.get_by_text("always so for global data").first).to_be_visible()
+        expect(page.get_by_text("fixed for global data").first).to_be_visible()
         expect(field("immediate")).to_be_visible()
         choice("Appointed").check()
         field("persistent").check()
         choice("Threshold").check()
         field("checkSession").uncheck()
-        # The browser sees what is empty or out of range, the console the rest.
+        # The browser refuses empty and out-of-range fields, the console the others.
         save = page.get_by_role("button", name="Save")
         save.click()
         self.stays("/new-configuration")
         field("bizType").fill("ORDER-NOTE")
         field("description").fill("  ")
         save.click()
-        self.fault("This is needed")
+        self.fault("This is required")
         field("description").fill("Notes on orders")
         field("threshold").fill("1001")
         save.click()
@@ -353,13 +353,13 @@ class Suite:
         self.done()
 
     def step_06_list(self):
-        """C2: search by ID, filter by online, what each row offers, and words where there is none."""
+        """C2: search by ID, filter by online, the actions of each row, and a text when the list is empty."""
         page = self.page
         self.at(INSTANCE, "configurations")
         page.get_by_label("Sync ID").fill("order")
         page.get_by_role("button", name="Search").click()
         expect(page.locator("tbody tr")).to_have_count(1)
-        # Who does not see it hears what was found, and goes on from there.
+        # A screen reader announces the number of results, and the user continues from there.
         expect(page.locator("[data-results]")).to_be_focused()
         expect(page.locator("#notice[role=status]")).to_have_text("Found: 1")
         row = self.row("ORDER-NOTE")
@@ -392,7 +392,7 @@ class Suite:
         expect(self.row("ORDER-NOTE")).to_contain_text("Notes on every order")
 
     def step_08_two_operators(self):
-        """Two operators edit the same configuration: the second is told, nothing of his is saved or lost."""
+        """Two operators edit the same configuration: the second gets an error, and keeps the unsaved input."""
         page, other = self.page, self.context.new_page()
         for one in (page, other):
             self.go(f"/instances/{INSTANCE}/configurations/ORDER-NOTE?edit=1", one)
@@ -401,7 +401,7 @@ class Suite:
         self.done(other)
         page.locator("[name=description]").fill("By me")
         page.get_by_role("button", name="Save").click()
-        self.fault("Somebody else has changed this meanwhile")
+        self.fault("Another operator has changed this meanwhile")
         expect(page.locator("[name=description]")).to_have_value("By me")
         page.get_by_role("link", name="Load the current state").click()
         expect(page.locator("[name=description]")).to_have_value("By the other")
@@ -415,11 +415,11 @@ class Suite:
         self.done(other)
         page.locator("[name=validatorUrl]").fill("https://tenant.example/validate")
         page.locator("form:has([name=validatorUrl])").get_by_role("button", name="Save").click()
-        self.fault("Somebody else has changed this meanwhile")
+        self.fault("Another operator has changed this meanwhile")
         other.close()
 
     def step_09_online_delete(self):
-        """C5, C10: offline and online with a confirmation; only what is offline can be deleted."""
+        """C5, C10: offline and online with a confirmation; only an offline configuration can be deleted."""
         page = self.page
         self.at(INSTANCE, "configurations")
         row = self.row("FLEETING")
@@ -432,7 +432,7 @@ class Suite:
         self.done()
         expect(self.row("FLEETING").locator(".badge")).to_have_text("Offline")
         expect(self.row("FLEETING").get_by_role("link", name="Operate")).to_have_count(0)
-        # A page that still shows it as offline, after somebody has put it online.
+        # A page that still shows the configuration as offline after another operator has put it online.
         other = self.context.new_page()
         self.go(f"/instances/{INSTANCE}/configurations", other)
         self.row("FLEETING", other).get_by_role("button", name="Online").click()
@@ -443,7 +443,7 @@ class Suite:
         expect(page.get_by_role("dialog", name="Delete FLEETING")).to_be_visible()
         expect(page.get_by_role("dialog").get_by_role("button", name="Delete FLEETING")).to_be_visible()
         self.yes()
-        self.settle()
+        self.enter_password_if_asked()
         self.fault("only a configuration that is offline can be deleted")
         page.reload()
         self.row("FLEETING").get_by_role("button", name="Offline").click()
@@ -451,19 +451,19 @@ class Suite:
         self.done()
         self.row("FLEETING").get_by_role("button", name="Delete").click()
         self.yes()
-        self.settle()
+        self.enter_password_if_asked()
         self.done()
         expect(self.row("FLEETING")).to_have_count(0)
 
     # ---- pushes and devices -----------------------------------------------------------------------------------------
 
     def step_10_browser_device(self):
-        """C1: a device in the browser from the console; it stands among the devices with what is known of it."""
+        """C1: a device in the browser from the console; the list of devices contains it with its details."""
         page = self.page
         self.at(DEMO, "devices")
         link = page.get_by_role("link", name="Open a device in the browser")
         expect(link).to_have_attribute("href", re.compile("instance=demo_app"))
-        # The device's page is the gateway's, with a certificate of its own.
+        # The gateway serves the device's page, with its own certificate.
         self.device_context = self.new_context()
         self.device = self.device_context.new_page()
         self.device.goto(f"{self.options.gateway}/?instance={DEMO}&user=console-u1&session=s1")
@@ -477,10 +477,10 @@ class Suite:
         expect(row).to_contain_text("gateway-")
         expect(row.locator("time")).to_have_attribute("datetime", re.compile("^20"))
         device = row.locator("a").first.inner_text()
-        # The overview knows it within seconds, not when the next minute begins.
+        # The overview shows it within seconds, not only at the next minute.
         self.at(DEMO, "overview")
         expect(page.locator("#connected")).to_have_text("1", timeout=10_000)
-        # By its id, connected or not.
+        # Searched by its id, connected or not.
         self.at(DEMO, "devices")
         page.get_by_label("Device id").fill(device)
         page.get_by_role("button", name="Search").click()
@@ -500,7 +500,7 @@ class Suite:
             self.page.wait_for_timeout(200)
 
     def step_11_operate(self):
-        """C6: a preview names who gets it and why others would not; then the push; each wrong field is told."""
+        """C6: a preview names the receivers and the reasons of the others; then the push; each wrong field is named."""
         page = self.page
         self.at(DEMO, "configurations")
         self.row("UCHAT").get_by_role("link", name="Operate").click()
@@ -522,12 +522,12 @@ class Suite:
         page.locator("[name=iOS]").check()
         page.locator("[name=android]").check()
         preview.click()
-        expect(page.locator("#preview")).to_contain_text("handed towards its devices")
+        expect(page.locator("#preview")).to_contain_text("sent to its devices")
         expect(page.locator("#preview b[data-member=reached]")).to_have_text("1")
         page.get_by_role("button", name="Send now").click()
         expect(page.locator("#sent")).to_contain_text("SUCCESS")
         expect(self.device.locator("body")).to_contain_text("hello from the console <b>&amp;</b>")
-        # The same id once more, and somebody who was never there.
+        # The same id again, and a user that never connected.
         expect(page.locator("[name=thirdMsgId]")).not_to_have_value("browser-1")
         page.locator("[name=thirdMsgId]").fill("browser-1")
         page.locator("[name=payload]").fill("once more")
@@ -538,12 +538,12 @@ class Suite:
         page.locator("[name=linkToken]").fill("console-nobody")
         page.locator("[name=thirdMsgId]").fill("browser-2")
         preview.click()
-        expect(page.locator("#preview")).to_contain_text("nobody gets it now")
+        expect(page.locator("#preview")).to_contain_text("no device gets it now")
         page.get_by_role("button", name="Send now").click()
         expect(page.locator("#sent")).to_contain_text("NOT_ONLINE")
 
     def step_12_global(self):
-        """C6: a global push names how many get it now, and takes the password."""
+        """C6: a global push shows the number of receivers, and asks for the password."""
         page = self.page
         self.at(INSTANCE, "configurations")
         self.row("NEWS").get_by_role("link", name="Operate").click()
@@ -556,13 +556,13 @@ class Suite:
         page.get_by_role("button", name="Send now").click()
         expect(page.locator("#ask-text")).to_contain_text(re.compile(r"\d+ get it now"))
         self.yes()
-        self.give_password("not it, certainly")
-        expect(page.locator("#password-fault")).to_have_text("That is not the password.")
-        self.give_password()
+        self.enter_password("not it, certainly")
+        expect(page.locator("#password-fault")).to_have_text("The password is wrong.")
+        self.enter_password()
         expect(page.locator("#sent")).to_contain_text("SUCCESS")
 
     def step_12_in_stages(self):
-        """C6: a global push in stages names how many its first stage is for; it is widened, paused and stopped."""
+        """C6: a global push in stages shows the size of its first stage; it is widened, paused and stopped."""
         page = self.page
         self.at(INSTANCE, "configurations")
         self.row("NEWS").get_by_role("link", name="Operate").click()
@@ -581,7 +581,7 @@ class Suite:
         page.get_by_role("button", name="Send now").click()
         expect(page.locator("#ask-text")).to_contain_text(re.compile(r"first stage .* is for \d+ devices"))
         self.yes()
-        expect(page.locator("#sent")).to_contain_text("The first stage was made")
+        expect(page.locator("#sent")).to_contain_text("The first stage was started")
         page.get_by_role("link", name="To the roll-out").click()
         state = page.locator("#rollout-state")
         expect(state).to_have_text("running")
@@ -607,7 +607,7 @@ class Suite:
             expect(self.row(action).first).to_be_visible()
 
     def step_13_data_query(self):
-        """C7: by user: connected, figures and list; arrived or not; by device; "No data" for who had none."""
+        """C7: by user: connected, figures and list; arrived or not; by device; "No data" for a user without data."""
         page = self.page
         def counted():
             self.go(f"/instances/{DEMO}/data?by=user&id=console-u1")
@@ -628,7 +628,7 @@ class Suite:
         expect(page.locator(".empty")).to_have_text("No data")
 
     def step_14_why_not(self):
-        """Three clicks from the start page to why a user did not get a push: look, why not, read."""
+        """Three clicks from the start page to the reason why a user did not get a push."""
         page = self.page
         def noted():
             self.at(DEMO, "overview")
@@ -642,7 +642,7 @@ class Suite:
         page.get_by_role("link", name="Why not?").click()
         expect(page.locator(".reason")).to_contain_text("has ever connected")
         self.for_document("why-3-read.png")
-        # And of the one that arrived: the whole way.
+        # The trace of the push that arrived has every step.
         self.go(f"/instances/{DEMO}/data?by=user&id=console-u1")
         page.get_by_role("link", name="Trace it: UCHAT").click()
         expect(page.locator(".reason.good")).to_contain_text("The app has confirmed it")
@@ -652,7 +652,7 @@ class Suite:
         expect(page).to_have_url(re.compile(r"/data\?by=user&id=console-u1$"))
 
     def step_145_global_of_a_user(self):
-        """C7, H7: a global push in a user's list leads to that user's devices, and back to the list."""
+        """C7, H7: a global push in a user's list links to that user's devices, and back to the list."""
         page = self.page
         status, made = self.api("POST", f"/api/v1/instances/{DEMO}/configurations", {
             "bizType": "BROWSER-ALL", "description": "To all", "scope": "global", "immediate": True})
@@ -674,14 +674,14 @@ class Suite:
         assert self.api("POST", one + "/offline")[0] == 200 and self.api("DELETE", one)[0] == 200
 
     def for_document(self, name):
-        """A picture as the console's README shows it: the part of a window that has something in it."""
+        """Takes a picture for the console's README: the part of the window that has content."""
         self.page.set_viewport_size({"width": 1200, "height": 640})
         self.page.mouse.move(0, 0)
         self.page.screenshot(path=self.pictures / name)
         self.page.set_viewport_size({"width": 1280, "height": 900})
 
     def step_15_recall(self):
-        """H7: what is recalled says so in its trace."""
+        """H7: the trace of a recalled push says that it was recalled."""
         page = self.page
         self.go(f"/instances/{DEMO}/trace?bizType=UCHAT&linkToken=console-nobody&thirdMsgId=browser-2")
         page.get_by_role("button", name="Recall").click()
@@ -690,7 +690,7 @@ class Suite:
         expect(page.locator(".reason")).to_contain_text("was recalled")
 
     def step_16_device(self):
-        """C1: one device: its connection and sync points; disconnected, it comes back."""
+        """C1: one device: its connection and sync points; disconnected, it reconnects."""
         page = self.page
         self.go(f"/instances/{DEMO}/devices?user=console-u1")
         since = self.row("console-u1").locator("time").get_attribute("data-local")
@@ -711,10 +711,10 @@ class Suite:
         self.go(f"/instances/{DEMO}/dead-letters")
         expect(page.locator("h1")).to_have_text("Dead letters")
 
-    # ---- what devices send up ---------------------------------------------------------------------------------------
+    # ---- operations and logs of devices -----------------------------------------------------------------------------
 
     def step_171_operations(self):
-        """Two-way: operations of devices by state, a row for each day; one that was given up is done after all."""
+        """Two-way: operations of devices by state, a row for each day; a dead operation is executed by a retry."""
         page, other = self.page, self.context.new_page()
         work = self.options.work
         self.at(work, "data")
@@ -738,13 +738,13 @@ class Suite:
         self.eventually("it is done", accepted)
         expect(self.row("work-1").get_by_role("button")).to_have_count(0)
         assert days.locator("td").all_inner_texts()[1:5] == ["ORDER", "2", "1", "3"], days.inner_text()
-        # A page that still shows it as given up.
+        # A page that still shows the operation as dead.
         other.get_by_role("button", name="Try once more: work-1").click()
         self.fault("There is no operation work-1 that was given up", other)
         other.close()
 
     def step_172_diagnosis(self):
-        """Two-way: a device is asked for its log, once more, and the file is taken; another is not asked any more."""
+        """Two-way: a log is requested from a device, again, and downloaded; another request is deleted."""
         page = self.page
         self.at(self.options.work, "devices")
         page.get_by_role("link", name="Diagnosis logs").click()
@@ -753,7 +753,7 @@ class Suite:
         def ask(device, description, hours):
             page.locator("summary", has_text="Ask a device for its log").click()
             page.get_by_label("Device id").fill(device)
-            page.get_by_label("What for").fill(description)
+            page.get_by_label("Purpose").fill(description)
             for name, hour in [("from", -1), ("to", hours)]:
                 moment = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() + 3600 * hour))
                 page.locator(f"[data-moment={name}]").fill(moment)
@@ -765,28 +765,28 @@ class Suite:
         ask("console-log", "it <i class=evil>hangs</i>", 1)
         self.done()
         expect(self.row("console-log")).to_contain_text("it <i class=evil>hangs</i>")
-        self.taken_log(1)
+        self.download_log(1)
         self.row("console-log").get_by_role("button", name="Restart").click()
         self.yes()
         self.done()
-        self.taken_log(2)
+        self.download_log(2)
         ask("console-away", "it is away", 1)
         self.done()
         row = self.row("console-away")
-        expect(row).to_contain_text("asked")
+        expect(row).to_contain_text("requested")
         row.get_by_role("button", name="Delete").click()
         self.yes()
         self.done()
         expect(self.row("console-away")).to_have_count(0)
 
-    def taken_log(self, run):
-        """Waits for the whole log of a run, and takes it."""
+    def download_log(self, run):
+        """Waits for the complete log of a run, and downloads it."""
         page = self.page
         def whole():
             page.reload()
             return self.row("console-log").get_by_role("link", name="Download").count() == 1
         self.eventually("the log is there", whole, 60)
-        expect(self.row("console-log").locator(".badge")).to_have_text("whole")
+        expect(self.row("console-log").locator(".badge")).to_have_text("complete")
         with page.expect_download() as download:
             self.row("console-log").get_by_role("link", name="Download").click()
         assert download.value.suggested_filename.endswith(f"-{run}.log"), download.value.suggested_filename
@@ -808,16 +808,16 @@ class Suite:
         self.eventually("unsigned calls are refused", lambda: self.unsigned(INSTANCE) == 401, 5)
         page.locator("#signature-switch").click()
         self.yes()
-        self.settle()
+        self.enter_password_if_asked()
         self.done()
         expect(card.locator(".badge")).to_have_text("Off")
         self.eventually("unsigned calls are taken", lambda: self.unsigned(INSTANCE) == 200, 5)
-        # From here to the accounts, for whoever may see them.
+        # The link to the accounts, which this user may see.
         page.locator("section.card").get_by_role("link", name="Accounts").click()
         expect(page.locator("h1")).to_have_text("Accounts")
 
     def step_18_keys(self):
-        """C8: a key is shown once, two of a purpose at the most, and revoked with the password."""
+        """C8: a key is shown once, at most two of a purpose, and it is revoked with the password."""
         page = self.page
         self.at(INSTANCE, "service")
         self.age_sessions()
@@ -825,7 +825,7 @@ class Suite:
             page.get_by_text("New key", exact=True).click()
             page.locator("form:has([name=purpose])").get_by_role("button", name="Create").click()
             if number == 0:
-                self.give_password()
+                self.enter_password()
             if number == 2:
                 self.fault("Refused")
                 break
@@ -842,7 +842,7 @@ class Suite:
         self.age_sessions()
         self.yes()
         expect(page.locator("#password-what")).to_have_text(f"Revoke {key}")
-        self.give_password()
+        self.enter_password()
         self.done()
         expect(self.row(key)).to_have_count(0)
 
@@ -880,10 +880,10 @@ class Suite:
         assert config["instanceId"] == INSTANCE and config["workspaceId"] == "space" and config["syncport"], config
 
     def step_21_accounts(self):
-        """C8: an account is invited, may do what its role allows and no more, and is removed."""
+        """C8: an account is invited, has exactly the rights of its role, and is removed."""
         page = self.page
         self.go("/accounts")
-        # The least is chosen: to look, at the instance that is looked at.
+        # The preselection has the fewest rights: a viewer of the current instance.
         expect(page.locator("[data-role-instance]")).to_have_value(INSTANCE)
         expect(page.locator("[data-role]")).to_have_value("viewer")
         page.locator("[name=name]").fill("v iewer")
@@ -900,7 +900,7 @@ class Suite:
         page.locator("[data-role-instance]").select_option(INSTANCE)
         self.age_sessions()
         page.get_by_role("button", name="Invite").click()
-        self.give_password()
+        self.enter_password()
         address = page.locator("#invitation [data-member=invitation]")
         expect(address).to_contain_text("/choose-password#")
         context = self.new_context()
@@ -918,18 +918,18 @@ class Suite:
         assert viewer.goto(f"{self.base}/instances/{DEMO}/data").status == 403
         expect(viewer.locator(".lead")).to_contain_text("may not do this")
         assert viewer.goto(self.base + "/accounts").status == 403
-        # The role is raised, and counts at once.
+        # The role is raised, with effect at once.
         self.go("/accounts/viewer")
         page.locator(f"[data-role-of={INSTANCE}]").select_option("operator")
         page.get_by_role("button", name="Save").click()
         self.done()
         self.go(f"/instances/{INSTANCE}/configurations", viewer)
         expect(viewer.get_by_role("link", name="Add")).to_have_count(1)
-        # One's own rights stay.
+        # A user cannot remove their own rights.
         self.go("/accounts/root")
         page.locator("[data-role-of='']").select_option("viewer")
         page.get_by_role("button", name="Save").click()
-        self.fault("cannot take your own rights away")
+        self.fault("cannot remove your own rights")
         self.go("/accounts/viewer")
         page.get_by_role("link", name="Operation records").click()
         expect(page.get_by_label("Operator")).to_have_value("console:viewer")
@@ -943,18 +943,18 @@ class Suite:
         context.close()
 
     def step_22_second_factor(self):
-        """SEC14: with a second factor a sign-in takes a code, each code once."""
+        """SEC14: with a second factor a sign-in requires a code, each code once."""
         page = self.page
         self.go("/me")
         card = page.locator("section.card").nth(2)
         self.age_sessions()
         card.get_by_role("button", name="Switch on").click()
-        self.give_password()
+        self.enter_password()
         expect(page.locator("[data-member=text]")).to_have_text(re.compile("^[A-Z2-7]{32}$"))
         secret = page.locator("[data-member=text]").inner_text()
         page.locator("form:has([name=secret]) [name=code]").fill("000000")
         page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
-        self.fault("is not of this secret")
+        self.fault("does not match the secret")
         shown = time_code(secret)
         page.locator("form:has([name=secret]) [name=code]").fill(shown)
         page.locator("form:has([name=secret])").get_by_role("button", name="Continue").click()
@@ -962,8 +962,8 @@ class Suite:
         context = self.new_context()
         other = context.new_page()
         self.sign_in("root", page=other)
-        self.fault("give the code", other)
-        # The one that showed the secret to be ours is used.
+        self.fault("enter the code", other)
+        # The code that confirmed the secret is used up.
         while time_code(secret) == shown:
             other.wait_for_timeout(500)
         code = time_code(secret)
@@ -972,15 +972,15 @@ class Suite:
         second = context.new_page()
         context.clear_cookies()
         self.sign_in("root", code=code, page=second)
-        self.fault("are not right", second)
+        self.fault("are wrong", second)
         context.close()
-        # To remove it takes a code that was not used, which there is with the next half minute.
+        # The removal requires an unused code: the next one, after at most half a minute.
         self.go("/me")
         form = page.locator("form[data-action$=remove]")
         form.locator("[name=code]").fill(code)
         page.get_by_role("button", name="Switch off").click()
         self.yes()
-        self.fault("is not of this secret")
+        self.fault("does not match the secret")
         while time_code(secret) == code:
             page.wait_for_timeout(500)
         form.locator("[name=code]").fill(time_code(secret))
@@ -991,7 +991,7 @@ class Suite:
     # ---- records, API, mistakes -------------------------------------------------------------------------------------
 
     def step_23_records(self):
-        """C9: what people did, with filters and details; what changed is marked, what was pushed is shown."""
+        """C9: audit records with filters and details; changes are marked, and the payload of a push is shown."""
         page = self.page
         self.at(INSTANCE, "records")
         expect(page.locator("main")).to_contain_text("The last 7 days")
@@ -1037,7 +1037,7 @@ class Suite:
             page.get_by_role("link", name="Export").click()
         lines = [json.loads(line) for line in pathlib.Path(download.value.path()).read_text().splitlines()]
         assert [one["number"] for one in lines] == sorted(one["number"] for one in lines) and len(lines) > 10
-        # Those of accounts are of no instance: from here to all of them.
+        # Records of accounts belong to no instance: the link leads to all records.
         self.at(INSTANCE, "records")
         page.get_by_role("link", name="All operation records").click()
         page.get_by_label("Action").select_option("create-user")
@@ -1046,7 +1046,7 @@ class Suite:
         expect(page.locator("dt:has-text('Roles') + dd")).to_have_text(f"{INSTANCE}: Viewer")
 
     def step_235_zone(self):
-        """C9: times are in the browser's zone, which is named; a time that is asked for is of that zone too."""
+        """C9: times are in the browser's zone, which is named; entered times are in that zone too."""
         context = self.new_context(timezone_id="Asia/Shanghai", storage_state=self.context.storage_state())
         page = context.new_page()
         self.go(f"/instances/{INSTANCE}/records?action=create-instance", page)
@@ -1068,7 +1068,7 @@ class Suite:
         context.close()
 
     def step_24_api(self):
-        """C11: everything is in the described API; a program signs in and gets the same."""
+        """C11: the described API covers the whole console; a program signs in and gets the same data."""
         page = self.page
         self.go("/api")
         assert page.locator("details.card").count() > 50
@@ -1099,7 +1099,7 @@ class Suite:
             status, found = call("GET", "/api/v1" + path, token=token)
             assert status == 200, (path, found)
             self.fits(found, self.schema(document, path.split("?")[0]), path)
-        # An operation that was given up is done after all, and then it is none that was.
+        # A dead operation is executed by a retry; after that, a second retry is refused.
         retry = f"/api/v1/instances/{self.options.work}/operations/retry"
         again = {"deviceId": "console-op", "operationId": "work-2"}
         assert call("POST", retry, again, token)[0] == 200
@@ -1116,7 +1116,7 @@ class Suite:
         assert call("GET", "/api/v1/instances", token=token)[0] == 401
 
     def schema(self, document, path):
-        """What the description says that GET of a path answers."""
+        """Returns the schema of the response to GET of a path, from the description."""
         given = ("/api/v1" + path).split("/")
         for pattern, calls in document["paths"].items():
             parts = pattern.split("/")
@@ -1126,7 +1126,7 @@ class Suite:
         raise AssertionError(f"{path} is not described")
 
     def fits(self, value, schema, where):
-        """Whether an answer is as its schema says: types, what must be there, and nothing beside it."""
+        """Checks a response by its schema: types, required members, and no other members."""
         types = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
         assert isinstance(value, types[schema["type"]]), (where, value, schema["type"])
         if schema["type"] == "array":
@@ -1138,7 +1138,7 @@ class Suite:
                 self.fits(one, schema["properties"][name], f"{where}.{name}")
 
     def step_245_languages(self):
-        """C1: a refusal is in the reader's language, whoever wrote it, and so is the description of the API."""
+        """C1: every refusal is in the reader's language, from any process, and so is the description of the API."""
         context = self.new_context(storage_state=self.context.storage_state())
         page = context.new_page()
         self.go("/me", page)
@@ -1168,7 +1168,7 @@ class Suite:
         context.close()
 
     def step_25_lost_session(self):
-        """A session that has ended while a form was open: the person is told, and what was typed stays."""
+        """A session that ends while a form is open: the page says so, and the input stays."""
         page = self.page
         self.go(f"/instances/{INSTANCE}/configurations/ORDER-NOTE?edit=1")
         page.locator("[name=description]").fill("typed before the session ended")
@@ -1178,7 +1178,7 @@ class Suite:
         other.get_by_role("button", name="Sign out").click()
         expect(other).to_have_url(self.base + "/sign-in")
         page.get_by_role("button", name="Save").click()
-        expect(page.locator("#lost")).to_contain_text("what you have typed stays here")
+        expect(page.locator("#lost")).to_contain_text("your input stays here")
         page.locator("#lost").get_by_role("button", name="Stay here").click()
         expect(page.locator("[name=description]")).to_have_value("typed before the session ended")
         self.sign_in("root", page=other)
@@ -1189,7 +1189,7 @@ class Suite:
         expect(self.row("ORDER-NOTE")).to_contain_text("typed before the session ended")
 
     def step_26_mistyped(self):
-        """Addresses that lead nowhere say so, in words, with a way back."""
+        """Unknown addresses show an explanation with a link back."""
         page = self.page
         for path, status in [("/nowhere", 404), (f"/instances/{INSTANCE}/configurations/GONE", 404),
                              ("/instances/none_at_all/overview", 404), (f"/instances/{INSTANCE}/records/0", 404),
@@ -1198,7 +1198,7 @@ class Suite:
             expect(page.get_by_role("link", name="To the start page")).to_be_visible()
 
     def step_265_injection(self):
-        """SEC13: what people and devices call themselves is shown as it is, and never becomes a part of the page."""
+        """SEC13: names of users and devices are shown unchanged, and are never parsed as HTML."""
         page = self.page
         self.go("/me")
         for number, before in enumerate(["", "\u0600", "\u200d"]):
@@ -1223,7 +1223,7 @@ class Suite:
             assert stranger.locator("main form").get_attribute("data-next") == "/", next_path
         context.close()
 
-    # ---- how it looks -----------------------------------------------------------------------------------------------
+    # ---- appearance -------------------------------------------------------------------------------------------------
 
     def pages(self):
         at = f"/instances/{DEMO}"
@@ -1280,7 +1280,7 @@ class Suite:
             context.close()
 
     def check_phone(self, page, where):
-        """At a phone's width a row of a table is a block with its columns' names, and letters can be read."""
+        """Checks a page at a phone's width: a table row is a block with column names, and text is large enough."""
         found = page.evaluate("""() => ({
           unnamed: [...document.querySelectorAll('table.stacked tbody td:not([colspan])')]
             .filter((e) => e.checkVisibility() && !e.dataset.label).map((e) => e.outerHTML.slice(0, 200)),
@@ -1315,10 +1315,10 @@ class Suite:
         assert not found["unlabelled"] and not found["unnamed"] and found["headings"] == 1, (where, found)
         assert found["wide"] <= 0, f"{where} is {found['wide']} too wide"
         assert not found["cut"], (where, found["cut"])
-        assert not found["raw"], f"{where} shows what is no word"
+        assert not found["raw"], f"{where} shows a placeholder"
 
     def step_28_keyboard(self):
-        """Everything can be done without a mouse: past the bar, into a dialog and out of it."""
+        """The console works without a mouse: past the bar, into a dialog and out of it."""
         page = self.page
         self.at(INSTANCE, "configurations")
         page.keyboard.press("Tab")
@@ -1339,7 +1339,7 @@ class Suite:
         expect(page.locator("nav.instance .sheet")).to_be_hidden()
 
     def step_29_alone(self):
-        """No page asks another host for anything, and no policy of the browser's was broken."""
+        """No page sends a request to another host, and the browser reported no violation."""
         ours = {self.base.split("/")[2], self.options.gateway.split("/")[2]}
         assert self.hosts <= ours, self.hosts - ours
         assert not self.complaints, self.complaints
@@ -1372,7 +1372,7 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()
-    # The machine may be busy with other tests.
+    # The machine can be busy with other tests.
     expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])

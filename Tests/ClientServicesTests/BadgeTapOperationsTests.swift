@@ -30,7 +30,7 @@ import Testing
             business: "chat", stamp: stamp, at: 5)
     }
 
-    @Test("a tap is an operation of its user, whoever is bound, with the tap's id; reported twice it goes once")
+    @Test("a tap is an operation of its user with the tap's id, for any bound user; reported twice it is sent once")
     func reported() throws {
         let client = try client()
         let taps = BadgeTapOperations(client: client, logger: .silent)
@@ -46,8 +46,8 @@ import Testing
         #expect(bodies == [41, nil].map { Body(path: "home/chat", business: "chat", stamp: $0, at: 5) })
     }
 
-    @Test("a tap without a user, and one that no operation can tell, are let go, and others go on") func letGo() throws
-    {
+    @Test("a tap without a user, and one that fits no operation, are dropped, and others continue")
+    func letGo() throws {
         let client = try client()
         let taps = BadgeTapOperations(client: client, logger: .silent)
         let long = String(repeating: "\u{10348}", count: 50)

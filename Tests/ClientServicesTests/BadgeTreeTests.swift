@@ -10,7 +10,7 @@ import Testing
 
     private func tree(_ badges: String) throws -> BadgeTree {
         var tree = BadgeTree()
-        _ = try tree.take(list(#"{"version":1,"badges":[\#(badges)]}"#))
+        _ = try tree.apply(list(#"{"version":1,"badges":[\#(badges)]}"#))
         return tree
     }
 
@@ -31,9 +31,8 @@ import Testing
         #expect(try tree.count(at: path("nothing/here"), mode: .all) == 0)
     }
 
-    @Test("a widget counts wherever its id is on a path, a business whatever the path") func byWidgetAndBusiness()
-        throws
-    {
+    @Test("a widget counts wherever its id is on a path, a business on any path")
+    func byWidgetAndBusiness() throws {
         let tree = try tree(Self.sample)
         #expect(tree.count(ofWidget: "chat", mode: .number) == 7 && tree.count(ofWidget: "chat", mode: .all) == 8)
         #expect(tree.count(ofWidget: "17", mode: .number) == 3 && tree.count(ofWidget: "cha", mode: .all) == 0)
@@ -53,12 +52,12 @@ import Testing
                 == .point, "its own text is not all there is")
     }
 
-    @Test("a path is not above one whose widget only begins the same") func prefixes() throws {
+    @Test("a path is not above another whose widget id only begins with the same text") func prefixes() throws {
         let tree = try tree(#"{"path":"ab/c","style":"."}"#)
         #expect(try tree.count(at: path("a"), mode: .all) == 0 && tree.count(at: path("ab"), mode: .all) == 1)
     }
 
-    @Test("a tap clears a leaf and its share of all parents, and no parent") func taps() throws {
+    @Test("a tap clears a leaf and its share in all parents, and no parent") func taps() throws {
         var tree = try tree(Self.sample)
         let parent = try tree.tap(path("home/chat"))
         #expect(!parent.isCleared && parent.reported == nil)
@@ -73,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("a badge on a parent goes by a tap once nothing is shown below it") func parentWithBadge() throws {
+    @Test("a badge on a parent is cleared by a tap when nothing is shown below it") func parentWithBadge() throws {
         var tree = try tree(
             #"{"path":"a","style":"."},{"path":"a/b","style":"."},{"path":"a/c","style":"none"}"#)
         #expect(try tree.tap(path("a")).isCleared == false)
@@ -81,39 +80,38 @@ import Testing
         #expect(try tree.tap(path("a")).isCleared && tree.count(at: path("a"), mode: .all) == 0)
     }
 
-    @Test("a tapped badge stays away until its stamp is newer; without a stamp each list brings it back") func stamps()
-        throws
-    {
+    @Test("a tapped badge stays hidden until its stamp is newer; without a stamp each list shows it again")
+    func stamps() throws {
         let badge = #"{"path":"a","style":".","stamp":7}"#
         var tree = try tree(badge)
         _ = try tree.tap(path("a"))
-        _ = try tree.take(list(#"{"version":2,"badges":[\#(badge)]}"#))
+        _ = try tree.apply(list(#"{"version":2,"badges":[\#(badge)]}"#))
         #expect(try tree.mark(at: path("a")) == .none, "the server did not know of the tap yet")
-        _ = try tree.take(list(#"{"version":3,"changes":[{"path":"a","style":".","stamp":8}]}"#))
+        _ = try tree.apply(list(#"{"version":3,"changes":[{"path":"a","style":".","stamp":8}]}"#))
         #expect(try tree.mark(at: path("a")) == .point)
         _ = try tree.tap(path("a"))
-        _ = try tree.take(list(#"{"version":4,"changes":[{"path":"a","style":".","stamp":8}]}"#))
+        _ = try tree.apply(list(#"{"version":4,"changes":[{"path":"a","style":".","stamp":8}]}"#))
         #expect(try tree.mark(at: path("a")) == .none)
-        _ = try tree.take(list(#"{"version":5,"badges":[]}"#))
-        #expect(tree.cleared.isEmpty, "the server knows now")
-        _ = try tree.take(list(#"{"version":6,"badges":[{"path":"b","style":"."}]}"#))
+        _ = try tree.apply(list(#"{"version":5,"badges":[]}"#))
+        #expect(tree.cleared.isEmpty, "the server has the tap")
+        _ = try tree.apply(list(#"{"version":6,"badges":[{"path":"b","style":"."}]}"#))
         _ = try tree.tap(path("b"))
-        _ = try tree.take(list(#"{"version":7,"badges":[{"path":"b","style":"."}]}"#))
+        _ = try tree.apply(list(#"{"version":7,"badges":[{"path":"b","style":"."}]}"#))
         #expect(try tree.mark(at: path("b")) == .point)
     }
 
-    @Test("an incremental list changes and removes what it names; one that is not newer changes nothing")
+    @Test("an incremental list changes and removes the badges that it names; an older list changes nothing")
     func incremental() throws {
         var tree = try tree(Self.sample)
         let news = try list(
             #"{"version":2,"changes":[{"path":"home/chat/17","style":"number","number":9}],"removed":["home/shop"]}"#)
-        #expect(try tree.take(news))
+        #expect(try tree.apply(news))
         #expect(try tree.count(at: path("home"), mode: .all) == 10)
         let before = tree
-        #expect(try !tree.take(news))
-        #expect(try !tree.take(list(#"{"version":1,"badges":[]}"#)))
+        #expect(try !tree.apply(news))
+        #expect(try !tree.apply(list(#"{"version":1,"badges":[]}"#)))
         #expect(tree == before)
-        #expect(try tree.take(list(#"{"version":3,"removed":["home/chat/17"]}"#)))
+        #expect(try tree.apply(list(#"{"version":3,"removed":["home/chat/17"]}"#)))
         #expect(try tree.count(at: path("home"), mode: .all) == 1)
     }
 
@@ -123,7 +121,7 @@ import Testing
             try Badge(path: path("a/b"), mark: .number(3)), try Badge(path: path("a/mine"), mark: .new),
         ])
         #expect(try tree.mark(at: path("a")) == .number(5))
-        _ = try tree.take(list(#"{"version":2,"badges":[]}"#))
+        _ = try tree.apply(list(#"{"version":2,"badges":[]}"#))
         #expect(try tree.mark(at: path("a")) == .number(3))
         let mine = try tree.tap(path("a/mine"))
         #expect(mine.isCleared && mine.reported == nil)
@@ -140,7 +138,7 @@ import Testing
     }
 
     @Test(
-        "a bad list is refused",
+        "an invalid list is refused",
         arguments: [
             "", "7", #"{"badges":[]}"#, #"{"version":0,"badges":[]}"#, #"{"version":1}"#,
             #"{"version":1,"badges":[],"changes":[]}"#, #"{"version":1,"badges":[],"removed":[]}"#,
@@ -166,24 +164,23 @@ import Testing
         let badges = (0..<500).map { #"{"path":"p\#($0)","style":"."}"# }.joined(separator: ",")
         var tree = try tree(badges)
         let before = tree
-        #expect(throws: PushFault.self) { try tree.take(list(#"{"version":2,"changes":[{"path":"x","style":"."}]}"#)) }
+        #expect(throws: PushFault.self) { try tree.apply(list(#"{"version":2,"changes":[{"path":"x","style":"."}]}"#)) }
         #expect(tree == before)
-        #expect(try tree.take(list(#"{"version":2,"changes":[{"path":"x","style":"."}],"removed":["p0"]}"#)))
+        #expect(try tree.apply(list(#"{"version":2,"changes":[{"path":"x","style":"."}],"removed":["p0"]}"#)))
     }
 
-    @Test("of a server that sends no full lists, the 500 newest stamps of tapped badges are kept") func manyTaps()
-        throws
-    {
+    @Test("without full lists from the server, the 500 newest stamps of tapped badges are kept")
+    func manyTaps() throws {
         var tree = BadgeTree()
         for number in 1...520 {
             let badge = #"{"path":"p\#(number)","style":".","stamp":\#(number)}"#
-            #expect(try tree.take(list(#"{"version":\#(number),"changes":[\#(badge)]}"#)))
+            #expect(try tree.apply(list(#"{"version":\#(number),"changes":[\#(badge)]}"#)))
             _ = try tree.tap(path("p\(number)"))
         }
         #expect(tree.cleared.count == 500 && tree.cleared.values.min() == 21)
     }
 
-    @Test("a tree comes back from its JSON without the app's own badges") func coding() throws {
+    @Test("a tree read from its JSON has no badges of the app's own") func coding() throws {
         var tree = try tree(Self.sample + #",{"path":"t","style":".","stamp":5}"#)
         _ = try tree.tap(path("t"))
         let decoded = try JSONDecoder().decode(BadgeTree.self, from: JSONEncoder().encode(tree))
@@ -192,7 +189,7 @@ import Testing
         #expect(try JSONDecoder().decode(BadgeTree.self, from: JSONEncoder().encode(tree)) == decoded)
     }
 
-    @Test("paths that differ are those of changed badges and all above them") func differing() throws {
+    @Test("the changed paths are those of changed badges and all above them") func differing() throws {
         let before = try tree(Self.sample)
         var after = before
         _ = try after.tap(path("home/chat/18"))
@@ -219,13 +216,13 @@ import Testing
             switch numbers.below(6) {
             case 0:
                 version += numbers.below(3)
-                let isNew = try tree.take(list(NaiveBadges.json(version, "badges", some)))
-                #expect(isNew == naive.takeFull(version, some))
+                let isNew = try tree.apply(list(NaiveBadges.json(version, "badges", some)))
+                #expect(isNew == naive.applyFull(version, some))
             case 1, 2:
                 version += numbers.below(3)
                 let removed = (0..<numbers.below(3)).map { _ in somePath() }
-                let isNew = try tree.take(list(NaiveBadges.json(version, "changes", some, removed: removed)))
-                #expect(isNew == naive.takeChanges(version, some, removed))
+                let isNew = try tree.apply(list(NaiveBadges.json(version, "changes", some, removed: removed)))
+                #expect(isNew == naive.applyChanges(version, some, removed))
             case 3:
                 tree.setLocal(
                     try some.map { path, entry in

@@ -1,12 +1,13 @@
 import Foundation
 import Logging
+import MobileSync
 import Synchronization
 import Testing
 
 @testable import ClientServices
 
 @Suite("Badges: per user, and reported", .timeLimit(.minutes(1))) struct BadgesTests {
-    /// A server's end that can fail, before or after it has noted the tap.
+    /// A reporter that can fail, before or after it has recorded the tap.
     private final class PlayedReporter: BadgeTapReporter {
         struct Failure: Error {}
         enum Mood { case takes, failsBefore, failsAfter }
@@ -43,13 +44,13 @@ import Testing
         return Array(#"{"version":\#(version),"badges":[\#(badges.joined(separator: ","))]}"#.utf8)
     }
 
-    @Test("each user has a tree of one's own, over restarts; the app's own badges are not kept") func users() throws {
+    @Test("each user has an own tree, over restarts; the app's own badges are not stored") func users() throws {
         var badges = try open()
         #expect(try badges.take(json(1, "device"), userID: nil) == .applied)
         try badges.show(userID: "u1")
         #expect(badges.version == nil && badges.count(ofBusiness: "b", mode: .all) == 0)
         #expect(try badges.take(json(1, "a/x", "a/y"), userID: "u1") == .applied)
-        #expect(try badges.take(json(1, "b"), userID: "u2") == .applied, "for a user who is not shown")
+        #expect(try badges.take(json(1, "b"), userID: "u2") == .applied, "for a user that is not signed in")
         try badges.setLocal([Badge(path: path("a/mine"), mark: .point)])
         #expect(try badges.count(at: path("a"), mode: .all) == 5)
         badges = try open()
@@ -60,13 +61,13 @@ import Testing
         #expect(try badges.count(at: path("a"), mode: .all) == 0 && badges.mark(at: path("b")) == .number(2))
     }
 
-    @Test("a list that came again is known, and a bad one refused; nothing has changed") func outcomes() throws {
+    @Test("a repeated list is recognised, and an invalid one refused; nothing has changed") func outcomes() throws {
         let badges = try open()
         _ = try badges.take(json(4, "a"), userID: nil)
         #expect(try badges.take(json(4, "b"), userID: nil) == .known)
         for bad in ["nonsense", #"{"version":5,"badges":[{"path":"a","style":"star"}]}"#] {
             guard case .refused = try badges.take(Array(bad.utf8), userID: nil) else {
-                Issue.record("\(bad) was taken")
+                Issue.record("\(bad) was accepted")
                 continue
             }
         }
@@ -74,9 +75,8 @@ import Testing
         #expect(try open().mark(at: path("a")) == .number(2))
     }
 
-    @Test("a tap is reported once, with what it cleared; the app's own badges and parents are not") func reported()
-        throws
-    {
+    @Test("a tap is reported once, with the cleared badges; the app's own badges and parents are not reported")
+    func reported() throws {
         let badges = try open()
         try badges.show(userID: "u1")
         _ = try badges.take(json(1, "a/x", "a/y"), userID: "u1")
@@ -93,7 +93,7 @@ import Testing
         #expect(reporter.taps.count == 1)
     }
 
-    @Test("taps that cannot be reported stay over restarts, in their order, and for their user") func kept() throws {
+    @Test("unreported taps stay stored over restarts, in order, and for their user") func kept() throws {
         reporter.set(.failsBefore)
         var badges = try open()
         try badges.show(userID: "u1")
@@ -105,7 +105,7 @@ import Testing
         #expect(reporter.taps.isEmpty)
         badges = try open()
         try badges.show(userID: "u1")
-        #expect(try badges.mark(at: path("a")) == .none, "what was tapped is gone all the same")
+        #expect(try badges.mark(at: path("a")) == .none, "the tapped badge is cleared all the same")
         reporter.set(.takes)
         try badges.show(userID: "u2")
         #expect(reporter.taps.isEmpty, "they are u1's")
@@ -113,7 +113,8 @@ import Testing
         #expect(reporter.taps.map { "\($0.path)" } == ["c", "a", "b"])
     }
 
-    @Test("a crash between a report and its end has the tap reported again, under the same id") func crash() throws {
+    @Test("after a crash between a report and its end, the tap is reported again under the same id")
+    func crash() throws {
         reporter.set(.failsAfter)
         let badges = try open()
         _ = try badges.take(json(1, "a"), userID: nil)
@@ -123,7 +124,7 @@ import Testing
         #expect(reporter.taps.count == 2 && Set(reporter.taps.map(\.id)).count == 1)
     }
 
-    @Test("of taps that nobody takes the newest 1,000 are kept") func bound() throws {
+    @Test("of unreported taps the newest 1,000 are kept") func bound() throws {
         reporter.set(.failsBefore)
         let badges = try open()
         for round in 1...4 {
@@ -138,10 +139,10 @@ import Testing
         reporter.set(.takes)
         try badges.reportTaps()
         #expect(reporter.taps.count == 1_000)
-        #expect(reporter.taps.first.map { "\($0.path)" } == "p200", "the oldest 200 are given up")
+        #expect(reporter.taps.first.map { "\($0.path)" } == "p200", "the oldest 200 are dropped")
     }
 
-    @Test("listeners hear which paths may look different") func changes() async throws {
+    @Test("listeners get the paths that can look different") func changes() async throws {
         let badges = try open()
         var changes = badges.changes.makeAsyncIterator()
         _ = try badges.take(json(1, "a/x", "c"), userID: nil)
@@ -153,7 +154,7 @@ import Testing
         #expect(try await changes.next() == Set([path("c")]))
     }
 
-    @Test("lists and taps from many tasks at once lose nothing") func concurrent() async throws {
+    @Test("lists and taps from concurrent tasks lose nothing") func concurrent() async throws {
         let badges = try open()
         _ = try badges.take(json(1, "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"), userID: nil)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -167,11 +168,11 @@ import Testing
             try await group.waitForAll()
         }
         #expect(Set(reporter.taps.map(\.path)).count == 8)
-        #expect(try badges.mark(at: path("q7")) == .point, "the newest list was taken")
+        #expect(try badges.mark(at: path("q7")) == .point, "the newest list was applied")
         #expect(try badges.mark(at: path("p0")) == .none && open().mark(at: path("q7")) == .point)
     }
 
-    @Test("a user id that cannot be is refused") func badUser() throws {
+    @Test("an invalid user id is refused") func badUser() throws {
         let badges = try open()
         for userID in ["", "a\0b", String(repeating: "u", count: 101)] {
             #expect(throws: ClientServiceError.self) { try badges.show(userID: userID) }

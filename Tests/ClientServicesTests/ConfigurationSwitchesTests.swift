@@ -18,9 +18,8 @@ import Testing
         let tint: String?
     }
 
-    @Test("each type is read by its key, and a default stands for what is not set or of another type") func types()
-        throws
-    {
+    @Test("each type is read by its key, and a missing value or one of another type gives the default")
+    func types() throws {
         let switches = try open()
         #expect(switches.text("title", default: "d") == "d" && switches.version == nil && switches.fetchedAt == nil)
         let json = """
@@ -40,7 +39,8 @@ import Testing
         #expect(switches.version == 1 && switches.fetchedAt == clock.date)
     }
 
-    @Test("a full set replaces all, changes replace and remove what they name") func fullAndChanges() throws {
+    @Test("a full set replaces all switches, an incremental one replaces and removes those that it names")
+    func fullAndChanges() throws {
         let switches = try open()
         _ = try switches.take(Array(#"{"version":3,"values":{"a":1,"b":2}}"#.utf8))
         #expect(try switches.take(Array(#"{"version":4,"changes":{"b":null,"c":3}}"#.utf8)) == .applied)
@@ -49,7 +49,7 @@ import Testing
         #expect(switches.values == ["d": .number(4)])
     }
 
-    @Test("what is not newer is known and changes nothing: a push that comes again, or late") func known() throws {
+    @Test("a push that is not newer is recognised and changes nothing: a repeated or a late one") func known() throws {
         let switches = try open()
         _ = try switches.take(Array(#"{"version":5,"values":{"a":1}}"#.utf8))
         for version in [5, 4, 1] {
@@ -58,7 +58,7 @@ import Testing
         #expect(switches.values == ["a": .number(1)])
     }
 
-    @Test("the last good set outlives restarts, its version and time too") func restart() throws {
+    @Test("the last valid set survives restarts, with its version and time") func restart() throws {
         _ = try open().take(Array(#"{"version":5,"values":{"a":1,"x":{"y":[null]}}}"#.utf8))
         let fetched = clock.date
         clock.advance(1_000)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "a bad push is refused, and the last good one stays, over a restart too",
+        "an invalid push is refused, and the last valid set stays, over a restart too",
         arguments: [
             "", "null", "[]", "{", #"{"values":{}}"#, #"{"version":9}"#, #"{"version":"9","values":{}}"#,
             #"{"version":9.5,"values":{}}"#, #"{"version":0,"values":{}}"#, #"{"version":-1,"values":{}}"#,
@@ -85,7 +85,7 @@ import Testing
         let switches = try open()
         _ = try switches.take(Array(#"{"version":5,"values":{"a":1}}"#.utf8))
         guard case .refused(let reason) = try switches.take(Array(json.utf8)) else {
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
             return
         }
         #expect(!reason.isEmpty)
@@ -108,7 +108,7 @@ import Testing
         #expect(switches.values.count == 2_000)
     }
 
-    @Test("listeners hear of each fetch, and of the keys that are other than before") func news() async throws {
+    @Test("listeners get each fetch, and the keys whose value has changed") func news() async throws {
         let switches = try open()
         var news = switches.news.makeAsyncIterator()
         _ = try switches.take(Array(#"{"version":1,"values":{"a":1,"b":2}}"#.utf8))
@@ -123,7 +123,8 @@ import Testing
         for piece in expected { #expect(await news.next() == piece) }
     }
 
-    @Test("pushes from many tasks at once leave the newest, on the disk as in memory") func concurrent() async throws {
+    @Test("after pushes from concurrent tasks the newest set is in force, on the disk as in memory")
+    func concurrent() async throws {
         let switches = try open()
         await withTaskGroup(of: Void.self) { group in
             for version in 1...40 {

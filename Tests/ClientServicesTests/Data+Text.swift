@@ -1,6 +1,6 @@
 import Foundation
 
 extension Data {
-    /// Whether these bytes stand somewhere in it.
+    /// Whether the data contains the bytes of this text.
     func contains(text: String) -> Bool { range(of: Data(text.utf8)) != nil }
 }

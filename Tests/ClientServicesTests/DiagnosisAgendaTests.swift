@@ -3,7 +3,7 @@ import Testing
 
 @testable import ClientServices
 
-@Suite("Diagnosis: commands and whose turn it is") struct DiagnosisAgendaTests {
+@Suite("Diagnosis: commands and the order of tasks") struct DiagnosisAgendaTests {
     private let start = ContinuousClock.now
     private let bundle = DiagnosisBundle(file: "t-1.log", bytes: 2_500, sha256: "00", partBytes: 1_000)
 
@@ -14,10 +14,10 @@ import Testing
     private func kept(_ task: DiagnosisTask?) throws -> DiagnosisTask { try #require(task) }
 
     private func begin(_ agenda: inout DiagnosisAgenda, _ id: String, _ more: String = "") throws -> DiagnosisTask {
-        try kept(agenda.take(command(id, more)))
+        try kept(agenda.apply(command(id, more)))
     }
 
-    @Test("a command says what it must, and defaults say the rest") func reading() throws {
+    @Test("a command has its required members, and defaults for the others") func reading() throws {
         let short = try command("t-1.a_b")
         #expect(short.taskID == "t-1.a_b" && short.run == 1 && short.action == .collect)
         #expect(short.level == .info && short.network == .wifi && short.limitBytes == 20_000_000)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "a bad command is refused",
+        "an invalid command is refused",
         arguments: [
             "", "[]", "{}", #"{"taskId":"t"}"#, #"{"taskId":"t","from":1}"#, #"{"taskId":"t","from":2,"to":2}"#,
             #"{"taskId":"t","from":-1,"to":2}"#, #"{"taskId":"t","from":0,"to":253402300800001}"#,
@@ -44,7 +44,7 @@ import Testing
         #expect(throws: PushFault.self) { try DiagnosisCommand(Array(json.utf8)) }
     }
 
-    @Test("networks: what is for Wi-Fi waits for it; what is for any is tried while nobody says there is none")
+    @Test("networks: a task for Wi-Fi waits for it; a task for any network is tried unless there is none")
     func networks() {
         let kinds: [NetworkKind] = [.unknown, .none, .wifi, .cellular]
         #expect(kinds.map { DiagnosisCommand.Network.wifi.allows($0) } == [false, false, true, false])
@@ -52,37 +52,37 @@ import Testing
     }
 
     @Test(
-        "a bundle's parts: the last one is what is left",
+        "a bundle's parts: the last one has the rest",
         arguments: [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (2_500, 3)])
     func parts(bytes: Int, parts: Int) {
         #expect(DiagnosisBundle(file: "", bytes: bytes, sha256: "", partBytes: 1_000).parts == parts)
     }
 
-    @Test("a command that comes again is known; a higher run starts over, in every phase") func runs() throws {
+    @Test("a repeated command is recognised; a higher run starts again, in every phase") func runs() throws {
         let phases: [DiagnosisTask.Phase] = [
             .waiting, .collected(bundle, taken: 2), .done, .refused(.tooLarge, isTold: true), .deleted,
         ]
         for phase in phases {
             var agenda = DiagnosisAgenda(
                 tasks: [DiagnosisTask(command: try command("t", #","run":2"#), order: 1, phase: phase)])
-            #expect(try agenda.take(command("t", #","run":2"#)) == nil && agenda.take(command("t")) == nil)
-            let task = try kept(agenda.take(command("t", #","run":3"#)))
+            #expect(try agenda.apply(command("t", #","run":2"#)) == nil && agenda.apply(command("t")) == nil)
+            let task = try kept(agenda.apply(command("t", #","run":3"#)))
             #expect(task.phase == .waiting && agenda.next(on: .none, at: start) == .collect(task))
         }
     }
 
-    @Test("a deleted task does nothing, and its own command does not bring it back") func deletion() throws {
+    @Test("a deleted task does nothing, and its own command does not restore it") func deletion() throws {
         var agenda = DiagnosisAgenda()
         _ = try begin(&agenda, "t", #","run":2"#)
         let delete = try DiagnosisCommand(Array(#"{"taskId":"t","run":2,"action":"delete"}"#.utf8))
         let late = try DiagnosisCommand(Array(#"{"taskId":"t","run":1,"action":"delete"}"#.utf8))
-        let (tooLate, deleted, again) = (agenda.take(late), agenda.take(delete), agenda.take(delete))
+        let (tooLate, deleted, again) = (agenda.apply(late), agenda.apply(delete), agenda.apply(delete))
         #expect(tooLate == nil && deleted?.phase == .deleted && again == nil)
-        #expect(try agenda.take(command("t", #","run":2"#)) == nil)
+        #expect(try agenda.apply(command("t", #","run":2"#)) == nil)
         #expect(agenda.next(on: .wifi, at: start) == .wait(until: nil))
         let unknown = try DiagnosisCommand(Array(#"{"taskId":"u","action":"delete"}"#.utf8))
-        _ = try kept(agenda.take(unknown))
-        #expect(try agenda.take(command("u")) == nil, "its command came late")
+        _ = try kept(agenda.apply(unknown))
+        #expect(try agenda.apply(command("u")) == nil, "its command arrived late")
     }
 
     @Test("a task is collected, then sent part by part, then done") func course() throws {
@@ -103,18 +103,18 @@ import Testing
         #expect(agenda.next(on: .wifi, at: start) == .wait(until: nil))
     }
 
-    @Test("a refusal is told on any network, and then there is nothing left to do") func refusal() throws {
+    @Test("a refusal is reported on any network, and then the task has no work left") func refusal() throws {
         var agenda = DiagnosisAgenda()
         var task = try begin(&agenda, "t")
         task = try kept(agenda.replace(task, by: .refused(.nothingThere, isTold: false)))
-        #expect(!task.hasEnded && agenda.next(on: .cellular, at: start) == .tell(task, .nothingThere))
+        #expect(!task.hasEnded && agenda.next(on: .cellular, at: start) == .reportRefusal(task, .nothingThere))
         #expect(agenda.next(on: .none, at: start) == .wait(until: nil))
         task = try kept(agenda.replace(task, by: .refused(.nothingThere, isTold: true)))
         #expect(task.hasEnded && agenda.next(on: .wifi, at: start) == .wait(until: nil))
         #expect(task.status(on: .wifi, isCollecting: false) == .refused(.nothingThere))
     }
 
-    @Test("what a step was for may be gone when it ends: its result is dropped then") func stale() throws {
+    @Test("the result of a step whose task is gone is dropped") func stale() throws {
         var agenda = DiagnosisAgenda()
         let old = try begin(&agenda, "t")
         let new = try begin(&agenda, "t", #","run":2"#)
@@ -127,9 +127,8 @@ import Testing
         #expect(!agenda.permits(step, on: .wifi))
     }
 
-    @Test("a failure waits 1, 2, 4 … 300 s, and not on another network; success starts the count anew") func backOff()
-        throws
-    {
+    @Test("a failure waits 1, 2, 4 … 300 s, and not on another network; success starts the count again")
+    func backOff() throws {
         var agenda = DiagnosisAgenda()
         var task = try begin(&agenda, "t")
         task = try kept(agenda.replace(task, by: .collected(bundle, taken: 0)))
@@ -151,8 +150,8 @@ import Testing
         #expect(agenda.next(on: .wifi, at: now) == .wait(until: now + .seconds(1)))
     }
 
-    @Test("tasks go in the order they came, and one that cannot go on does not hold up the others") func order() throws
-    {
+    @Test("tasks run in the order of arrival, and a task that cannot continue does not delay the others")
+    func order() throws {
         var agenda = DiagnosisAgenda()
         let names = ["c", "a", "b"]
         for name in names {
@@ -171,7 +170,7 @@ import Testing
         #expect(next(.cellular, at: start + .seconds(1)) == "a")
     }
 
-    @Test("of more than 100 tasks the oldest that have ended are forgotten, and no other") func forgetting() throws {
+    @Test("beyond 100 tasks the oldest ended ones are removed, and no other") func forgetting() throws {
         var agenda = DiagnosisAgenda()
         for number in 0..<130 {
             let task = try begin(&agenda, "t\(number)")

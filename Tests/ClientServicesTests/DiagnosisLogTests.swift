@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import MobileSync
 import Testing
 
 @testable import ClientServices
@@ -25,9 +26,8 @@ import Testing
         String(decoding: try Data(contentsOf: folder.url.appendingPathComponent(name)), as: UTF8.self)
     }
 
-    @Test("each hour and level has a file; a line has time, level, label, message and metadata by name") func files()
-        throws
-    {
+    @Test("each hour and level has a file; a line has time, level, label, message and metadata by name")
+    func files() throws {
         let log = try open()
         var logger = Logger(label: "sync") { label in log.handler(label: label, level: .debug) }
         logger[metadataKey: "user"] = "u1"
@@ -43,7 +43,8 @@ import Testing
         #expect(try text("2027-01-15T08-warning.log") == "2027-01-15T08:00:00.125Z WARNING sync: careful user=u1\n")
     }
 
-    @Test("a restart goes on in the file of the hour, after half a line too, as of a power cut") func restart() throws {
+    @Test("a restart continues in the file of the hour, after an incomplete line too, as after a power cut")
+    func restart() throws {
         try open().append(level: .info, label: "a", message: "1")
         let name = "2027-01-15T08-info.log"
         try Data((text(name) + "2027-01-15T08:00:0").utf8).write(to: folder.url.appendingPathComponent(name))
@@ -54,7 +55,7 @@ import Testing
             ])
     }
 
-    @Test("an event is one line whatever it says, and a long one is cut between characters") func oneLine() {
+    @Test("an event is one line for any text, and a long one is cut between characters") func oneLine() {
         func line(_ message: String) -> String {
             let bytes = LogLine.bytes(at: 0, level: .error, label: "l", message: message, metadata: ["m": "x\ny"])
             return String(decoding: bytes, as: UTF8.self)
@@ -70,9 +71,8 @@ import Testing
         }
     }
 
-    @Test("a full file takes no more in its hour and says so once; other levels and the next hour do") func fullFile()
-        throws
-    {
+    @Test("a full file accepts no more lines in its hour and says so once; other levels and the next hour do")
+    func fullFile() throws {
         let log = try open(fileBytes: 1_000, totalBytes: 7_000)
         for number in 0..<50 { log.append(level: .info, label: "l", message: "\(number)") }
         log.append(level: .error, label: "l", message: "still")
@@ -85,14 +85,13 @@ import Testing
         #expect(try text("2027-01-15T09-info.log").contains("again"))
     }
 
-    @Test("the files together stay within the limit, the oldest go first, and what is too old goes") func bounds()
-        throws
-    {
+    @Test("the files together stay within the limit, the oldest are removed first, and old ones by age")
+    func bounds() throws {
         let log = try open(fileBytes: 1_000, totalBytes: 7_000, days: 3)
         for _ in 0..<60 {
             for number in 0..<30 { log.append(level: .info, label: "l", message: "\(number)") }
             clock.advance(3_600)
-            // A file is a line over its limit at most.
+            // A file exceeds its limit by one line at most.
             #expect(log.files().reduce(0) { $0 + $1.bytes } <= 7_000 + 200)
         }
         let hours = log.files().map(\.hour)
@@ -106,7 +105,7 @@ import Testing
         #expect(try open(days: 3).files().isEmpty, "opening tidies too")
     }
 
-    @Test("what has to go: random files against the rule, file by file", arguments: UInt64(1)...40)
+    @Test("the removed files: random files against the rule, file by file", arguments: UInt64(1)...40)
     func retention(seed: UInt64) {
         var numbers = SeededNumbers(seed: seed)
         let now = clock.milliseconds
@@ -119,7 +118,7 @@ import Testing
                     at: now + Int64(numbers.below(24) - 20) * 3_600_000, level: levels[numbers.below(levels.count)])
             }
         ).map { LogFile(at: $0.hour, level: $0.level, bytes: numbers.below(100)) }
-        let doomed = limits.doomed(of: files, now: now)
+        let doomed = limits.filesToDelete(of: files, now: now)
         let kept = files.filter { !doomed.contains($0) }
         let present = LogFile(at: now, level: .info).hour
         #expect(doomed.allSatisfy { $0.hour != present })
@@ -134,8 +133,8 @@ import Testing
         }
     }
 
-    @Test("files of hours to come, as of a clock that was wrong, go before those of the present hour") func wrongClock()
-    {
+    @Test("files of future hours, from a time with a wrong clock, are removed before those of the present hour")
+    func wrongClock() {
         var limits = DiagnosisLogLimits()
         (limits.fileBytes, limits.totalBytes) = (100, 700)
         let files = [0, 1, 2].flatMap { hour in
@@ -143,10 +142,10 @@ import Testing
                 LogFile(at: clock.milliseconds + hour * LogFile.hourMilliseconds, level: $0, bytes: 100)
             }
         }
-        #expect(limits.doomed(of: files, now: clock.milliseconds) == Array(files.dropFirst(7)))
+        #expect(limits.filesToDelete(of: files, now: clock.milliseconds) == Array(files.dropFirst(7)))
     }
 
-    @Test("names of files are read back, and no other names") func fileNames() {
+    @Test("names of files are parsed, and other names are not") func fileNames() {
         for level in Logger.Level.allCases {
             for time: Int64 in [0, 1_800_000_000_123, -1] {
                 let file = LogFile(at: time, level: level, bytes: 5)
@@ -160,8 +159,9 @@ import Testing
         ] { #expect(LogFile(name: name, bytes: 0) == nil, "\(name)") }
     }
 
-    @Test("times are spelt to the millisecond, as numbers have it", arguments: UInt64(1)...20) func times(seed: UInt64)
-    {
+    @Test("times are written to the millisecond, rounded like numbers", arguments: UInt64(1)...20) func times(
+        seed: UInt64
+    ) {
         var numbers = SeededNumbers(seed: seed)
         for _ in 0..<50 {
             let time = Int64.random(in: 0..<4_000_000_000_000, using: &numbers)
@@ -183,12 +183,12 @@ import Testing
         #expect(try names() == ["2027-02-14T08-info.log", "notes.txt"])
     }
 
-    @Test("limits that do not go together are refused") func limits() {
+    @Test("contradictory limits are refused") func limits() {
         #expect(throws: ClientServiceError.self) { try open(fileBytes: 1_000, totalBytes: 6_999) }
         #expect(throws: ClientServiceError.self) { try open(fileBytes: 0, totalBytes: 6_999) }
     }
 
-    @Test("a log whose files cannot be written drops lines and goes on") func unwritable() throws {
+    @Test("a log whose files cannot be written drops lines and continues") func unwritable() throws {
         let log = try open()
         try FileManager.default.createDirectory(
             at: folder.url.appendingPathComponent("2027-01-15T08-info.log"), withIntermediateDirectories: false)
@@ -197,7 +197,7 @@ import Testing
         #expect(try text("2027-01-15T08-error.log").contains("kept"))
     }
 
-    @Test("lines of many tasks at once are all there, each whole") func concurrent() async throws {
+    @Test("lines of concurrent tasks are all there, each whole") func concurrent() async throws {
         let log = try open(fileBytes: 1_000_000, totalBytes: 7_000_000)
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<8 {

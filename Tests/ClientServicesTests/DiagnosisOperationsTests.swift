@@ -11,7 +11,7 @@ import Testing
 
     init() throws {
         folder = try TemporaryFolder()
-        // Nobody listens there; nothing here connects.
+        // No server listens there: the client never connects.
         client = try SyncClient(
             configuration: SyncClientConfiguration(
                 host: "127.0.0.1", port: 1, instanceID: "space_app", deviceID: "d1",
@@ -26,7 +26,7 @@ import Testing
             bytes: Array(repeating: 7, count: bytes), sha256: digest)
     }
 
-    @Test("the largest part fits an operation; one byte more is refused before anything is stored")
+    @Test("the largest part fits into an operation; one byte more is refused before anything is stored")
     func size() async throws {
         try client.bind(userID: "u1", sessionID: "s1")
         let uploader = DiagnosisOperations(client: client, patience: .zero)
@@ -42,12 +42,12 @@ import Testing
         #expect(try client.pendingOperations().isEmpty)
     }
 
-    @Test("without an answer in time, and when it is cancelled, the operation is taken back")
+    @Test("without an answer in time, and when it is cancelled, the operation is withdrawn")
     func takenBack() async throws {
         try client.bind(userID: "u1", sessionID: "s1")
         do {
             _ = try await DiagnosisOperations(client: client, patience: .zero).submit(Self.part(bytes: 10))
-            Issue.record("there is nobody to answer")
+            Issue.record("no service answers")
         } catch let error as ClientServiceError {
             #expect(error.code == .unanswered)
         }
@@ -63,7 +63,7 @@ import Testing
         #expect(try client.pendingOperations().isEmpty)
     }
 
-    @Test("what an earlier life of the app has left is taken back first; the app's own operations stay")
+    @Test("operations of an earlier run of the app are withdrawn first; the app's own operations stay")
     func leftOver() async throws {
         try client.bind(userID: "u1", sessionID: "s1")
         let own = SyncOperation(component: "ORDER", key: "1", name: "update")
@@ -77,7 +77,7 @@ import Testing
         #expect(try client.pendingOperations() == [own])
     }
 
-    @Test("without a user nothing goes up")
+    @Test("without a user nothing is sent")
     func nobody() async throws {
         let uploader = DiagnosisOperations(client: client)
         await #expect(throws: SyncError.self) { _ = try await uploader.submit(Self.part(bytes: 10)) }

@@ -27,7 +27,7 @@ import Testing
             now: { [clock] in clock.instant }, sleep: { [clock] in clock.advance($0 / .seconds(1)) })
     }
 
-    /// Three hours of lines at two levels, a minute apart; the clock stands at the end.
+    /// Three hours of lines at two levels, a minute apart; the clock is at the end.
     private func fillLog() {
         clock.set(Date(timeIntervalSince1970: 1_800_000_000))
         for minute in 0..<180 {
@@ -41,7 +41,7 @@ import Testing
         return Array(#"{"taskId":"\#(id)","from":\#(from),"to":\#(to)\#(more)}"#.utf8)
     }
 
-    /// Runs the uploads until a task's status is so.
+    /// Runs the uploads until a task has this status.
     private func run(
         _ uploads: DiagnosisUploads, until isThere: @Sendable @escaping (DiagnosisReport) -> Bool
     ) async throws {
@@ -66,9 +66,8 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: folder.url.path + "/diagnosis"))?.sorted() ?? []
     }
 
-    @Test("all lines of the time come in numbered parts, levels mixed by time, and make the file again") func course()
-        async throws
-    {
+    @Test("all lines of the time are sent in numbered parts, levels mixed by time, and make the file again")
+    func course() async throws {
         fillLog()
         let uploads = try open()
         uploads.networkChanged(to: .wifi)
@@ -85,7 +84,7 @@ import Testing
             #expect(SHA256.hash(data: part.bytes).map { String(format: "%02x", $0) }.joined() == part.sha256)
             #expect(part.bytes.count == 1_000 || part.number == part.total)
         }
-        #expect(try collectedFiles().isEmpty, "what was sent is not kept")
+        #expect(try collectedFiles().isEmpty, "the file that was sent is removed")
     }
 
     @Test("only the wanted levels are collected") func levels() async throws {
@@ -97,9 +96,8 @@ import Testing
         #expect(minutes(file) == (0..<180).filter { $0 % 3 == 0 })
     }
 
-    @Test("too much, and nothing at all, is refused, and the server is told until it knows") func refusals()
-        async throws
-    {
+    @Test("too much data, and no data, are refused, and the server is told until it has the refusal")
+    func refusals() async throws {
         fillLog()
         server.set(.fails(3))
         let uploads = try open()
@@ -108,7 +106,7 @@ import Testing
         _ = try uploads.take(command("none", minutes: 500..<600))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await uploads.run() }
-            // Three calls fail, the second of them after the server has heard; two succeed.
+            // Three calls fail, the second of them after the server has recorded it; two succeed.
             var calls = server.calls.makeAsyncIterator()
             for _ in 0..<5 { _ = await calls.next() }
             group.cancelAll()
@@ -122,8 +120,8 @@ import Testing
         #expect(try collectedFiles().isEmpty)
     }
 
-    @Test("each part is repeated until it is taken, whatever fails, and never out of order") func repeats() async throws
-    {
+    @Test("each part is repeated until it is accepted, after any failure, and never out of order")
+    func repeats() async throws {
         fillLog()
         server.set(.fails(9))
         let uploads = try open()
@@ -131,11 +129,11 @@ import Testing
         try await run(uploads) { $0.status == .done }
         let numbers = server.parts.map(\.number)
         #expect(numbers == numbers.sorted() && Set(numbers) == Set(1...(server.parts.first?.total ?? 0)))
-        #expect(numbers.count > Set(numbers).count, "some were taken, and the answer was lost")
+        #expect(numbers.count > Set(numbers).count, "some were accepted, and the answer was lost")
         #expect(minutes(server.file("t1", sha256: server.parts[0].fileSHA256)) == Array(0..<180))
     }
 
-    @Test("a restart goes on with the next part; one whose answer was lost with the process goes again, the same")
+    @Test("a restart continues with the next part; a part with a lost answer is sent again, unchanged")
     func restart() async throws {
         fillLog()
         var uploads = try open()
@@ -159,9 +157,8 @@ import Testing
         #expect(minutes(server.file("t1", sha256: server.parts[0].fileSHA256)) == Array(0..<180))
     }
 
-    @Test("a process that ended while it collected leaves nothing behind, and collects again") func halfCollected()
-        async throws
-    {
+    @Test("a process that ended while it collected leaves no file behind, and collects again")
+    func halfCollected() async throws {
         fillLog()
         _ = try open().take(command("t1", #","network":"any""#))
         let bundles = folder.url.appendingPathComponent("diagnosis")
@@ -175,9 +172,8 @@ import Testing
         #expect(minutes(server.file("t1", sha256: server.parts[0].fileSHA256)) == Array(0..<180))
     }
 
-    @Test("a bundle that is lost or cut short is collected anew, and its parts have another whole") func lostBundle()
-        async throws
-    {
+    @Test("a lost or truncated bundle is collected again, and its parts have another digest")
+    func lostBundle() async throws {
         fillLog()
         var uploads = try open()
         _ = try uploads.take(command("t1", #","network":"any""#))
@@ -195,7 +191,7 @@ import Testing
         #expect(server.parts.filter { $0.fileSHA256 == wholes.last }.map(\.number).first == 1)
     }
 
-    @Test("what is for Wi-Fi only is sent on nothing else: not unknown, not cellular, and a part under way is given up")
+    @Test("a task for Wi-Fi is sent on no other network: unknown, cellular; a part in flight is cancelled")
     func network() async throws {
         fillLog()
         let uploads = try open()
@@ -213,7 +209,7 @@ import Testing
             _ = await calls.next()
             uploads.networkChanged(to: .cellular)
             _ = await calls.next()
-            #expect(server.cancelled == 1, "given up without the end of run()")
+            #expect(server.cancelled == 1, "cancelled without the end of run()")
             server.set(.takes)
             #expect(server.parts.isEmpty)
             let changes = uploads.changes
@@ -225,9 +221,8 @@ import Testing
         #expect(minutes(server.file("t1", sha256: server.parts[0].fileSHA256)) == Array(0..<180))
     }
 
-    @Test("the operator deletes a task: a part under way is given up, and what was collected goes") func deletion()
-        async throws
-    {
+    @Test("the operator deletes a task: a part in flight is cancelled, and the collected file is removed")
+    func deletion() async throws {
         fillLog()
         let uploads = try open()
         _ = try uploads.take(command("t1", #","network":"any""#))
@@ -247,9 +242,8 @@ import Testing
         #expect(try collectedFiles().isEmpty && open().tasks.map(\.status) == [.deleted])
     }
 
-    @Test("a new run starts over; what the server does not want any more ends, and it need not be told") func newRun()
-        async throws
-    {
+    @Test("a new run starts again; a task that the server no longer wants ends without a report")
+    func newRun() async throws {
         fillLog()
         let uploads = try open()
         _ = try uploads.take(command("t1", #","network":"any""#))
@@ -263,11 +257,11 @@ import Testing
         #expect(server.parts.allSatisfy { $0.run == 2 && $0.file == "t1-2.log" })
     }
 
-    @Test("a compressor is given the log hour by hour, and the limit is of what it makes") func compressed()
-        async throws
-    {
+    @Test("a compressor gets the log hour by hour, and the limit applies to its output")
+    func compressed() async throws {
         fillLog()
-        // Stands for one that may be concatenated, as gzip: it halves, and can be recognised.
+        // Represents a compressor whose outputs can be concatenated, like gzip: it halves, and its output is
+        // recognisable.
         let uploads = try open(compress: { data in Data(data.enumerated().filter { $0.offset % 2 == 0 }.map(\.element))
         })
         let whole = log.files().reduce(0) { $0 + $1.bytes }
@@ -276,7 +270,7 @@ import Testing
         #expect(server.parts[0].file == "t1-1.log.rev" && abs(server.parts[0].fileBytes - whole / 2) <= 3)
     }
 
-    @Test("a compressor that fails makes a refusal, and the rest goes on") func failingCompressor() async throws {
+    @Test("a failing compressor causes a refusal, and the other tasks continue") func failingCompressor() async throws {
         fillLog()
         struct Failure: Error {}
         let uploads = try open(compress: { _ in throw Failure() })
@@ -285,28 +279,28 @@ import Testing
         #expect(try collectedFiles().isEmpty)
     }
 
-    @Test("a bad command is refused, and a known one is known after a restart") func outcomes() throws {
+    @Test("an invalid command is refused, and a known one is recognised after a restart") func outcomes() throws {
         let uploads = try open()
         guard case .refused = try uploads.take(Array("{}".utf8)) else {
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
             return
         }
         #expect(try uploads.take(command("t1")) == .applied)
         #expect(try open().take(command("t1")) == .known && open().tasks.count == 1)
     }
 
-    @Test("of tasks with work left there are at most 100; to delete one always goes") func bound() throws {
+    @Test("at most 100 tasks have work left; a deletion is always accepted") func bound() throws {
         let uploads = try open()
         for number in 0..<100 { #expect(try uploads.take(command("t\(number)")) == .applied) }
         guard case .refused = try uploads.take(command("one more")) else {
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
             return
         }
         #expect(try uploads.take(Array(#"{"taskId":"t0","action":"delete"}"#.utf8)) == .applied)
         #expect(try uploads.take(command("t100")) == .applied)
     }
 
-    @Test("run() is at work once at a time, and again after its end") func twice() async throws {
+    @Test("run() works once at a time, and again after its end") func twice() async throws {
         fillLog()
         let uploads = try open()
         _ = try uploads.take(command("t1", #","network":"any""#))
@@ -323,7 +317,7 @@ import Testing
         try await run(uploads) { $0.status == .done }
     }
 
-    @Test("commands from many tasks at once, while it runs, are all served") func concurrent() async throws {
+    @Test("commands from concurrent tasks, while it runs, are all served") func concurrent() async throws {
         fillLog()
         let uploads = try open(partBytes: 100_000)
         let server = server

@@ -16,7 +16,7 @@ import Testing
 
     private func data(_ text: String) -> Data { Data(text.utf8) }
 
-    @Test("values outlive restarts until their time has come; without one they never expire") func expiry() throws {
+    @Test("values survive restarts until their expiry; without one they never expire") func expiry() throws {
         var cache = try stores().diskCache(name: "pictures", capacity: 100_000)
         try cache.set(data("short"), for: "s", expiresAt: clock.date + 10)
         try cache.set(data("past"), for: "p", expiresAt: Date(timeIntervalSince1970: -5))
@@ -38,7 +38,7 @@ import Testing
         #expect(try cache.value(for: "f") == data("for ever") && cache.value(for: "empty") == Data())
     }
 
-    @Test("the least recently used goes first, over restarts too; looks are no uses") func order() throws {
+    @Test("the least recently used value is evicted first, over restarts too; a peek is no use") func order() throws {
         let entry = 300 + DiskCache.overheadBytes + 1
         var cache = try stores().diskCache(name: "c", capacity: 3 * entry)
         for key in ["a", "b", "c"] { try cache.set(Data(count: 300), for: key) }
@@ -52,7 +52,7 @@ import Testing
         #expect(try cache.bytes() == 3 * entry)
     }
 
-    @Test("what has expired goes before what has not") func expiredFirst() throws {
+    @Test("expired values are evicted before valid ones") func expiredFirst() throws {
         let entry = 300 + DiskCache.overheadBytes + 1
         let cache = try stores().diskCache(name: "c", capacity: 3 * entry)
         try cache.set(Data(count: 300), for: "a")
@@ -63,7 +63,8 @@ import Testing
         #expect(try ["a", "c", "d"].allSatisfy { try cache.exists($0) })
     }
 
-    @Test("a value larger than the capacity is not kept, nor the one before under its key") func tooLarge() throws {
+    @Test("a value larger than the capacity is not stored, and removes the former value of its key")
+    func tooLarge() throws {
         let cache = try stores().diskCache(name: "c", capacity: 1_000)
         try cache.set(data("old"), for: "k")
         try cache.set(data("other"), for: "o")
@@ -109,15 +110,14 @@ import Testing
         }
     }
 
-    @Test("a cache per user changes with the user and shares its capacity; a common one does not change") func users()
-        throws
-    {
+    @Test("a cache per user changes with the user and shares its capacity; a common one does not change")
+    func users() throws {
         let stores = try stores()
         let own = try stores.diskCache(name: "own", capacity: 2_000, isPerUser: true)
         let common = try stores.diskCache(name: "all", capacity: 2_000)
         do {
             _ = try own.value(for: "k")
-            Issue.record("it was nobody's")
+            Issue.record("it belonged to no user")
         } catch { #expect(error.code == .noUser) }
         try stores.signIn(userID: "u1")
         try own.set(data("1"), for: "k")
@@ -128,14 +128,14 @@ import Testing
         try own.remove(prefix: "")
         stores.signOut()
         try stores.signIn(userID: "u1")
-        #expect(try own.value(for: "k") == data("1"), "u2 removed what was u2's")
+        #expect(try own.value(for: "k") == data("1"), "u2 removed its own values")
         try stores.signIn(userID: "u2")
         for number in 0..<10 { try own.set(Data(count: 300), for: "n\(number)") }
         try stores.signIn(userID: "u1")
-        #expect(try own.value(for: "k") == nil, "the least recently used, whoever's it is")
+        #expect(try own.value(for: "k") == nil, "the least recently used, of any user")
     }
 
-    @Test("an encrypted cache shows nothing in its files, and is empty for another key") func encrypted() throws {
+    @Test("an encrypted cache has no plain text in its files, and is empty for another key") func encrypted() throws {
         let cache = try stores(key: key).diskCache(name: "c", capacity: 10_000, isEncrypted: true)
         try cache.set(data("a secret text"), for: "k")
         #expect(try cache.value(for: "k") == data("a secret text"))
@@ -155,7 +155,7 @@ import Testing
         #expect(try ["a%b", "a_b", "axb", "ä1", "a"].filter { try cache.exists($0) } == ["axb", "a"])
     }
 
-    @Test("a damaged cache begins anew") func damaged() throws {
+    @Test("a damaged cache is replaced by an empty one") func damaged() throws {
         _ = try stores().diskCache(name: "c", capacity: 10_000).set(data("x"), for: "k")
         for suffix in ["", "-wal"] {
             try Data(repeating: 1, count: 5_000).write(to: folder.url.appendingPathComponent("cache-c.sqlite" + suffix))
@@ -164,7 +164,7 @@ import Testing
         #expect(try cache.value(for: "k") == nil && cache.set(data("y"), for: "k"))
     }
 
-    @Test("arguments that cannot be are refused") func arguments() throws {
+    @Test("invalid arguments are refused") func arguments() throws {
         let stores = try stores()
         for name in ["", "a/b", "..", "a b", String(repeating: "n", count: 65)] {
             #expect(throws: ClientServiceError.self, "\(name)") { try stores.diskCache(name: name, capacity: 10_000) }
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test("many tasks at once stay within the capacity") func concurrent() async throws {
+    @Test("concurrent tasks stay within the capacity") func concurrent() async throws {
         let cache = try stores().diskCache(name: "c", capacity: 5_000)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for task in 0..<4 {

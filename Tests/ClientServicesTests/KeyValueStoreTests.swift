@@ -4,7 +4,7 @@ import Testing
 
 @testable import ClientServices
 
-@Suite("Key-value stores, and whose they are") struct KeyValueStoreTests {
+@Suite("Key-value stores and their users") struct KeyValueStoreTests {
     private struct Draft: Codable, Equatable {
         var title: String
         var tags: [String]
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "values of every type come back as they were, over a restart",
+        "values of every type are read as they were written, over a restart",
         arguments: [nil, [UInt8](repeating: 3, count: 32)])
     func types(key: [UInt8]?) throws {
         let draft = Draft(
@@ -72,7 +72,7 @@ import Testing
         #expect(try values.keys().isEmpty)
     }
 
-    @Test("keys and values that cannot be are refused, and the value before stays") func bad() throws {
+    @Test("invalid keys and values are refused, and the value before stays") func bad() throws {
         let values = try open().common
         try values.set(1, for: "k")
         for key in ["", "a\0b", String(repeating: "k", count: 257)] {
@@ -99,7 +99,7 @@ import Testing
         #expect(try stores.user?.value("k") == "one")
     }
 
-    @Test("after a sign-out, and a restart, the store is the last user's still") func signOut() throws {
+    @Test("after a sign-out, and a restart, the store is still the last user's") func signOut() throws {
         var stores = try open()
         try stores.signIn(userID: "u1")
         try stores.user?.set(1, for: "k")
@@ -111,9 +111,8 @@ import Testing
         #expect(stores.isSignedIn)
     }
 
-    @Test("events tell of users in order: will resign while the store is the last one's, updated, renewed") func order()
-        throws
-    {
+    @Test("events report users in order: will resign while the store is the last one's, updated, renewed")
+    func order() throws {
         let seen = Mutex<[String?]>([])
         let box = Mutex<UserStores?>(nil)
         let stores = try UserStores(
@@ -148,7 +147,7 @@ import Testing
         #expect(try stores.user?.value("k", as: Int.self) == nil)
     }
 
-    @Test("a user id that cannot be is refused, and nothing changes") func badUser() throws {
+    @Test("an invalid user id is refused, and nothing changes") func badUser() throws {
         let stores = try open()
         try stores.signIn(userID: "u1")
         for userID in ["", "a\0b", String(repeating: "u", count: 101)] {
@@ -157,7 +156,7 @@ import Testing
         #expect(stores.lastUserID == "u1" && events.all == [.updated(userID: "u1")])
     }
 
-    @Test("sign-ins from many tasks at once come one after the other: each ends what the one before began")
+    @Test("sign-ins from concurrent tasks are handled one after the other, each with all its events")
     func concurrent() async throws {
         let stores = try open()
         await withTaskGroup(of: Void.self) { group in

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("a use makes an entry the last to go; a look does not") func order() {
+    @Test("a use makes an entry the last to be evicted; a peek does not") func order() {
         var lru = LRUEntries<Int>(countLimit: 2, costLimit: .max)
         for key in ["a", "b"] { _ = lru.set(1, for: key, cost: 1, expiresAt: nil) }
         #expect(lru.peek("a", at: start) == 1)
@@ -90,7 +90,7 @@ import Testing
         #expect(lru.keysFromOldest == ["b", "d"])
     }
 
-    @Test("limits that make no sense are brought to the nearest that do; huge costs do not overflow") func limits() {
+    @Test("meaningless limits are replaced by the nearest valid ones; huge costs do not overflow") func limits() {
         var lru = LRUEntries<Int>(countLimit: 0, costLimit: -1)
         #expect(lru.countLimit == 1 && lru.costLimit == 0)
         let isKept = lru.set(1, for: "a", cost: -5, expiresAt: nil)

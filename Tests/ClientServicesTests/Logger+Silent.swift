@@ -1,6 +1,6 @@
 import Logging
 
 extension Logger {
-    /// For what logs while a test makes it fail.
+    /// For code that logs when a test makes it fail.
     static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 }

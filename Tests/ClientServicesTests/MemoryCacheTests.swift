@@ -9,7 +9,7 @@ import Testing
         MemoryCache(countLimit: count, costLimit: cost, now: { [clock] in clock.instant })
     }
 
-    @Test("an entry is gone once its lifetime is over, and takes no room") func lifetime() {
+    @Test("an expired entry is gone and needs no space") func lifetime() {
         let cache = cache()
         cache.set(1, for: "short", cost: 5, lifetime: .seconds(10))
         cache.set(2, for: "long")
@@ -49,17 +49,17 @@ import Testing
         #expect(cache.count == 0 && cache.cost == 0)
     }
 
-    @Test("what is no regular expression is refused, and nothing is removed") func badPattern() {
+    @Test("an invalid regular expression is refused, and nothing is removed") func badPattern() {
         let cache = cache()
         cache.set(1, for: "a")
         do {
             try cache.remove(pattern: "(")
-            Issue.record("it was taken")
+            Issue.record("it was accepted")
         } catch { #expect(error.code == .invalidArgument) }
         #expect(cache.exists("a"))
     }
 
-    @Test("count and cost stay within their limits; what is too large alone is not kept") func bounds() {
+    @Test("count and cost stay within their limits; an entry above the limit alone is not stored") func bounds() {
         let cache = cache(count: 3, cost: 10)
         for number in 0..<10 { cache.set(number, for: "k\(number)", cost: 2) }
         #expect(cache.count == 3 && cache.value(for: "k9") == 9 && cache.value(for: "k6") == nil)
@@ -68,7 +68,7 @@ import Testing
         #expect(!cache.set(2, for: "big", cost: 11) && cache.count == 0, "nor the one before")
     }
 
-    @Test("many tasks at once keep it within its limits") func concurrent() async {
+    @Test("concurrent tasks keep it within its limits") func concurrent() async {
         let cache = cache(count: 50)
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<8 {

@@ -1,6 +1,6 @@
 @testable import ClientServices
 
-/// Badges by the words of the README, on texts and without any thought of speed.
+/// Badges by the text of the README, on texts and without optimisation.
 struct NaiveBadges {
     struct Entry: Equatable {
         var style: String
@@ -35,14 +35,14 @@ struct NaiveBadges {
         return #"{"version":\#(version + 1),"\#(member)":[\#(badges.joined(separator: ","))]\#(gone)}"#
     }
 
-    mutating func takeFull(_ version: Int, _ entries: [String: Entry]) -> Bool {
+    mutating func applyFull(_ version: Int, _ entries: [String: Entry]) -> Bool {
         guard version + 1 > self.version else { return false }
         remote = [:]
         tapped = tapped.filter { entries[$0.key] != nil }
-        return takeChanges(version, entries, [])
+        return applyChanges(version, entries, [])
     }
 
-    mutating func takeChanges(_ version: Int, _ entries: [String: Entry], _ removed: [String]) -> Bool {
+    mutating func applyChanges(_ version: Int, _ entries: [String: Entry], _ removed: [String]) -> Bool {
         guard version + 1 > self.version else { return false }
         self.version = version + 1
         for path in removed {

@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import ClientServices
 
-/// The server's end of diagnosis uploads: takes parts, or does what a test tells it.
+/// A server for diagnosis uploads: it accepts parts, or fails as a test requires.
 final class PlayedDiagnosisServer: DiagnosisUploader {
     struct Failure: Error {}
 
@@ -14,13 +14,13 @@ final class PlayedDiagnosisServer: DiagnosisUploader {
 
     enum Mood: Sendable {
         case takes
-        /// Answers that it does not want it.
+        /// Answers that it does not want the task.
         case refuses(String)
-        /// The next so many calls fail, every second of them after the part was taken.
+        /// The next calls, of this number, fail; every second of them after the part was recorded.
         case fails(Int)
         /// Does not answer until the call is cancelled.
         case hangs
-        /// Answers so many calls; the next takes the part and does not answer until it is cancelled.
+        /// Answers this number of calls; the next call records the part and does not answer until it is cancelled.
         case takesThenHangs(Int)
     }
 
@@ -32,7 +32,7 @@ final class PlayedDiagnosisServer: DiagnosisUploader {
     }
 
     private let state = Mutex(State())
-    /// One element for each call that has ended, and one for each that begins to hang.
+    /// One element for each call that has ended, and one for each call that begins to hang.
     let calls: AsyncStream<Void>
     private let called: AsyncStream<Void>.Continuation
 
@@ -43,7 +43,7 @@ final class PlayedDiagnosisServer: DiagnosisUploader {
     var cancelled: Int { state.withLock { $0.cancelled } }
     func set(_ mood: Mood) { state.withLock { $0.mood = mood } }
 
-    /// The file that the parts of a task make, each number once, by the digest of the whole.
+    /// The file from the parts of a task, each number once, by the digest of the whole.
     func file(_ taskID: String, sha256: String) -> [UInt8] {
         let numbered = Dictionary(
             parts.filter { $0.taskID == taskID && $0.fileSHA256 == sha256 }.map { ($0.number, $0.bytes) },
@@ -59,21 +59,21 @@ final class PlayedDiagnosisServer: DiagnosisUploader {
         _ = try await answer { $0.refusals.append(Refusal(taskID: taskID, run: run, reason: reason)) }
     }
 
-    private func answer(_ take: @Sendable (inout State) -> Void) async throws -> DiagnosisAnswer {
+    private func answer(_ record: @Sendable (inout State) -> Void) async throws -> DiagnosisAnswer {
         defer { called.yield() }
         let isHanging = try state.withLock { state in
             switch state.mood {
             case .takes:
-                take(&state)
+                record(&state)
                 return false
             case .refuses: return false
             case .fails(let left):
                 state.mood = left > 1 ? .fails(left - 1) : .takes
-                if left % 2 == 0 { take(&state) }
+                if left % 2 == 0 { record(&state) }
                 throw Failure()
             case .hangs: return true
             case .takesThenHangs(let left):
-                take(&state)
+                record(&state)
                 state.mood = .takesThenHangs(left - 1)
                 return left < 1
             }

@@ -14,14 +14,13 @@ import Testing
         try UserStores(store: ServiceStore(folder: folder.url, key: key)).common
     }
 
-    @Test("with a key nothing that was set is to be found in the files, and all of it comes back") func sealed() throws
-    {
+    @Test("with a key no value is readable in the files, and all of them can be read") func sealed() throws {
         try values(key: key).set("a secret text", for: "k")
         #expect(try !folder.bytes(prefix: "services").contains(text: "a secret text"))
         #expect(try values(key: key).value("k", as: String.self) == "a secret text")
     }
 
-    @Test("a store that was readable for everybody is sealed when a key is given, and leaves nothing behind")
+    @Test("a readable store is encrypted when a key is given, and no plain text is left")
     func sealedLater() throws {
         try values().set("a secret text", for: "k")
         #expect(try folder.bytes(prefix: "services").contains(text: "a secret text"), "else this test shows nothing")
@@ -29,7 +28,7 @@ import Testing
         #expect(try !folder.bytes(prefix: "services").contains(text: "a secret text"))
     }
 
-    @Test("a store opens with its own key only, and loses nothing by another's attempt") func wrongKey() throws {
+    @Test("a store opens with its own key only, and loses nothing by an attempt with another") func wrongKey() throws {
         try values(key: key).set(1, for: "k")
         for other in [nil, [UInt8](repeating: 8, count: 32)] {
             #expect(throws: ClientServiceError.self) { try values(key: other) }
@@ -42,12 +41,12 @@ import Testing
         for count in [0, 16, 31, 33] {
             do {
                 _ = try ServiceStore(folder: folder.url, key: [UInt8](repeating: 0, count: count))
-                Issue.record("\(count) bytes were taken")
+                Issue.record("\(count) bytes were accepted")
             } catch { #expect(error.code == .invalidArgument) }
         }
     }
 
-    @Test("the key changes in one go, and can be taken away") func changedKey() throws {
+    @Test("the key is changed in one transaction, and can be removed") func changedKey() throws {
         let store = try ServiceStore(folder: folder.url, key: key)
         let values = try UserStores(store: store).common
         for number in 0..<20 { try values.set(number, for: "k\(number)") }
@@ -60,7 +59,7 @@ import Testing
         #expect(try self.values(key: other).value("k9", as: Int.self) == 9)
     }
 
-    @Test("what was written for one place does not pass for another's") func places() throws {
+    @Test("a value that was written for one place is refused at another") func places() throws {
         let store = try ServiceStore(folder: folder.url, key: key)
         let moved: ServiceItems? = try store.write("moving") { items in
             try items.put(Data("1".utf8), .values, owner: "u1", key: "k")
@@ -85,7 +84,7 @@ import Testing
         #expect(try !ServiceStore(folder: folder.url).replacedDamagedStore, "only the first time")
     }
 
-    @Test("a store of a newer library is refused, and not touched") func newer() throws {
+    @Test("a store of a newer library is refused and not changed") func newer() throws {
         let store = try ServiceStore(folder: folder.url)
         _ = try store.write("faking the future") { items in
             try items.db.execute(sql: "INSERT INTO grdb_migrations VALUES ('99')")

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The time that a test sets: the device's clock and the one that never goes back, together.
+/// The time that a test sets: the device's clock and the steady clock together.
 final class SetClock: Sendable {
     private let state: Mutex<Date>
     private let start = ContinuousClock.now

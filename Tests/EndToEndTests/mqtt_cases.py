@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The cases of MQTT's interoperability tests that a server has on which clients publish nothing: a client of bare
-packets is the device, pushes by HTTP are what is published. Names are those of Eclipse's suite; `revoked_behind_window`
-and `recalled_behind_window` are this service's own.
+"""The cases of Eclipse's MQTT interoperability tests that apply to a server without publishing clients. A client of
+bare packets is the device, and pushes over HTTP are the publications. The names are those of Eclipse's suite;
+`revoked_behind_window` and `recalled_behind_window` are cases of this service.
 
 mqtt_cases.py CASE VERSION --api PORT --ports PORT,PORT --ca FILE     VERSION: 4 for 3.1.1, or 5
-Exit status 0: it passes; otherwise the last line says what was seen.
+Exit status 0: the case passes. Otherwise the last line names the difference.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import urllib.request
 
 CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT = (
     1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14)
-# Of properties: the bytes of a value, or how to read it.
+# For each property: the number of bytes of its value, or its type.
 PROPERTIES = {1: 1, 2: 4, 3: "text", 8: "text", 9: "bytes", 11: "number", 17: 4, 18: "text", 19: 2, 21: "text",
               22: "bytes", 26: "text", 28: "text", 31: "text", 33: 2, 34: 2, 35: 2, 36: 1, 37: 1, 38: "pair", 39: 4,
               40: 1, 41: 1, 42: 1}
@@ -44,15 +44,15 @@ class Reader:
     def __init__(self, data):
         self.data, self.at = data, 0
 
-    def take(self, count):
+    def read(self, count):
         self.at += count
         return self.data[self.at - count:self.at]
 
     def int(self, count):
-        return int.from_bytes(self.take(count), "big")
+        return int.from_bytes(self.read(count), "big")
 
     def bytes(self):
-        return self.take(self.int(2))
+        return self.read(self.int(2))
 
     def number(self):
         value, shift = 0, 0
@@ -86,7 +86,7 @@ class Reader:
 
 
 class Packet:
-    """A packet of the server, read as far as a test looks at it."""
+    """A packet of the server, with the parts that the tests check."""
 
     def __init__(self, kind, flags, body, version):
         self.kind, self.flags, self.properties = kind, flags, []
@@ -112,7 +112,7 @@ class Packet:
 
 
 class Client:
-    """A device of bare packets."""
+    """A device that sends bare packets."""
 
     def __init__(self, client_id, user="", version=4, gateway=0, keep_alive=60, clean=True, properties=b""):
         self.version, self.next_id = version, 0
@@ -143,7 +143,7 @@ class Client:
         return data
 
     def receive(self, seconds=10.0):
-        """The next packet; None: none came in time, or the connection has ended."""
+        """Returns the next packet; None after the time limit, or at the end of the connection."""
         self.socket.settimeout(seconds)
         try:
             first = self.exactly(1)[0]
@@ -182,7 +182,7 @@ class Client:
         self.send(PUBACK, 0, struct.pack("!H", packet.id))
 
     def messages(self, count, answers=True, seconds=10.0):
-        """So many messages; fewer when no more come."""
+        """Returns this number of messages, or fewer when no more arrive in time."""
         found = []
         while len(found) < count:
             packet = self.receive(seconds)
@@ -195,7 +195,7 @@ class Client:
         return found
 
     def leave(self):
-        # The answers before are worked off in their order, behind which the ping is.
+        # The server handles packets in order: the response shows that it has all earlier answers.
         self.send(PINGREQ, 0, b"")
         while (packet := self.receive()) is not None and packet.kind != PINGRESP:
             pass
@@ -203,9 +203,9 @@ class Client:
         self.socket.close()
 
 
-def check(is_so, what):
-    if not is_so:
-        raise AssertionError(what)
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
 
 
 def push(user, *payloads, **more):
@@ -224,7 +224,7 @@ def call(path, body):
 
 
 def wait_until_stored(user, payload, seconds=10):
-    """Until the service has the answer to a message on record: another gateway knows it only then."""
+    """Waits until the service has recorded the answer to a message: only then another gateway knows it."""
     query = urllib.parse.urlencode(
         {"instanceId": "demo_app", "bizType": "UCHAT", "linkToken": user, "thirdMsgId": f"{user}-{payload}"})
     end = time.monotonic() + seconds
@@ -244,12 +244,12 @@ def payloads(messages):
 
 def basic(user, version):
     client = Client(user, user, version)
-    check(client.connack.code == 0 and client.connack.session_present == 0, "it is let in, with a new session")
-    check(client.subscribe("UCHAT", "OTHER", qos=2) == [1, 1], "of QoS 2 it gets 1")
+    check(client.connack.code == 0 and client.connack.session_present == 0, "accepted, with a new session")
+    check(client.subscribe("UCHAT", "OTHER", qos=2) == [1, 1], "QoS 2 is reduced to 1")
     push(user, "1", "2", "3")
     messages = client.messages(3)
     check(payloads(messages) == ["1", "2", "3"] and {one.topic for one in messages} == {"UCHAT"}, "all, in order")
-    check({one.qos for one in messages} == {1} and not any(one.flags & 9 for one in messages), "QoS 1, new, not kept")
+    check({one.qos for one in messages} == {1} and not any(one.flags & 9 for one in messages), "QoS 1, not a duplicate")
     client.leave()
 
 
@@ -266,7 +266,7 @@ def offline_message_queueing(user, version):
     push(user, "1", "2", "3")
     client = Client(user, user, version, gateway=1, clean=False)
     client.subscribe("UCHAT")
-    check(payloads(client.messages(3)) == ["1", "2", "3"], "what came meanwhile, in order, over another gateway")
+    check(payloads(client.messages(3)) == ["1", "2", "3"], "the backlog, in order, over another gateway")
     client.leave()
 
 
@@ -289,11 +289,11 @@ def keepalive(user, version):
         client.expect(PINGRESP)
     silent = time.monotonic()
     packet = client.receive(20)
-    check(packet is None or packet.kind == DISCONNECT and packet.code == 0x8D, "it is told why")
+    check(packet is None or packet.kind == DISCONNECT and packet.code == 0x8D, "the packet has the reason")
     if packet:
         client.receive(2)
     check(client.is_over and silent - begin > 8.5, "the connection ends, and not while it pings")
-    # One and a half times the keep alive, and the second in which that is looked at.
+    # One and a half times the keep alive, plus the second between two checks of the gateway.
     check(time.monotonic() - silent < 4 * 1.5 + 2, f"in time, not after {time.monotonic() - silent} s")
 
 
@@ -308,7 +308,7 @@ def redelivery_on_reconnect(user, version):
     client = Client(user, user, version, gateway=1)
     client.subscribe("UCHAT")
     found = payloads(client.messages(3, seconds=3))
-    check(found == ["2", "3"], f"what had no answer, and nothing else: {found}")
+    check(found == ["2", "3"], f"only the unanswered messages: {found}")
     client.leave()
 
 
@@ -325,9 +325,9 @@ def unsubscribe(user, version):
     codes = client.unsubscribe("UCHAT", "NEVER")
     check(codes == ([0, 0x11] if version == 5 else []), f"answered: {codes}")
     push(user, "1")
-    check(client.messages(1, seconds=2) == [], "nothing comes")
+    check(client.messages(1, seconds=2) == [], "no message arrives")
     client.subscribe("UCHAT")
-    check(payloads(client.messages(1)) == ["1"], "and nothing is lost")
+    check(payloads(client.messages(1)) == ["1"], "and no message is lost")
     client.leave()
 
 
@@ -353,14 +353,14 @@ def publication_expiry(user, version):
     client = Client(user, user, version)
     client.subscribe("UCHAT")
     messages = client.messages(2, seconds=2)
-    check(payloads(messages) == ["long"], f"what is still valid: {payloads(messages)}")
-    check(500 < messages[0].values(2)[0] <= 596, f"its time that is left: {messages[0].values(2)}")
+    check(payloads(messages) == ["long"], f"only the valid message: {payloads(messages)}")
+    check(500 < messages[0].values(2)[0] <= 596, f"its remaining time: {messages[0].values(2)}")
     client.leave()
 
 
 def maximum_packet_size(user, version):
     client = Client(user, user, version, properties=bytes([39]) + struct.pack("!I", 1_000))
-    check(client.connack.code == 0x95, f"too small for what may come: {client.connack.code}")
+    check(client.connack.code == 0x95, f"too small for possible messages: {client.connack.code}")
     client = Client(user, user, version, properties=bytes([39]) + struct.pack("!I", 8_192))
     check(client.connack.code == 0, "large enough")
     client.leave()
@@ -368,7 +368,7 @@ def maximum_packet_size(user, version):
 
 def server_keep_alive(user, version):
     client = Client(user, user, version, keep_alive=60_000)
-    check(client.connack.values(19) == [300], f"it is told the longest: {client.connack.properties}")
+    check(client.connack.values(19) == [300], f"the server names its maximum: {client.connack.properties}")
     client.leave()
 
 
@@ -414,7 +414,7 @@ def recalled_behind_window(user, version):
     call("sync/recall", {"bizType": "UCHAT", "linkToken": user, "thirdMsgId": f"{user}-2"})
     client.answer(first[0])
     rest = client.messages(2, seconds=3)
-    check(payloads(rest) == ["3"], f"neither what was recalled nor its tombstone: {payloads(rest)}")
+    check(payloads(rest) == ["3"], f"neither the recalled message nor its tombstone: {payloads(rest)}")
     client.leave()
 
 
@@ -426,12 +426,12 @@ def takeover(user, version):
     wait_until_stored(user, "1")
     second = Client(user, user, version, gateway=1)
     packet = first.receive()
-    check((packet.kind == DISCONNECT and packet.code == 0x8E) if version == 5 else packet is None, "it is told")
+    check((packet.kind == DISCONNECT and packet.code == 0x8E) if version == 5 else packet is None, "it gets the reason")
     first.receive(2)
     check(first.is_over, "and ended")
     second.subscribe("UCHAT")
     push(user, "2")
-    check(payloads(second.messages(1)) == ["2"], "the second goes on")
+    check(payloads(second.messages(1)) == ["2"], "the second continues")
     second.leave()
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A device by Eclipse Paho's MQTT client: prints what it gets, a JSON object a line, and leaves after so many messages,
-or when the gateway ends the connection."""
+"""A device that uses Eclipse Paho's MQTT client. It prints each event as a line of JSON. It disconnects after a number
+of messages, or ends when the gateway ends the connection."""
 
 import argparse
 import json
@@ -11,8 +11,8 @@ import paho.mqtt.client as mqtt
 LINGER_SECONDS = 0.5
 
 
-def show(**what):
-    print(json.dumps(what), flush=True)
+def show(**event):
+    print(json.dumps(event), flush=True)
 
 
 def main():
@@ -52,7 +52,7 @@ def main():
     end = time.monotonic() + options.seconds
     while not state["is_over"] and state["messages"] < options.count and time.monotonic() < end:
         device.loop(0.1)
-    # The last answer leaves after its message was handed over.
+    # Paho sends the last answer after the callback for its message.
     linger = time.monotonic() + LINGER_SECONDS
     while not state["is_over"] and time.monotonic() < linger:
         device.loop(0.1)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Apple's and Google's push services as far as an app's server sees them: HTTP/2 over TLS, token authentication.
+"""Plays the push services of Apple and Google for an app's server: HTTP/2 over TLS, token authentication.
 
-Each answer is written to a file, a line of JSON each. A token that begins with "dead" is of an app that is gone, one
-that begins with "bad" is refused, and one that begins with "bee" finds the service busy the first time.
+Each response is written to a file as a line of JSON. A token that begins with "dead" is unregistered. A token that
+begins with "bad" is refused. A token that begins with "bee" gets "service busy" the first time.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, utils
 
 
 class Refusal(Exception):
-    """Status and body of an answer that is not 200."""
+    """Status and body of a response other than 200."""
 
 
 def decoded(text):
@@ -31,7 +31,7 @@ def decoded(text):
 
 
 def verified(token, key, algorithm):
-    """Header and claims of a JSON Web Token that the key has signed."""
+    """Returns the header and the claims of a JSON Web Token that the key has signed."""
     signed, _, signature = token.rpartition(".")
     header, claims = (json.loads(decoded(part)) for part in signed.split("."))
     if header["alg"] != algorithm:
@@ -63,11 +63,11 @@ class Providers:
         path = headers[":path"]
         try:
             if path.startswith("/3/device/"):
-                return self.said("apns", path.removeprefix("/3/device/"), self.apns(headers, body))
+                return self.log_response("apns", path.removeprefix("/3/device/"), self.apns(headers, body))
             if path == "/token":
                 return 200, self.grant(body)
             if path == f"/v1/projects/{self.options.project}/messages:send":
-                return self.said("fcm", json.loads(body)["message"]["token"], self.fcm(headers, body))
+                return self.log_response("fcm", json.loads(body)["message"]["token"], self.fcm(headers, body))
             return 404, {}
         except (Refusal, InvalidSignature, KeyError, ValueError) as error:
             if isinstance(error, Refusal):
@@ -75,9 +75,9 @@ class Providers:
             else:
                 status, text = 403, {"reason": "InvalidProviderToken"}
             token = path.rpartition("/")[2] if "device" in path else json.loads(body or b"{}")["message"]["token"]
-            return self.said("apns" if "device" in path else "fcm", token, (status, text))
+            return self.log_response("apns" if "device" in path else "fcm", token, (status, text))
 
-    def said(self, provider, token, answer):
+    def log_response(self, provider, token, answer):
         with self.lock, open(self.options.file, "a") as file:
             line = {"at": time.time(), "provider": provider, "token": token, "status": answer[0]}
             file.write(json.dumps(line) + "\n")

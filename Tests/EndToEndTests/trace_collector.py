@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A collector of traces (OTLP over HTTP, JSON) that writes each request to a file, a line each."""
+"""A collector of traces (OTLP over HTTP, JSON) that writes each request to a file as one line."""
 
 import argparse
 import http.server

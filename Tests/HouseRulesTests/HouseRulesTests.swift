@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Rules of the house") struct HouseRulesTests {
+@Suite("House rules") struct HouseRulesTests {
     @Test("no file breaks", arguments: HouseRule.all) func holds(rule: HouseRule) throws {
         for file in try SourceFile.all() {
             for violation in rule.violations(file) {
@@ -13,7 +13,7 @@ import Testing
         #expect(!rule.violations(rule.sample).isEmpty)
     }
 
-    @Test("every test that the acceptance table names is there, and every row has one on the running system")
+    @Test("every test in the acceptance table exists, and every row has a test on the running system")
     func acceptance() throws {
         let files = try SourceFile.all()
         let sources = files.filter(\.isSwift).map { ($0.path, $0.lines.joined(separator: "\n")) }
@@ -37,10 +37,10 @@ import Testing
         }
     }
 
-    @Test("SEC16: of the containers the writer alone has the master keys, and each other tier the ring of its purpose")
+    @Test("SEC16: only the writer's container has the master keys; each other tier has its purpose's ring")
     func masterKeys() throws {
         let file = try #require(try SourceFile.all().first { $0.path == "docker-compose.yml" })
-        // By service; what stands before the services is for all of them.
+        // The key is the service. Lines before the services apply to all services.
         var (secrets, service): ([String: Set<String>], String) = ([:], "")
         for line in file.lines.prefix(while: { $0 != "secrets:" }) {
             if let name = line.wholeMatch(of: #/  ([a-z]+):/#)?.output.1 { service = String(name) }
@@ -52,17 +52,17 @@ import Testing
             "writer": ["master_keys_file", "master_keys"], "ingest": ["sealing_keys_file", "sealing_backend"],
             "gateway": ["sealing_keys_file", "sealing_device"], "validator": ["sealing_keys_file", "sealing_callout"],
             "relay": ["sealing_keys_file", "sealing_callout"],
-            // A key of its own, which opens no tenant's secret.
+            // The console has a key of its own, which decrypts no tenant's secret.
             "console": ["sealing_key"],
         ]
         #expect(secrets == expected)
     }
 
-    @Test("the whole project is looked at") func reach() throws {
+    @Test("the rules read every file of the project") func reach() throws {
         let paths = Set(try SourceFile.all().map(\.path))
         for path in [
-            "README.md", "Package.swift", "deploy/up", "Shared/SyncStore/Migrations/m0001_oplog.sql",
-            "Services/Gateway/SessionStateMachine.swift", "Tests/HouseRulesTests/HouseRule.swift",
+            "README.md", "Package.swift", "deploy/up", "Shared/Server/SyncStore/Functions/oplogs.sql",
+            "Services/Gateway/Session/SessionStateMachine.swift", "Tests/HouseRulesTests/HouseRule.swift",
         ] { #expect(paths.contains(path), "\(path)") }
     }
 }

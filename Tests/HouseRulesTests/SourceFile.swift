@@ -1,8 +1,8 @@
 import Foundation
 
-/// One file of the project, as the rules look at it.
+/// One file of the project.
 struct SourceFile: Sendable {
-    /// From the project's folder, for example `Shared/README.md`.
+    /// The path relative to the project's folder, for example `Shared/README.md`.
     let path: String
     let lines: [String]
 
@@ -19,10 +19,10 @@ struct SourceFile: Sendable {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
-    /// What programs write: Python's cache, the fuzzer's inputs and the browser's pictures, which are no text.
+    /// Folders of generated files that are not text: Python's cache, the fuzzer's inputs and screenshots.
     private static let madeFolders = ["/__pycache__/", "/Fuzz/corpus/", "/Pictures/"]
 
-    /// Every file that people write, in path order.
+    /// All files that people write, sorted by path.
     static func all() throws -> [SourceFile] {
         var files: [SourceFile] = []
         for folder in ["Services", "Shared", "Tests", "deploy"] {

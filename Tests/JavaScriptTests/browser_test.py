@@ -1,9 +1,9 @@
 """Pages in a real browser, against a gateway: python3 browser_test.py [https://127.0.0.1:7443] [options].
 
-`--walk` says which: `page` is the demo page, `express` Sync Express beside the real client. Without an address it plays
-the gateway itself (fake_gateway.py, on a certificate of its own). With one, `--push` is the HTTP API that the test
-pushes by, and `--restart` a command that stops the gateway and starts it again. Needs
-`pip install playwright websockets`, openssl, and a Chromium, whose path is `--chromium`.
+`--walk` selects the test: `page` for the demo page, `express` for Sync Express with the real client. Without an
+address, the test runs its own gateway (fake_gateway.py, with its own certificate). With an address, `--push` is the
+HTTP API for pushes, and `--restart` is a command that stops the gateway and starts it again. Needs
+`pip install playwright websockets`, openssl, and Chromium, whose path is `--chromium`.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import urllib.request
 from playwright.sync_api import expect, sync_playwright
 
 
-# The store by itself: a transaction is whole or not there; trimming keeps the newest payloads and forgets the oldest.
+# The store alone: a transaction is written whole or not at all; trimming keeps the newest payloads and removes others.
 STORE = """async () => {
   const { IndexedDBStore } = await import('/mss-client.js');
   const store = new IndexedDBStore(`test ${crypto.randomUUID()}`);
@@ -43,7 +43,7 @@ STORE = """async () => {
 }"""
 
 
-# A page with Sync Express around an API and the real client beside it; `told` are its events, `call` makes a call.
+# A page with Sync Express around an API, and with the real client. `told` lists its events, `call` makes a call.
 EXPRESS = """async ({ base, instance, user, session, bizType }) => {
   const { SyncClient } = await import('/mss-client.js');
   const { SyncExpress } = await import('/sync-express.js');
@@ -65,7 +65,7 @@ EXPRESS = """async ({ base, instance, user, session, bizType }) => {
 
 
 class Tasks:
-    """The API that Sync Express wraps, on an address of its own, as an app's backend has one."""
+    """The API that Sync Express wraps, on its own address, like an app's backend."""
 
     def __init__(self):
         self.tasks = {1: {"id": 1, "title": "Read the meter"}, 2: {"id": 2, "title": "Close the valve"}}
@@ -111,7 +111,7 @@ class Tasks:
 
 
 class PlayedGateway:
-    """The fake one."""
+    """A fake gateway in this process."""
 
     def __init__(self, folder):
         from fake_gateway import FakeGateway
@@ -138,7 +138,7 @@ class PlayedGateway:
 
 
 class RealGateway:
-    """One that runs already."""
+    """A gateway that already runs."""
 
     def __init__(self, options):
         self.address, self.options, self.pushed = options.address, options, 0
@@ -162,7 +162,7 @@ class RealGateway:
 
 
 class Walk:
-    """Steps on a page that it opens, one after the other; each goes on from what those before it left."""
+    """Steps on a page that it opens. Each step continues from the state after the former one."""
 
     CONTEXT = {}
 
@@ -231,7 +231,7 @@ class PageWalk(Walk):
         self.page.emulate_media(color_scheme="light")
 
     def reload(self):
-        """What was confirmed is there from the store, and is not given again."""
+        """Confirmed oplogs are shown from the store, and are not given again."""
         self.page.reload()
         expect(self.row("first light")).to_have_attribute("data-stored", "")
         self.connected()
@@ -241,7 +241,7 @@ class PageWalk(Walk):
         expect(self.page.locator("#pushes > li")).to_have_count(4)
 
     def by_hand(self):
-        """What is not confirmed comes again after a reload, what is confirmed then does not."""
+        """An unconfirmed oplog is given again after a reload; a confirmed one is not."""
         self.page.locator("#auto-confirm").uncheck()
         self.push("please confirm")
         expect(self.row("please confirm")).to_have_class("push is-new is-open")
@@ -256,7 +256,7 @@ class PageWalk(Walk):
         self.page.locator("#auto-confirm").check()
 
     def two_tabs(self):
-        """The second tab of a device waits, and takes over when the first one goes."""
+        """The second tab of a device waits, and connects when the first one is closed."""
         second = self.open()
         expect(second.locator("#notice")).to_contain_text("Another tab")
         self.connected()
@@ -306,9 +306,9 @@ class PageWalk(Walk):
 
 
 class ExpressWalk(Walk):
-    """Sync Express with the real client, on a page of the gateway's."""
+    """Sync Express with the real client, on a page that the gateway serves."""
 
-    # The API is on another address, which an app's page names in its policy and the gateway's does not.
+    # The API has another address. An app's page allows it in its policy, the gateway's page does not.
     CONTEXT = {"bypass_csp": True}
 
     def steps(self):
@@ -324,7 +324,7 @@ class ExpressWalk(Walk):
         return page
 
     def call(self, method, path, body=None):
-        """(status, X-Sync-Express, body)"""
+        """Returns (status, X-Sync-Express, body)."""
         return tuple(self.page.evaluate("given => call(...given)", [method, path, body]))
 
     def connected(self):
@@ -335,7 +335,7 @@ class ExpressWalk(Walk):
             "([name, what]) => told.some((one) => one[0] === name && one[1] === what)", arg=[name, what])
 
     def offline_edit(self):
-        """What is edited offline is seen at once, and nothing of it leaves the device."""
+        """An offline edit is visible at once, and no request leaves the device."""
         self.connected()
         assert self.call("GET", "/tasks") == (200, None, list(self.tasks.tasks.values()))
         self.context.set_offline(True)
@@ -350,7 +350,7 @@ class ExpressWalk(Walk):
         assert not self.tasks.changes and self.page.evaluate("told") == [], self.tasks.changes
 
     def flush(self):
-        """Back online it goes up in order, each change once, with the server's key of what was created."""
+        """Back online, the changes are sent in order, each once, with the server's key of the created object."""
         self.context.set_offline(False)
         self.page.wait_for_function("navigator.onLine")
         assert self.page.evaluate("express.flush()") == 0
@@ -361,7 +361,7 @@ class ExpressWalk(Walk):
         assert self.call("GET", "/tasks") == (200, None, list(self.tasks.tasks.values()))
 
     def pushed(self):
-        """A push over the WebSocket makes what is cached fresh, so that it is there offline, and marks what it says."""
+        """A push over the WebSocket refreshes a cached object for offline use, and marks another one as stale."""
         self.connected()
         self.tasks.tasks[2]["title"] = "Open the valve"
         self.push(json.dumps({"resources": [
@@ -377,12 +377,12 @@ WALKS = {"page": PageWalk, "express": ExpressWalk}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("address", nargs="?", help="of the gateway; absent: one is played")
+    parser.add_argument("address", nargs="?", help="of the gateway; absent: a fake gateway")
     parser.add_argument("--walk", choices=WALKS, default="page")
     parser.add_argument("--push", default="http://127.0.0.1:7080", help="address of the HTTP API")
     parser.add_argument("--restart", help="command that restarts the gateway")
     parser.add_argument("--instance", default="demo_app")
-    parser.add_argument("--user", help="a new one for each run when absent")
+    parser.add_argument("--user", help="absent: a new user for each run")
     parser.add_argument("--session", default="s1")
     parser.add_argument("--biz-type", default="UCHAT")
     parser.add_argument("--pictures", help="folder for screenshots")
@@ -391,7 +391,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         gateway = RealGateway(options) if options.address else PlayedGateway(pathlib.Path(folder))
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        # The gateway of a test has a certificate of its own making; `wss` is checked as `https` is.
+        # A test gateway has a self-signed certificate; the browser checks `wss` in the same way as `https`.
         walk = WALKS[options.walk]
         context = browser.new_context(
             ignore_https_errors=True, viewport={"width": 1180, "height": 820}, **walk.CONTEXT)

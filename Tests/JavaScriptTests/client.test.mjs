@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ANY, Status } from '../../Services/Gateway/Web/mss-client.js';
+import { ANY, Status } from '../../Shared/Client/JavaScript/Web/mss-client.js';
 import { Device, ManualClock, MemoryStore, batch, entry, settled } from './support.mjs';
 
 async function started(options = {}) {
@@ -23,7 +23,7 @@ async function confirmAndRecord(device, oplogs = device.got) {
   await settled();
 }
 
-test('it greets with its names, its positions and its user, and the states go 0, 1, 2', async () => {
+test('the client connects with its names, its positions and its user, and the states go 0, 1, 2', async () => {
   const device = await started();
   const connect = device.socket.last('connect');
   assert.equal(device.socket.url, 'wss://gateway.example/mss/1');
@@ -49,14 +49,14 @@ test('a push is on disk before it is acknowledged, and a known batch is acknowle
   assert.deepEqual(device.ids, ['1', '2']);
 });
 
-test('of a batch that begins below the position only what is above is new', async () => {
+test('of a batch that begins below the position only the entries above are new', async () => {
   const device = await started();
   await device.push(batch(0, 2, [1, 2]), batch(1, 4, [2, 4]));
   assert.deepEqual(device.ids, ['1', '2', '4']);
   assert.deepEqual(acked(device), [4n]);
 });
 
-test('what an older copy of the store has lost comes again as a replay, and the app is told once', async () => {
+test('data that an older copy of the store lacks comes again as a replay, and the app is notified once', async () => {
   const device = await started();
   await device.push(batch(0, 3, [1, 2, 3], { againUpto: 2n }), batch(3, 5, [4, 5], { againUpto: 4n }));
   assert.deepEqual(device.ids, ['1', '2', '3', '4', '5']);
@@ -65,7 +65,7 @@ test('what an older copy of the store has lost comes again as a replay, and the 
   assert.equal(sink(device, 'storeRolledBack').length, 1);
 });
 
-test('a gap ends the connection, and the next one says the positions', async () => {
+test('a gap ends the connection, and the next one reports the positions', async () => {
   const device = await started();
   await device.push(batch(0, 2, [2]), batch(5, 6, [6]));
   assert.deepEqual(device.ids, ['2']);
@@ -76,7 +76,7 @@ test('a gap ends the connection, and the next one says the positions', async () 
   assert.deepEqual(device.socket.last('connect').syncPoints, []);
 });
 
-test('exactly once over restarts: what was not confirmed comes again, what was confirmed never', async () => {
+test('exactly once over restarts: an unconfirmed oplog comes again, a confirmed one never', async () => {
   const first = await started();
   await first.push(batch(0, 3, [1, 2, 3]));
   await confirmAndRecord(first, [first.got[1]]);
@@ -90,7 +90,7 @@ test('exactly once over restarts: what was not confirmed comes again, what was c
   assert.equal(second.socket.last('connect').storeId, first.socket.last('connect').storeId);
 });
 
-test('types without a handler stack, without steps of the ladder, and come in order', async () => {
+test('oplogs of a Sync ID without a handler wait, without steps of the ladder, and come in order', async () => {
   const device = new Device();
   await device.start({ user: 'u1' });
   await device.push(batch(0, 1, [1]));
@@ -102,7 +102,7 @@ test('types without a handler stack, without steps of the ladder, and come in or
   assert.deepEqual(device.got.map(({ attempt }) => attempt), [1, 1, 1]);
 });
 
-test('what ran out by the service\'s clock while it waited is not given; what was given is given again', async () => {
+test('an oplog that expired while it waited, by the service\'s clock, is not given; a given one repeats', async () => {
   const device = new Device();
   const now = device.clock.wall();
   await device.start({ user: 'u1', serverTimeMs: BigInt(now + 3_600_000) });
@@ -114,7 +114,7 @@ test('what ran out by the service\'s clock while it waited is not given; what wa
   assert.deepEqual(device.ids, ['2', '3']);
 });
 
-test('D11: whoever sets the device\'s clock while it runs ends no validity', async () => {
+test('D11: a change of the device\'s clock while it runs ends no validity', async () => {
   const device = new Device();
   const now = device.clock.wall();
   await device.start({ user: 'u1', serverTimeMs: BigInt(now) });
@@ -125,7 +125,7 @@ test('D11: whoever sets the device\'s clock while it runs ends no validity', asy
   assert.deepEqual(device.ids, ['1']);
 });
 
-test('a handler of ANY takes what no other takes, and an iterator is one more way to read', async () => {
+test('a handler of ANY gets oplogs without a handler of their own; an iterator is another way to read', async () => {
   const device = await started();
   const other = [];
   device.client.on(ANY, ({ bizType }) => other.push(bizType));
@@ -159,7 +159,7 @@ test('confirmations are repeated with a new number until one of the numbers is r
   assert.deepEqual(confirmedIds(again.socket), []);
 });
 
-test('the ladder repeats six times in connected time, reports each, and gives up', async () => {
+test('the ladder resends six times in connected time, reports each, and ends', async () => {
   const device = await started({ connected: { firstResendMs: 1_000, heartbeatSeconds: 3_600 } });
   await device.push(batch(0, 1, [1]));
   await device.clock.advance(900);
@@ -195,7 +195,7 @@ test('after 50 hand-outs of any cause an entry is dead', async () => {
   assert.equal(last.socket.last('confirmReport').resent[0].dead, true);
 });
 
-test('a tombstone drops what the app has not seen, and is told to an app that has', async () => {
+test('a tombstone drops an oplog that the app has not seen, and otherwise notifies the app', async () => {
   const seen = await started();
   await seen.push(batch(0, 1, [1]));
   await seen.push(batch(1, 2, [], { entries: [entry(2, { payload: new Uint8Array(0), recalls: 1n })] }));
@@ -211,7 +211,7 @@ test('a tombstone drops what the app has not seen, and is told to an app that ha
   assert.deepEqual(confirmedIds(unseen.socket), [2n]);
 });
 
-test('a re-read is taken once, acknowledged each time, and moves no position', async () => {
+test('a re-read is stored once, acknowledged each time, and moves no position', async () => {
   const device = await started();
   await device.push(batch(0, 3, [1, 2, 3]));
   await confirmAndRecord(device, [device.got[0]]);
@@ -225,14 +225,14 @@ test('a re-read is taken once, acknowledged each time, and moves no position', a
   assert.deepEqual(device.socket.last('connect').bind.syncPoints[0].oplogId, 3n);
 });
 
-test('what a re-read brought above the position does not come twice with its batch', async () => {
+test('a re-read above the position does not come again with its batch', async () => {
   const device = await started();
   await device.push(batch(0, 0, [9], { reread: 5n }));
   await device.push(batch(0, 9, [8, 9]));
   assert.deepEqual(device.ids, ['9', '8']);
 });
 
-test('each user sees its own; what is late of a former bind is dropped and not acknowledged', async () => {
+test('each user sees only own data; late frames of a former bind are dropped and not acknowledged', async () => {
   const device = new Device();
   await device.start({ user: 'u1' });
   await device.push(batch(0, 1, [1]));
@@ -250,7 +250,7 @@ test('each user sees its own; what is late of a former bind is dropped and not a
   assert.deepEqual(device.got.map(({ userId, id }) => [userId, id]), [['u2', '7'], ['u1', '1']]);
 });
 
-test('a report of a former user settles nothing; it is made again when the user is back', async () => {
+test('a result for a former user\'s report is ignored; the report is made again when the user is back', async () => {
   const device = await started();
   await device.push(batch(0, 1, [1]));
   await device.client.confirm(device.got);
@@ -264,7 +264,7 @@ test('a report of a former user settles nothing; it is made again when the user 
   assert.deepEqual(device.socket.last('confirmReport').channels.map((channel) => channel.bindNumber), [3]);
 });
 
-test('a device asks for ownership until it is told; then it names the epoch, until its app binds anew', async () => {
+test('a device requests ownership until it is answered, then names the epoch, until its app binds again', async () => {
   const device = new Device();
   await device.start({ user: 'u1' });
   const asked = (body) => {
@@ -283,7 +283,7 @@ test('a device asks for ownership until it is told; then it names the epoch, unt
   assert.deepEqual(asked('bind'), [true, 0n]);
 });
 
-test('a refused bind is told; the device\'s own data flows all the same', async () => {
+test('a refused bind is reported; the device\'s own data continues', async () => {
   const device = new Device();
   device.take();
   device.client.bind('u1', 's1');
@@ -296,7 +296,7 @@ test('a refused bind is told; the device\'s own data flows all the same', async 
   assert.deepEqual(device.got.map(({ kind, userId }) => [kind, userId]), [['device', null]]);
 });
 
-test('close codes: again, later, elsewhere and back, without a user, and away until asked', async () => {
+test('close codes: reconnect, later, elsewhere and back, without a user, and away until asked', async () => {
   const device = await started();
   const closed = async (code, values = {}) => {
     device.socket.say('close', { code, ...values });
@@ -328,7 +328,7 @@ test('close codes: again, later, elsewhere and back, without a user, and away un
   assert.equal(device.client.status, Status.connected);
 });
 
-test('a device gives up after 10 s without an answer, while dialling, greeting and after a ping', async () => {
+test('a device closes after 10 s without an answer, while connecting, greeting and after a ping', async () => {
   const device = new Device();
   await device.client.start();
   await device.clock.advance(10_000);
@@ -372,7 +372,7 @@ test('frames at the wrong time, text messages and broken bytes end the connectio
   assert.equal(early.socket.closed, 1000);
 });
 
-test('history and summary: at most four at once, answered in any order, given up with the connection', async () => {
+test('history and summary: at most four at once, answered in any order, failed with the connection', async () => {
   const device = await started();
   const asked = [1, 2, 3, 4, 5].map((before) => device.client.history('UCHAT', { before, count: 2 }));
   assert.deepEqual(device.socket.all('historyRequest').map(({ before }) => before), [1n, 2n, 3n, 4n]);
@@ -391,7 +391,7 @@ test('history and summary: at most four at once, answered in any order, given up
   }
 });
 
-test('a summary asks on until it has all', async () => {
+test('a summary requests pages until it has all', async () => {
   const device = await started();
   const summary = device.client.summary();
   device.socket.say('summaryPage', { requestNumber: 1, bindNumber: 1, more: true,
@@ -404,7 +404,7 @@ test('a summary asks on until it has all', async () => {
   assert.deepEqual([second.kind, second.last], ['device', null]);
 });
 
-test('suspended types are named at once and on every connection, and are not given out', async () => {
+test('suspended types are named at once and on every connection, and are not given to the app', async () => {
   const device = await started();
   await device.client.suspend('UCHAT');
   assert.deepEqual(device.socket.last('subscriptions').suspended, ['UCHAT']);
@@ -419,7 +419,7 @@ test('suspended types are named at once and on every connection, and are not giv
   assert.deepEqual(again.ids, ['1']);
 });
 
-test('unsubscribe drops what waits', async () => {
+test('unsubscribe drops waiting oplogs', async () => {
   const device = new Device();
   await device.start({ user: 'u1' });
   await device.push(batch(0, 1, [1]));
@@ -430,7 +430,7 @@ test('unsubscribe drops what waits', async () => {
   assert.deepEqual(device.ids, []);
 });
 
-test('recover takes everything again, page by page, also over a restart', async () => {
+test('recover requests everything again, page by page, also over a restart', async () => {
   const device = await started();
   await device.push(batch(0, 3, [1, 2, 3]));
   await confirmAndRecord(device);
@@ -450,7 +450,7 @@ test('recover takes everything again, page by page, also over a restart', async 
   assert.deepEqual(sink(again, 'recovered'), [{ bizType: 'UCHAT' }]);
 });
 
-test('an inbox that is full takes nothing and acknowledges nothing until there is room', async () => {
+test('a full inbox stores and acknowledges nothing until there is space', async () => {
   const device = await started({ inboxLimit: 2 });
   await device.push(batch(0, 2, [1, 2]));
   await device.push(batch(2, 3, [3]));
@@ -473,7 +473,7 @@ test('sync points that do not fit into one frame are left out', async () => {
   assert.ok(syncPoints.length > 500 && syncPoints.length < 900, `${syncPoints.length}`);
 });
 
-test('what is on the device is there without a gateway', async () => {
+test('data on the device is available without a gateway', async () => {
   const device = await started();
   await device.push(batch(0, 3, [1, 2, 3]));
   await confirmAndRecord(device, [device.got[0]]);
@@ -483,7 +483,7 @@ test('what is on the device is there without a gateway', async () => {
   assert.deepEqual(await device.client.stored(), []);
 });
 
-test('only the tab that has the lock connects; the next takes over', async () => {
+test('only the tab with the lock connects; the next one takes over', async () => {
   const waiting = [];
   let held = false;
   const locks = {
@@ -513,7 +513,7 @@ test('Random events: in order per channel, nothing twice, nothing lost', async (
   for (const seed of [1, 2, 3]) await randomRun(seed);
 });
 
-/** A small generator, so that a failing seed can be run again. */
+/** Random numbers from a seed, so that a failing run can be repeated. */
 function generator(seed) {
   let state = seed >>> 0;
   return (below) => {

@@ -1,4 +1,5 @@
-// Sync Express in a browser, with its IndexedDB, localStorage and Web Locks. Needs `MSS_TEST_CHROMIUM`, its path.
+// Sync Express in a browser, with its IndexedDB, localStorage and Web Locks. Needs `MSS_TEST_CHROMIUM`, the path of
+// Chromium.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,9 +10,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 const chromium = process.env.MSS_TEST_CHROMIUM;
-const web = new URL('../../Services/Gateway/Web/', import.meta.url);
+const web = new URL('../../Shared/Client/JavaScript/Web/', import.meta.url);
 
-/** Runs in the page. */
+/** This function runs in the page. */
 async function inPage({ SyncExpress, IndexedDBRows, LocalStorageRows }) {
   const outcome = {};
   for (const [name, make] of [['indexedDB', () => new IndexedDBRows('t')], ['localStorage',
@@ -44,7 +45,7 @@ async function inPage({ SyncExpress, IndexedDBRows, LocalStorageRows }) {
   return outcome;
 }
 
-/** @returns the server, and what the page will say at its end */
+/** @returns the server, and a promise of the result that the page posts at its end */
 async function serve() {
   const log = [];
   let end;
@@ -70,7 +71,7 @@ async function serve() {
   return { server, outcome };
 }
 
-test('in a browser: its stores are whole or not written, and two tabs send each change once', {
+test('in a browser: its stores are written whole or not at all, and two tabs send each change once', {
   skip: !chromium, timeout: 60_000 }, async () => {
   const { server, outcome } = await serve();
   const profile = await mkdtemp(join(tmpdir(), 'express-'));
@@ -86,7 +87,7 @@ test('in a browser: its stores are whole or not written, and two tabs send each 
     assert.deepEqual([refused, full], ['DataCloneError', 'QuotaExceededError']);
   } finally {
     browser.kill();
-    // One that could not be started does not end.
+    // A browser that could not be started does not end.
     await ended.catch(() => {});
     server.close();
     await rm(profile, { recursive: true, force: true, maxRetries: 5 });

@@ -1,17 +1,17 @@
-// Sync Express by random events against a naive model: worlds of objects by handle, and a list of what waits.
+// Sync Express by random events against a naive model: objects by handle, and a list of waiting changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ExpressError, MemoryRows } from '../../Services/Gateway/Web/sync-express.js';
+import { ExpressError, MemoryRows } from '../../Shared/Client/JavaScript/Web/sync-express.js';
 import { Locks, RestService, generator, tab } from './express-support.mjs';
 
 const copy = (value) => structuredClone(value);
 
-/** Objects by handle: `{parent, fields}`. What it does is what a service does with one change. */
+/** The objects of a service by handle: `{parent, fields}`. It applies one change like a service. */
 class World {
   objects = new Map();
 
-  /** @returns whether it was done */
+  /** @returns whether the change was applied */
   apply({ method, handle, parent, fields }) {
     if (method === 'DELETE') {
       if (this.objects.has(handle)) this.remove(handle);
@@ -41,7 +41,7 @@ class Run {
   parents = new Map();
   handles = 0;
   counter = 0;
-  /** Objects that their collection does not have any more: known as they were, until they are asked for. */
+  /** Objects that their collection no longer contains: cached unchanged until they are requested. */
   unlisted = new Set();
 
   constructor(service, random) {
@@ -63,7 +63,7 @@ class Run {
     return list[this.random(list.length)];
   }
 
-  /** By the server's key or, where one was shown, sometimes by the temporary one. */
+  /** Uses the server's key or, where the app had one, sometimes the temporary key. */
   pathOf(handle) {
     const known = [this.keys.get(handle), this.temporaries.get(handle)].filter((key) => key !== undefined);
     return `${this.listOf(this.parents.get(handle))}/${this.pick(known)}`;
@@ -77,7 +77,7 @@ class Run {
     return this.queue.some((change) => change.method === 'POST' && change.handle === handle);
   }
 
-  /** What the model says the app sees: fields, 'gone' or 'unknown'. */
+  /** The view of the app by the model: fields, 'gone' or 'unknown'. */
   see(handle) {
     if (this.lost.has(handle)) return 'gone';
     const parent = this.parents.get(handle);
@@ -97,7 +97,7 @@ class Run {
     return seen;
   }
 
-  /** The same for a collection: handles, 'gone' or 'unknown'. */
+  /** The view of a collection by the model: handles, 'gone' or 'unknown'. */
   seeList(parent) {
     if (parent !== null && this.lost.has(parent)) return 'gone';
     let isKnown = this.cachedLists.has(parent) || (parent !== null && this.isWaiting(parent));
@@ -112,7 +112,7 @@ class Run {
       .filter((handle) => typeof this.see(handle) === 'object');
   }
 
-  /** What the service does with everything that waits, or with the first of it when its answer is lost. */
+  /** Applies all waiting changes like the service, or only the first one when its answer is lost. */
   drain() {
     if (this.service.network === 'off') return;
     while (this.queue.length > 0) {
@@ -185,7 +185,7 @@ class Run {
     else if (method !== 'DELETE') assert.deepEqual(bare(body), this.see(handle));
   }
 
-  /** Somebody else at the service. */
+  /** A change by another user of the service. */
   foreign() {
     const [keyOf, all] = [(handle) => this.serverPath(handle), [...this.server.objects.keys()]];
     const handle = this.pick(all);
@@ -213,7 +213,7 @@ class Run {
     return [...this.service.objects].find(([, { h }]) => h === handle)[0];
   }
 
-  /** Reads everything, as an app does that wants to go offline. */
+  /** Reads everything, like an app before it goes offline. */
   async readAll() {
     this.drain();
     await this.tab.json('GET', '/departments');
@@ -238,7 +238,7 @@ class Run {
     }
   }
 
-  /** Without a network: every object and collection is as the model sees it. */
+  /** Checks without a network that every object and collection equals the view of the model. */
   async check() {
     const { network } = this.service;
     this.service.network = 'off';
@@ -268,7 +268,7 @@ class Run {
     }
   }
 
-  /** The service has what the model's has. */
+  /** Checks that the service has the same objects as the model's service. */
   checkServer() {
     const found = [...this.service.objects.values()].map((object) => JSON.stringify(sorted(bare(object)))).sort();
     const expected = [...this.server.objects.values()].map(({ fields }) => JSON.stringify(sorted(fields))).sort();
@@ -306,7 +306,7 @@ async function randomRun(seed, service) {
   await run.check();
 }
 
-test('random events: what is seen and what the service gets is what the model says', async () => {
+test('random events: the app and the service see the same as the model', async () => {
   const first = Number(process.env.MSS_TEST_SEED ?? 1);
   const count = Number(process.env.MSS_TEST_SEEDS ?? 8);
   for (let seed = first; seed < first + count; seed += 1) {

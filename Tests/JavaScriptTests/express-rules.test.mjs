@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ExpressError, keysWithChanges, matchPath, mustWait, plainItems, readPattern, replaceKeys, withChanges,
-  withDependents, wrappedItems } from '../../Services/Gateway/Web/sync-express-rules.js';
+  withDependents, wrappedItems } from '../../Shared/Client/JavaScript/Web/sync-express-rules.js';
 import { PATTERN } from './express-support.mjs';
 
 const temporary = `~${'0123456789abcdef'.repeat(2)}`;
 const match = (path, patterns = [PATTERN], keys = {}) => matchPath(patterns.map(readPattern),
   path.slice(1).split('/').map(decodeURIComponent), keys);
 
-test('a path is a collection, an object or a document, or none of ours', () => {
+test('a path is a collection, an object or a document, or matches no pattern', () => {
   const table = {
     '/departments': ['collection', '/departments', 'deptId'],
     '/departments/7': ['object', '/departments', 'deptId'],
@@ -32,7 +32,7 @@ test('a path is a collection, an object or a document, or none of ours', () => {
   }
 });
 
-test('the first pattern that takes a path counts, a key is what its member is called, a document has neither', () => {
+test('the first matching pattern counts, a key has the name of its member, a document has neither', () => {
   assert.equal(match('/a/b', ['/a/:x', '/a/b']).kind, 'object');
   assert.equal(match('/a/b', ['/a/b', '/a/:x']).kind, 'document');
   assert.equal(match('/a/1', ['/a/:x'], { x: 'id' }).member, 'id');
@@ -50,7 +50,7 @@ test('two spellings of a path are one, and a slash in a key stays in it', () => 
   assert.equal(match('/a/%C3%A9?'.replace('?', '%3F'), ['/a/:k']).path, '/a/%C3%A9%3F');
 });
 
-test('a pattern that means nothing is refused with what is wrong', () => {
+test('a meaningless pattern is refused with the reason', () => {
   const table = [[17, /text, not number/], ['', /neither/], ['/', /neither/], ['/a//b', /neither/], ['/a/*', /neither/],
     ['/a?', /neither/], ['/a/:', /neither/], ['/a/:1', /neither/], ['/a/:x(/)', /neither/], ['/a/:x((', /neither/],
     ['/a/:x([)', /no valid expression/], ['/:x', /without a collection/], ['/a/:x/:y', /without a collection/],
@@ -65,7 +65,7 @@ test('a pattern that means nothing is refused with what is wrong', () => {
 const change = (method, key, body, more = {}) => ({ method, path: method === 'POST' ? '/a' : `/a/${key}`, body,
   object: `/a/${key}`, collection: '/a', key, member: 'id', ...more });
 
-test('what waits is applied to what the server said, in order', () => {
+test('waiting changes are applied to the server\'s data, in order', () => {
   const row = { value: { id: 1, x: 1, y: 1 } };
   const table = [
     [row, [], row],
@@ -93,7 +93,7 @@ test('what waits is applied to what the server said, in order', () => {
   assert.deepEqual(row, { value: { id: 1, x: 1, y: 1 } });
 });
 
-test('a collection has what waits to be created, and not what waits to be deleted', () => {
+test('a collection includes waiting creations, and leaves out waiting deletions', () => {
   const changes = [change('POST', '3', {}), change('DELETE', '1'), change('PUT', '4', {}), change('PATCH', '5', {}),
     change('PUT', '2', {}), change('POST', '9', {}, { collection: '/b' }), { method: 'POST', path: '/a/2' }];
   assert.deepEqual(keysWithChanges({ path: '/a', query: '' }, ['1', '2'], changes), ['2', '3', '4']);
@@ -108,7 +108,7 @@ test('temporary keys are replaced where they are a whole text, and nowhere else'
   assert.equal(replaceKeys(undefined, aliases), undefined);
 });
 
-test('with a creation goes what needs its temporary key, in path or body, and what needs those', () => {
+test('a dropped creation drops the changes with its temporary key, in path or body, and those that need theirs', () => {
   const other = temporary.replace('0', '1');
   const changes = [
     { id: 'a', ...change('POST', '1', {}) },
@@ -128,7 +128,7 @@ test('after these answers a change waits; any other refusal is final', () => {
     .filter(mustWait), [401, 407, 408, 425, 429, 500, 503, 599]);
 });
 
-test('the handlers read and write a collection, and say when it is none', () => {
+test('the handlers read and write a collection, and report when it is none', () => {
   assert.deepEqual([plainItems.read([1]), plainItems.read({ items: [1] }), plainItems.read(null)],
     [[1], undefined, undefined]);
   assert.deepEqual([wrappedItems.read({ items: [1] }), wrappedItems.read([1]), wrappedItems.read(null),

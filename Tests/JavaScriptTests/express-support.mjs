@@ -1,21 +1,21 @@
-// What the tests of Sync Express play to it: a REST service over real HTTP that can be cut off, locks, localStorage.
+// Test doubles for Sync Express: a REST service over real HTTP that can be interrupted, locks, localStorage.
 import http from 'node:http';
 import { once } from 'node:events';
 
-import { MemoryRows, SyncExpress } from '../../Services/Gateway/Web/sync-express.js';
+import { MemoryRows, SyncExpress } from '../../Shared/Client/JavaScript/Web/sync-express.js';
 
 export const PATTERN = '/departments/:deptId(\\d+)?/:_employees?/:empId(\\d+)?';
 const members = { departments: 'deptId', employees: 'empId' };
 
-/** Departments and their employees below /v1, and /v1/status, a document; every request is in `log`. */
+/** A service with departments and their employees below /v1, and the document /v1/status. `log` has every request. */
 export class RestService {
-  /** Objects by path, as `/departments/1`. */
+  /** Objects by path, for example `/departments/1`. */
   objects = new Map();
   documents = new Map([['/status', { open: true }]]);
   log = [];
-  /** `on`; `off`: nothing gets through; `deaf`: what comes is done, and its answer lost. */
+  /** `on`; `off`: no request arrives; `deaf`: requests are executed, and their answers are lost. */
   network = 'on';
-  /** Answers for the next changes or requests instead of the service's: [status, body, headers] or a function. */
+  /** Answers to the next changes or requests, in place of the service's: [status, body, headers] or a function. */
   scripted = [];
   wrapped = false;
   #nextKey = 100;
@@ -48,7 +48,7 @@ export class RestService {
     }
   }
 
-  /** What changes have come, as `POST /departments {"name":"x"}`. */
+  /** The changes that arrived, for example `POST /departments {"name":"x"}`. */
   get changes() {
     return this.log.filter(({ method }) => method !== 'GET')
       .map(({ method, path, body }) => `${method} ${path} ${body}`);
@@ -74,7 +74,7 @@ export class RestService {
     return response.end(typeof value === 'string' ? value : JSON.stringify(value));
   }
 
-  /** A change whose id is known is not done again. */
+  /** A change with a known id is not applied again. */
   #once(id, work) {
     if (!id) return work();
     if (!this.#known.has(id)) this.#known.set(id, structuredClone(work()));
@@ -122,7 +122,7 @@ export class Locks {
   }
 }
 
-/** A localStorage of so many characters. */
+/** A localStorage with a limit of characters. */
 export class Area {
   items = new Map();
 
@@ -140,14 +140,14 @@ export class Area {
   }
 }
 
-/** A service and an express on it, ended with the test. */
+/** A service with an express on it; both end with the test. */
 export async function setUp(test, options = {}) {
   const service = await new RestService().open();
   test.after(() => service.close());
   return { service, ...tab(service, options) };
 }
 
-/** One more page on a service; `json` gives the status and the body of a call. */
+/** Another page on a service; `json` returns the status and the body of a call. */
 export function tab(service, options = {}) {
   const rows = options.rows ?? new MemoryRows();
   const express = new SyncExpress({ base: service.base, patterns: [PATTERN, '/status'], rows, page: new EventTarget(),
@@ -177,7 +177,7 @@ export class FailingRows extends MemoryRows {
   }
 }
 
-/** A small generator, so that a failing seed can be run again. */
+/** Random numbers from a seed, so that a failing run can be repeated. */
 export function generator(seed) {
   let state = seed >>> 0;
   return (below) => {

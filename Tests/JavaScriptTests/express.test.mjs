@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { ExpressError, LocalStorageRows, MemoryRows, SyncExpress, wrappedItems } from
-  '../../Services/Gateway/Web/sync-express.js';
+  '../../Shared/Client/JavaScript/Web/sync-express.js';
 import { Area, FailingRows, Locks, PATTERN, setUp, tab } from './express-support.mjs';
 import { Device, entry, settled } from './support.mjs';
 
@@ -33,14 +33,14 @@ test('online the server answers, offline the cache: collections, and their items
   assert.equal(response.headers.get('Content-Type'), 'application/json');
 });
 
-test('what is not cached fails offline as fetch does, with a code and the path', async (t) => {
+test('an uncached path fails offline like fetch, with a code and the path', async (t) => {
   const { service, json } = await withTwo(t);
   service.network = 'off';
   await assert.rejects(json('GET', '/departments?q=1'), failsWith('offline', /\/departments\?q=1 is not cached/));
   await assert.rejects(json('GET', '/departments/9'), TypeError);
 });
 
-test('each query is cached by itself, and what the server has no more is forgotten', async (t) => {
+test('each query is cached separately, and objects that the server no longer has are removed', async (t) => {
   const { service, json } = await withTwo(t);
   await json('GET', '/departments?limit=5');
   await json('GET', '/departments');
@@ -53,7 +53,7 @@ test('each query is cached by itself, and what the server has no more is forgott
   await assert.rejects(json('GET', '/departments/1'), failsWith('offline'));
 });
 
-test('an answer that is refused, is no JSON, or has no keys is given as it is', async (t) => {
+test('an answer that is refused, is no JSON, or has no keys is passed on unchanged', async (t) => {
   const { service, json, express } = await withTwo(t);
   await json('GET', '/departments/1');
   service.scripted.push([500, { error: 'x' }]);
@@ -83,7 +83,7 @@ test('a document is cached and changed as a whole', async (t) => {
   assert.deepEqual(service.documents.get('/status'), [1]);
 });
 
-test('answers wrapped in items are read, and served as they were wrapped', async (t) => {
+test('answers wrapped in items are read, and served with the same wrapping', async (t) => {
   const { service, json } = await withTwo(t, { items: wrappedItems });
   service.wrapped = true;
   await json('GET', '/departments');
@@ -95,7 +95,7 @@ test('answers wrapped in items are read, and served as they were wrapped', async
   assert.deepEqual((await json('GET', `/departments/${made.deptId}/employees`))[1], { items: [] });
 });
 
-test('what no pattern takes, and another method, goes to fetch as it is', async (t) => {
+test('a path without a pattern, and another method, are passed to fetch unchanged', async (t) => {
   const { service, express, call } = await withTwo(t);
   service.scripted.push([200, { other: true }], [200, { other: true }], [200]);
   assert.deepEqual(await (await express.fetch('/other')).json(), { other: true });
@@ -110,7 +110,7 @@ test('what no pattern takes, and another method, goes to fetch as it is', async 
 
 // ---- changing
 
-test('online a change is the server\'s answer, and the cache has it', async (t) => {
+test('online a change returns the server\'s answer, and the cache has it', async (t) => {
   const { service, json, events } = await withTwo(t);
   await json('GET', '/departments');
   assert.deepEqual(await json('POST', '/departments', { name: 'New' }), [201, { name: 'New', deptId: 100 }, null]);
@@ -123,7 +123,7 @@ test('online a change is the server\'s answer, and the cache has it', async (t) 
   assert.deepEqual(events, []);
 });
 
-test('offline changes are seen at once, and sent in order when there is a network', async (t) => {
+test('offline changes are visible at once, and sent in order when there is a network', async (t) => {
   const { service, express, json, call, told } = await withTwo(t);
   await json('GET', '/departments');
   service.network = 'off';
@@ -157,7 +157,7 @@ test('offline changes are seen at once, and sent in order when there is a networ
   assert.equal((await json('GET', `${at}/employees/${ann.empId}`))[1].age, 40);
 });
 
-test('it goes on after a restart, also with what was shown under a temporary key', async (t) => {
+test('it continues after a restart, also with objects shown under a temporary key', async (t) => {
   const rows = new MemoryRows();
   const { service, express, json } = await withTwo(t, { rows });
   await json('GET', '/departments');
@@ -173,7 +173,7 @@ test('it goes on after a restart, also with what was shown under a temporary key
     [200, { name: 'New', deptId: 100, head: 100 }, null]);
 });
 
-test('a network that comes back is told by the page, and the queue is sent', async (t) => {
+test('the page reports that the network is back, and the queue is sent', async (t) => {
   const page = new EventTarget();
   let isOnline = false;
   const { service, express, json, told } = await withTwo(t, { page, isOnline: () => isOnline });
@@ -189,7 +189,7 @@ test('a network that comes back is told by the page, and the queue is sent', asy
   assert.equal(told('sent').length, 1);
 });
 
-test('a change that the server refuses leaves nothing behind, and takes with it what needs its key', async (t) => {
+test('a change that the server refuses is undone, together with the changes that need its key', async (t) => {
   const rows = new MemoryRows();
   const { service, express, json, told } = await withTwo(t, { rows });
   await json('GET', '/departments');
@@ -204,7 +204,7 @@ test('a change that the server refuses leaves nothing behind, and takes with it 
     { deptId: 2, name: 'Last' }], null]);
   const refusals = told('refused').map(({ change, ...rest }) => [change.method, rest.status, rest.body?.code,
     rest.reason]);
-  const needing = ['PATCH', 0, 'no', 'what it needs was refused'];
+  const needing = ['PATCH', 0, 'no', 'a change that it needs was refused'];
   assert.deepEqual(refusals, [['POST', 422, 'no', 'the server refused it'], needing, needing]);
   assert.deepEqual(await tab(service, { rows }).express.refused(), told('refused'));
   for (const [method, path] of [['GET', ''], ['GET', '/employees'], ['PUT', ''], ['POST', '/employees']]) {
@@ -215,7 +215,7 @@ test('a change that the server refuses leaves nothing behind, and takes with it 
   assert.deepEqual(await express.refused(), []);
 });
 
-test('after an answer that may pass a change waits, and all behind it; what is read has them', async (t) => {
+test('after a temporary failure a change waits with all later ones; reads include them', async (t) => {
   for (const status of [401, 408, 425, 429, 500, 503]) {
     const { service, express, json, told } = await withTwo(t);
     service.network = 'off';
@@ -228,7 +228,7 @@ test('after an answer that may pass a change waits, and all behind it; what is r
   }
 });
 
-test('while changes wait for a service that answers reads, both are seen', async (t) => {
+test('while changes wait for a service that answers reads, both are visible', async (t) => {
   const { service, json } = await withTwo(t);
   service.network = 'off';
   await json('PATCH', '/departments/1', { name: 'S' });
@@ -246,7 +246,7 @@ test('while changes wait for a service that answers reads, both are seen', async
   assert.deepEqual((await json('GET', '/departments/2'))[1], { deptId: 2, name: 'later' });
 });
 
-test('what was deleted here is not there: only a PUT makes it anew', async (t) => {
+test('an object deleted here is not found: only a PUT creates it again', async (t) => {
   const { service, express, json } = await withTwo(t);
   await json('GET', '/departments/1/employees');
   await json('GET', '/departments');
@@ -267,7 +267,7 @@ test('what was deleted here is not there: only a PUT makes it anew', async (t) =
   await assert.rejects(json('GET', '/departments/1/employees'), failsWith('offline'));
 });
 
-test('a delete of what is gone already is done', async (t) => {
+test('a delete of an object that is gone already succeeds', async (t) => {
   for (const status of [404, 410]) {
     const { service, express, json, told } = await withTwo(t);
     await json('GET', '/departments');
@@ -307,13 +307,13 @@ test('the server\'s key is in its answer, or ends its Location; without one noth
       assert.deepEqual((await json('GET', `/departments/${key}`))[1], { deptId: key, name: 'N', x: 1 });
       assert.equal((await json('GET', '/departments'))[1].length, 3);
     } else {
-      assert.match(told('refused')[0].reason, /named no key/);
+      assert.match(told('refused')[0].reason, /returned no key/);
       await assert.rejects(json('GET', '/departments'), failsWith('offline'));
     }
   }
 });
 
-test('a key of the app\'s own is kept, unless the server gives another', async (t) => {
+test('a key of the app\'s own is kept, unless the server returns another', async (t) => {
   const { service, express, json } = await withTwo(t);
   service.network = 'off';
   await json('POST', '/departments', { deptId: 50, name: 'Mine' });
@@ -327,7 +327,7 @@ test('a key of the app\'s own is kept, unless the server gives another', async (
     'POST /departments {"deptId":51,"name":"Other"}', 'PATCH /departments/60 {"x":1}']);
 });
 
-test('POST to an object is an action: it waits, and what is cached of it is not trusted after it', async (t) => {
+test('POST to an object is an action: it waits, and the cached object is not used after it', async (t) => {
   const { service, express, json } = await withTwo(t);
   await json('GET', '/departments/1');
   service.network = 'off';
@@ -359,7 +359,7 @@ test('the client overwrites, and secrets are not stored', async (t) => {
   assert.equal(service.log.at(-1).headers['if-match'], '"5"');
 });
 
-test('an answer that is lost: the change is sent again under its id, and done once', async (t) => {
+test('after a lost answer the change is sent again under its id, and applied once', async (t) => {
   const { service, express, json } = await withTwo(t);
   service.network = 'deaf';
   const [status, made] = await json('POST', '/departments', { name: 'New' });
@@ -392,7 +392,7 @@ test('a call that the app aborts ends with its reason, and does not wait', async
   assert.deepEqual([await express.pending(), service.log.length], [[], 1]);
 });
 
-test('a change that waits can be taken back, with those that need its key', async (t) => {
+test('a waiting change can be withdrawn, with those that need its key', async (t) => {
   const { service, express, json } = await withTwo(t);
   await json('GET', '/departments');
   service.network = 'off';
@@ -409,9 +409,9 @@ test('a change that waits can be taken back, with those that need its key', asyn
   assert.deepEqual(service.changes, ['PATCH /departments/1 {"name":"S"}']);
 });
 
-// ---- at once
+// ---- concurrent calls
 
-test('an answer that crossed a change is given, and not cached', async (t) => {
+test('an answer that crossed a change is returned, and not cached', async (t) => {
   const { service, json } = await withTwo(t);
   let release;
   service.scripted.push(() => new Promise((resolve) => {
@@ -426,7 +426,7 @@ test('an answer that crossed a change is given, and not cached', async (t) => {
   assert.equal((await json('GET', '/departments/1'))[1].name, 'S');
 });
 
-test('of many callers in two tabs each change is sent once, one at a time', async (t) => {
+test('of concurrent callers in two tabs each change is sent once, one at a time', async (t) => {
   const shared = { rows: new MemoryRows(), locks: new Locks(), name: 'shared' };
   const { service, ...first } = await withTwo(t, shared);
   const second = tab(service, shared);
@@ -460,7 +460,7 @@ test('in a full store a change is refused with a quota error, and nothing is los
   service.network = 'off';
   await json('PATCH', '/departments/1', { name: 'S' });
   const big = { note: 'x'.repeat(2_000) };
-  await assert.rejects(json('PATCH', '/departments/1', big), failsWith('quota', /store is full.*not taken/));
+  await assert.rejects(json('PATCH', '/departments/1', big), failsWith('quota', /store is full.*not stored/));
   assert.equal((await express.pending()).length, 1);
   assert.equal((await json('GET', '/departments/1'))[1].name, 'S');
   service.network = 'on';
@@ -491,16 +491,16 @@ test('a queue is sent from a store that is full to the last byte', async (t) => 
   await express.applyPush({ resources: [{ uri: '/departments', action: 'invalidate' }] });
 });
 
-test('at most so many changes wait', async (t) => {
+test('the number of waiting changes is limited', async (t) => {
   const { service, json, express } = await withTwo(t, { maxChanges: 2 });
   service.network = 'off';
   for (const x of [1, 2]) await json('PATCH', '/departments/1', { x });
-  await assert.rejects(json('PATCH', '/departments/1', { x: 3 }), failsWith('quota', /2 changes wait/));
+  await assert.rejects(json('PATCH', '/departments/1', { x: 3 }), failsWith('quota', /2 changes already wait/));
   service.network = 'on';
   assert.deepEqual([await express.flush(), service.objects.get('/departments/1').x], [0, 2]);
 });
 
-test('a store that fails: the answer is given, and a change that cannot be stored is not taken', async (t) => {
+test('a store that fails: the answer is returned, and a change that cannot be stored is refused', async (t) => {
   const rows = new FailingRows();
   const { service, json, told, express } = await withTwo(t, { rows });
   rows.error = new Error('disk');
@@ -520,7 +520,7 @@ test('a store that fails: the answer is given, and a change that cannot be store
     id === all[0]), true);
 });
 
-test('of what was refused the newest 100 are kept', async (t) => {
+test('of refused changes the newest 100 are kept', async (t) => {
   const { service, json, express } = await withTwo(t);
   service.network = 'off';
   for (let n = 0; n < 101; n += 1) await json('PATCH', '/departments/1', { n });
@@ -531,7 +531,7 @@ test('of what was refused the newest 100 are kept', async (t) => {
   assert.deepEqual([kept.length, kept[0].change.body.n], [100, 1]);
 });
 
-test('the cache can be cleared, and what waits stays', async (t) => {
+test('the cache can be cleared, and waiting changes stay', async (t) => {
   const { service, json, express } = await withTwo(t);
   await json('GET', '/departments');
   service.network = 'off';
@@ -545,19 +545,20 @@ test('the cache can be cleared, and what waits stays', async (t) => {
 
 // ---- bad input
 
-test('a call that means nothing is refused before anything is done, on- and offline', async (t) => {
+test('an invalid call is refused before it has any effect, on- and offline', async (t) => {
   const { service, json, express } = await withTwo(t);
   const table = [
     ['POST', '/departments', 'no JSON', /is not JSON/], ['POST', '/departments', undefined, /one JSON object/],
     ['POST', '/departments', '[]', /one JSON object/], ['POST', '/departments', 'null', /one JSON object/],
     ['PUT', '/departments/1', '"x"', /one JSON object/], ['PATCH', '/departments/1', '[{"op":"add"}]', /one JSON obj/],
     ['PUT', '/departments/1', undefined, /one JSON object/], ['PUT', '/status', undefined, /needs a body/],
-    ['PUT', '/departments', '{}', /as a whole/], ['DELETE', '/departments', undefined, /as a whole/],
-    ['POST', '/departments', '{"deptId":"x"}', /no key/], ['POST', '/departments', '{"deptId":{}}', /no key/],
-    ['POST', '/departments', `{"deptId":"~${'0'.repeat(32)}"}`, /no key/], ['GET', '/departments', '{}', /no request/],
+    ['PUT', '/departments', '{}', /whole collection/], ['DELETE', '/departments', undefined, /whole collection/],
+    ['POST', '/departments', '{"deptId":"x"}', /not a key/], ['POST', '/departments', '{"deptId":{}}', /not a key/],
+    ['POST', '/departments', `{"deptId":"~${'0'.repeat(32)}"}`, /not a key/],
+    ['GET', '/departments', '{}', /invalid request/],
     ['PUT', '/departments/1', '{"deptId":2}', /another key/], ['PATCH', '/departments/1', '{"deptId":2}', /another/],
-    ['GET', '/departments/%E0%A4%A', undefined, /not escaped/], ['GET', 'http://[', undefined, /no address/],
-    ['CONNECT', '/departments', undefined, /no request/],
+    ['GET', '/departments/%E0%A4%A', undefined, /correctly escaped/], ['GET', 'http://[', undefined, /not an address/],
+    ['CONNECT', '/departments', undefined, /invalid request/],
   ];
   for (const network of ['on', 'off']) {
     service.network = network;
@@ -568,7 +569,7 @@ test('a call that means nothing is refused before anything is done, on- and offl
   assert.deepEqual([service.log.length, (await express.pending()).length], [0, 0]);
 });
 
-test('an express that cannot work is not made', () => {
+test('an express with impossible settings is not created', () => {
   const good = { base: 'http://127.0.0.1/', patterns: [PATTERN], page: new EventTarget() };
   const table = [[{ patterns: undefined }, 'pattern'], [{ patterns: [] }, 'pattern'],
     [{ patterns: PATTERN }, 'pattern'], [{ patterns: ['/:x'] }, 'pattern'],
@@ -583,7 +584,7 @@ test('an express that cannot work is not made', () => {
 
 // ---- pushes
 
-test('a push marks, refreshes or deletes what is cached, at once', async (t) => {
+test('a push marks, refreshes or deletes cached data, at once', async (t) => {
   const { service, json, express, told } = await withTwo(t);
   await json('GET', '/departments');
   await json('GET', '/departments?limit=2');
@@ -618,7 +619,7 @@ test('a push marks, refreshes or deletes what is cached, at once', async (t) => 
   await assert.rejects(json('GET', '/departments'), failsWith('offline'));
 });
 
-test('a push does not take back what waits', async (t) => {
+test('a push does not undo waiting changes', async (t) => {
   const { service, json, express } = await withTwo(t);
   await json('GET', '/departments');
   service.network = 'off';
@@ -631,7 +632,7 @@ test('a push does not take back what waits', async (t) => {
   assert.equal(service.objects.get('/departments/1').name, 'mine');
 });
 
-test('a push that is not one is refused, and nothing of it is done', async (t) => {
+test('an invalid push is refused, and no part of it is applied', async (t) => {
   const { json, express, told } = await withTwo(t);
   await json('GET', '/departments/1');
   const first = { uri: '/departments/1', action: 'delete' };
@@ -646,7 +647,7 @@ test('a push that is not one is refused, and nothing of it is done', async (t) =
   assert.equal(told('changed').length, 0);
 });
 
-test('pushes over the client are applied, then confirmed; what is none is told and confirmed', async (t) => {
+test('pushes over the client are applied, then confirmed; an invalid one is reported and confirmed', async (t) => {
   const { service, json, express, told } = await withTwo(t);
   await json('GET', '/departments/1');
   const device = new Device();
@@ -672,7 +673,7 @@ test('pushes over the client are applied, then confirmed; what is none is told a
 
 const areas = { memory: () => new MemoryRows(), localStorage: () => new LocalStorageRows('t', new Area()) };
 for (const [name, make] of Object.entries(areas)) {
-  test(`rows in ${name}: written whole or not, listed in order, nobody else's to change`, async () => {
+  test(`rows in ${name}: written whole or not at all, listed in order, not changed through copies`, async () => {
     const rows = make();
     const value = { a: [1] };
     await rows.write([['b/2', value], ['a/1', null], ['b/1', 1], ['b/3', 0], ['b/3', undefined], ['c', 7]]);

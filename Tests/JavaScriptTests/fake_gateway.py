@@ -1,7 +1,7 @@
-"""A small gateway for the browser test: it serves the page, and holds users' channels in memory.
+"""A small gateway for the browser test: it serves the page, and has users' channels in memory.
 
-It plays what a page sees of a gateway (Shared/DeviceProtocol/DeviceProtocol.md): backlog from sync points, live pushes,
-history, summary, suspended types, and a restart with Close 2000. It knows one instance, and user channels only.
+It implements a part of Shared/Device/DeviceProtocol/DeviceProtocol.md: backlog from sync points, new pushes, history,
+summary, suspended types, and a restart with Close 2000. It has one instance, and user channels only.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Response
 
-WEB = pathlib.Path(__file__).resolve().parents[2] / "Services" / "Gateway" / "Web"
+WEB = pathlib.Path(__file__).resolve().parents[2] / "Shared" / "Client" / "JavaScript" / "Web"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 PAGES = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -36,7 +36,7 @@ def varint(value):
 
 
 def message(fields):
-    """Encodes [(number, int or bytes or str)]; what is 0 or empty is left out, but an empty message is not."""
+    """Encodes [(number, int or bytes or str)]; 0 and empty values are left out, but an empty message is not."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -77,13 +77,13 @@ def one(fields, number, default=0):
 
 
 class Session:
-    """One connection."""
+    """The session of one connection."""
 
     def __init__(self, gateway, socket):
         self.gateway, self.socket = gateway, socket
         self.user, self.number, self.points, self.suspended = None, 0, {}, set()
 
-    async def say(self, number, fields):
+    async def send(self, number, fields):
         packet = message([(number, message(fields))])
         await self.socket.send(struct.pack(">I", len(packet)) + packet)
 
@@ -101,15 +101,15 @@ class Session:
         self.gateway.heard.append((body, values))
         if body == 1:
             self.suspended = {name.decode() for name in values.get(13, [])}
-            await self.say(2, [(1, "c1"), (2, 60), (3, 65536), (5, self.gateway.first_resend_ms), (6, 300)])
+            await self.send(2, [(1, "c1"), (2, 60), (3, 65536), (5, self.gateway.first_resend_ms), (6, 300)])
             if 11 in values:
                 await self.bind(fields_of(values[11][0]))
         elif body == 3:
             await self.bind(values)
         elif body == 7:
-            await self.say(8, [(1, one(values, 1))])
+            await self.send(8, [(1, one(values, 1))])
         elif body == 12:
-            await self.say(13, [(1, one(values, 1))])
+            await self.send(13, [(1, one(values, 1))])
         elif body == 15:
             self.suspended = {name.decode() for name in values.get(1, [])}
             await self.flow()
@@ -118,18 +118,18 @@ class Session:
         elif body == 18:
             channels = [message([(2, name), (3, len(oplogs))])
                         for (user, name), oplogs in self.gateway.channels.items() if user == self.user]
-            await self.say(19, [(1, one(values, 1)), (3, self.number), *((4, channel) for channel in channels)])
+            await self.send(19, [(1, one(values, 1)), (3, self.number), *((4, channel) for channel in channels)])
 
     async def bind(self, values):
         self.number, self.user = one(values, 1), one(values, 2, "")
         points = [fields_of(point) for point in values.get(4, [])]
         self.points = {one(point, 2, ""): one(point, 3) for point in points}
-        await self.say(4, [(1, self.number), (2, 1)])
+        await self.send(4, [(1, self.number), (2, 1)])
         await self.flow()
-        await self.say(9, [(1, self.number)])
+        await self.send(9, [(1, self.number)])
 
     async def flow(self):
-        """Sends what is above what was sent."""
+        """Sends the oplogs above the positions."""
         for (user, name), oplogs in list(self.gateway.channels.items()):
             after = self.points.get(name, 0)
             if user != self.user or name in self.suspended or after >= len(oplogs):
@@ -137,7 +137,7 @@ class Session:
             self.points[name] = len(oplogs)
             entries = [(6, self.entry(index + 1, oplogs[index])) for index in range(after, len(oplogs))]
             batch = [(2, name), (3, self.number), (4, after), (5, len(oplogs)), *entries]
-            await self.say(5, [(1, message(batch))])
+            await self.send(5, [(1, message(batch))])
 
     async def history(self, values):
         name = one(values, 2, "")
@@ -146,7 +146,7 @@ class Session:
         page = ids[:one(values, 6)]
         entries = [(5, self.entry(index, oplogs[index - 1])) for index in page]
         more = len(page) < len(ids)
-        await self.say(17, [(1, one(values, 1)), (4, self.number), *entries, (6, int(more)),
+        await self.send(17, [(1, one(values, 1)), (4, self.number), *entries, (6, int(more)),
                             (7, page[-1] if more else 0), (8, len(oplogs))])
 
     @staticmethod
@@ -156,7 +156,7 @@ class Session:
 
 
 class FakeGateway:
-    """Start it on a port of 127.0.0.1; it runs in a thread of its own."""
+    """A gateway on a port of 127.0.0.1, which runs in its own thread."""
 
     def __init__(self, certificate, key, port, first_resend_ms=10_000):
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -178,7 +178,7 @@ class FakeGateway:
     def stop(self):
         async def stop():
             for session in list(self.sessions):
-                await session.say(14, [(1, 2000), (2, "this gateway shuts down"), (3, 200)])
+                await session.send(14, [(1, 2000), (2, "this gateway shuts down"), (3, 200)])
             self.server.close()
             await self.server.wait_closed()
         self._run(stop())

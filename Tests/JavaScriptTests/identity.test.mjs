@@ -1,10 +1,10 @@
-// Who the device is for the service: signatures and secrets (DeviceProtocol.md, Signed connects, Device secrets).
+// The device's identity for the service: signatures and secrets (DeviceProtocol.md, Signed connects, Device secrets).
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { encodeFrame, signedText } from '../../Services/Gateway/Web/mss-client.js';
+import { encodeFrame, signedText } from '../../Shared/Client/JavaScript/Web/mss-client.js';
 import { Device, MemoryStore, batch, entry, settled } from './support.mjs';
 
 const secretBytes = Buffer.alloc(32, 15);
@@ -18,13 +18,13 @@ function assertSigned({ ...connect }) {
   assert.deepEqual(Buffer.from(connect.signature.mac), mac);
 }
 
-/** Signing is done by threads of its own: waits for the first frame, and gives it. */
+/** Waits for the first frame and returns it: other threads compute the signature. */
 async function connected(device) {
   for (let turn = 0; turn < 10_000 && !device.socket.last('connect'); turn += 1) await sleep(1);
   return device.socket.last('connect');
 }
 
-test('SEC9: it shows 32 bytes of its own, which are on disk before and stay', async () => {
+test('SEC9: it sends 32 bytes of its own, which are on disk before and stay', async () => {
   const first = new Device();
   await first.start();
   const { deviceSecret } = first.socket.last('connect');
@@ -39,7 +39,7 @@ test('SEC9: it shows 32 bytes of its own, which are on disk before and stay', as
   assert.notDeepEqual(other.socket.last('connect').deviceSecret, deviceSecret);
 });
 
-test('SEC9: an id that is another\'s: it comes again as another device, and keeps what is not of the id', async () => {
+test('SEC9: an id of another device: it connects again as a new device, and keeps data independent of the id', async () => {
   const device = new Device();
   await device.start({ user: 'u1' });
   await device.push(batch(0, 2, [1, 2]), deviceBatch(0, 7, [7]));
@@ -59,7 +59,7 @@ test('SEC9: an id that is another\'s: it comes again as another device, and keep
   assert.deepEqual(connect.bind.syncPoints, [{ kind: 0, bizType: 'UCHAT', oplogId: 2n }]);
   assert.deepEqual(connect.syncPoints, []);
   assert.deepEqual(sink(device, 'registeredAnew'), [{ deviceId: connect.deviceId }]);
-  // The same number names another oplog now, and was never confirmed.
+  // The same number now names another oplog, which was never confirmed.
   await device.push(deviceBatch(0, 7, [7]));
   assert.deepEqual(device.ids, ['7', '7']);
   await device.client.stop();
@@ -68,7 +68,7 @@ test('SEC9: an id that is another\'s: it comes again as another device, and keep
   assert.equal(again.socket.last('connect').deviceId, connect.deviceId);
 });
 
-test('SEC9: what the former id had and the app did not confirm stays the app\'s, apart from the new id\'s', async () => {
+test('SEC9: unconfirmed oplogs of the former id stay the app\'s, apart from the new id\'s', async () => {
   const device = new Device();
   await device.start();
   device.take('D');
@@ -88,7 +88,7 @@ test('SEC9: what the former id had and the app did not confirm stays the app\'s,
   await settled();
   const waiting = again.got.map(({ deviceId, id }) => [deviceId, id]).sort();
   assert.deepEqual(waiting, [['d1', seven.id], [renewed.deviceId, '7']].sort());
-  // Nobody has to be told of what was the former id's.
+  // Confirmations for the former id are not reported.
   await again.client.confirm(again.got);
   const reports = again.socket.all('confirmReport').map(({ channels, resent }) => [channels, resent]);
   assert.deepEqual(reports.map(([channels]) => channels.map(({ oplogIds }) => oplogIds)), [[[7n]]]);
@@ -108,7 +108,7 @@ test('SEC9: the app may connect by itself after the refusal: there is one connec
   assert.equal(sink(device, 'closed').filter(({ retryInMs }) => retryInMs === null).length, 0);
 });
 
-test('SEC9: a store that cannot take the new identity: it tries again', async () => {
+test('SEC9: a store that cannot write the new identity: it retries', async () => {
   const device = new Device();
   await device.start();
   device.store.fails = new Error('disk full');
@@ -142,7 +142,7 @@ test('K7: it signs with the app\'s key, anew for each connection', async () => {
   }
 });
 
-test('what the app does while the Connect is being signed is in it, and no frame goes before it', async () => {
+test('changes by the app while the Connect is being signed are in it, and no frame is sent before it', async () => {
   const device = new Device({ appKey });
   await device.client.start();
   device.socket.onopen();
@@ -155,7 +155,7 @@ test('what the app does while the Connect is being signed is in it, and no frame
   assert.deepEqual([connect.bind.userId, connect.background], ['u2', true]);
 });
 
-test('SEC6: a clock that is a year off: it goes by the service\'s time and comes in', async () => {
+test('SEC6: a clock that is a year off: it uses the service\'s time and connects', async () => {
   const device = new Device({ appKey });
   await device.client.start();
   device.socket.onopen();
@@ -170,7 +170,7 @@ test('SEC6: a clock that is a year off: it goes by the service\'s time and comes
   assert.equal(connect.signature.timestampMs, right + BigInt(device.clock.wall() - before));
 });
 
-test('SEC9: a refused signature keeps it away', async () => {
+test('SEC9: after a refused signature it stays disconnected', async () => {
   const device = new Device({ appKey, store: new MemoryStore() });
   await device.client.start();
   device.socket.onopen();
@@ -181,7 +181,7 @@ test('SEC9: a refused signature keeps it away', async () => {
   assert.deepEqual(sink(device, 'closed').map(({ code, retryInMs }) => [code, retryInMs]), [[5003, null]]);
 });
 
-test('V1: a session id may have 4,096 characters, and the frame stays in its limit', async () => {
+test('V1: a session id may have 4,096 characters, and the frame stays within its limit', async () => {
   const device = new Device({ appKey });
   const session = '中'.repeat(4096);
   device.client.bind('u1', session);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { Heartbeat, backOff, closeGroup, compareBatch, ladderStep, storeName } from
-  '../../Services/Gateway/Web/mss-client.js';
+  '../../Shared/Client/JavaScript/Web/mss-client.js';
 
 test('a batch is known, new, or shows a gap', () => {
   const table = [[0, 4, 5, 'known'], [0, 5, 5, 'known'], [0, 6, 5, 'new'], [5, 6, 5, 'new'], [6, 7, 5, 'gap']];
@@ -22,7 +22,7 @@ test('the ladder waits w, 2w, 4w, 8w, 16w, 32w, and 32w once more', () => {
   assert.equal(ladderStep({ repeats: 1, handOuts: 50 }, 20_000, 10_000), 'dead');
 });
 
-test('back-off has full jitter, a floor, a ceiling, and what the gateway asked for on top', () => {
+test('back-off has full jitter, a floor, a ceiling, and the gateway\'s request on top', () => {
   assert.equal(backOff(0, 0, 0, () => 0), 50);
   assert.equal(backOff(0, 0, 0, () => 1), 1_000);
   assert.equal(backOff(3, 3_000, 0, () => 0.5), 4_000);
@@ -34,13 +34,13 @@ test('back-off has full jitter, a floor, a ceiling, and what the gateway asked f
   assert.equal(backOff(0, 0, 9_000_000, () => 1), 3_600_000);
 });
 
-test('the thousands of a close code say what to do', () => {
+test('the thousands of a close code select the action', () => {
   const table = { 1001: 'again', 1999: 'again', 2000: 'later', 3007: 'elsewhere', 4000: 'withoutUser', 5002: 'stayAway',
     5999: 'stayAway', 0: 'later', 999: 'later', 6000: 'later' };
   for (const [code, group] of Object.entries(table)) assert.equal(closeGroup(Number(code)), group, code);
 });
 
-test('the interval grows while pings are answered, up to its bound, and shrinks when a connection was dead', () => {
+test('the interval grows while pings are answered, up to its bound, and shrinks after a dead connection', () => {
   const heartbeat = new Heartbeat();
   heartbeat.begin({ heartbeatSeconds: 60, maxHeartbeatSeconds: 100 });
   assert.equal(heartbeat.seconds, 60);
@@ -53,7 +53,7 @@ test('the interval grows while pings are answered, up to its bound, and shrinks 
   assert.equal(heartbeat.seconds, 50);
 });
 
-test('SEC10: devices whose ids run into each other when joined have stores of their own', () => {
+test('SEC10: devices whose ids are the same text when joined have separate stores', () => {
   const ids = ['a', 'b', 'c', 'a:b', 'b:c', ':', '","', '["a"', 'a"', '\\'];
   const names = ids.flatMap((instance) => ids.map((device) => storeName(instance, device)));
   assert.equal(new Set(names).size, ids.length ** 2);

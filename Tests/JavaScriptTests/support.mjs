@@ -1,7 +1,7 @@
-// What the tests play to the client: a clock that stands still, a store in memory, and the gateway's end of a socket.
-import { FrameDecoder, SyncClient, encodeFrame } from '../../Services/Gateway/Web/mss-client.js';
+// Test doubles for the client: a clock that only the test moves, a store in memory, and the gateway's end of a socket.
+import { FrameDecoder, SyncClient, encodeFrame } from '../../Shared/Client/JavaScript/Web/mss-client.js';
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Lets all tasks run that wait only for their turn. */
 export async function settled() {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -11,7 +11,7 @@ export class ManualClock {
   #timers = new Set();
 
   now = () => this.time;
-  // How far somebody has set the device's clock ahead.
+  // How far the device's clock was set ahead.
   ahead = 0;
   wall = () => 1_700_000_000_000 + this.time + this.ahead;
 
@@ -21,7 +21,7 @@ export class ManualClock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Moves on timer by timer, so that each sees what those before it have done. */
+  /** Advances timer by timer, so that each timer sees the effects of the earlier ones. */
   async advance(ms) {
     const end = this.time + ms;
     for (;;) {
@@ -39,7 +39,7 @@ export class ManualClock {
 
 export class MemoryStore {
   tables = new Map();
-  /** Set it to make transactions fail. */
+  /** When it is set, transactions fail. */
   fails = null;
   writes = 0;
 
@@ -81,7 +81,7 @@ export class MemoryStore {
 export class FakeSocket {
   protocol = 'mss.1';
   closed = null;
-  /** What the device has sent, as [name, values]. */
+  /** The frames that the device has sent, as [name, values]. */
   sent = [];
   #decoder = new FrameDecoder();
 
@@ -110,7 +110,7 @@ export class FakeSocket {
   }
 }
 
-/** A client with everything played; `sockets` are its connections so far, `got` what its handler was given. */
+/** A client with test doubles; `sockets` are its connections so far, `got` the oplogs of its handler. */
 export class Device {
   clock;
   store;
@@ -139,7 +139,7 @@ export class Device {
     return this.sockets.at(-1);
   }
 
-  /** The oplogs given to the handler, as ids. */
+  /** The ids of the oplogs that the handler received. */
   get ids() {
     return this.got.map(({ id }) => id);
   }
@@ -154,7 +154,7 @@ export class Device {
     await this.greet(connected);
   }
 
-  /** The gateway accepts the connection, and its bind if there is one. */
+  /** Answers as the gateway: accepts the connection, and its bind if there is one. */
   async greet(connected = {}) {
     this.socket.onopen();
     await settled();
@@ -170,7 +170,7 @@ export class Device {
     await settled();
   }
 
-  /** Lets time go by until the device dials anew. */
+  /** Advances the time until the device connects again. */
   async redial() {
     const before = this.sockets.length;
     while (this.sockets.length === before) await this.clock.advance(100);

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
 import { FrameDecoder, FrameError, decodeMessage, encodeFrame, encodeMessage, signConnect, signedText }
-  from '../../Services/Gateway/Web/mss-client.js';
+  from '../../Shared/Client/JavaScript/Web/mss-client.js';
 
 const bytesOf = (text) => Uint8Array.from(text.match(/[0-9a-f]{2}/g) ?? [], (pair) => Number.parseInt(pair, 16));
 const decodeOne = (bytes) => new FrameDecoder().push(bytes)[0];
 
 /** The examples of the protocol's text: the left column of each code block below its heading. */
 function examples() {
-  const text = readFileSync(new URL('../../Shared/DeviceProtocol/DeviceProtocol.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../Shared/Device/DeviceProtocol/DeviceProtocol.md', import.meta.url), 'utf8');
   const blocks = text.split('## Examples')[1].match(/```\n[\s\S]*?```/g);
   return blocks.map((block) => bytesOf(block.split('\n').slice(1, -1).map((line) => line.slice(0, 31)).join(' ')));
 }
@@ -37,7 +37,7 @@ const samples = [
   ['confirmReport', { reportId: 1n, channels: [{ bizType: 'UCHAT', bindNumber: 1, oplogIds: [9n, 300n] }] }],
   ['historyRequest', { requestNumber: 1, bizType: 'UCHAT', bindNumber: 1, before: 9n, count: 20 }],
   ['connect', signed],
-  // Operations and parameters are not for browsers: they have no names here, and are passed over.
+  // Browsers have no operations and parameters: those fields have no names here, and are skipped.
   [null], [null], [null],
 ];
 
@@ -57,14 +57,14 @@ test('the examples of the text are encoded and decoded byte by byte', () => {
   assert.equal(entry.createdAtMs, created);
 });
 
-test('SEC9: what is signed is what the text says, byte by byte', () => {
-  const text = readFileSync(new URL('../../Shared/DeviceProtocol/DeviceProtocol.md', import.meta.url), 'utf8');
+test('SEC9: the signed bytes are those of the text, byte by byte', () => {
+  const text = readFileSync(new URL('../../Shared/Device/DeviceProtocol/DeviceProtocol.md', import.meta.url), 'utf8');
   const rows = text.split('| Parts | Bytes |')[1].split('\n\n')[0].split('\n').slice(2);
   const written = rows.map((row) => row.split('|')[2].replaceAll(/[^0-9a-f]/g, '')).join('');
   assert.equal(Buffer.from(signedText(signed)).toString('hex'), written);
 });
 
-test('SEC9: every field of a Connect is in what is signed', () => {
+test('SEC9: every field of a Connect is signed', () => {
   const changes = { protocolVersion: 2, instanceId: 'x', deviceId: 'x', storeId: 'x', osName: 'x', osVersion: 'x',
     appVersion: 'x', sdkVersion: 'x', background: true, syncPoints: points, bind: null, simple: true,
     suspended: ['x'], deviceSecret: counted(0, 32) };
@@ -99,14 +99,14 @@ test('integers are exact up to their last bit', () => {
   assert.throws(() => decodeMessage('SyncPoint', encodeMessage('SyncPoint', { oplogId: -1n })), FrameError);
 });
 
-test('repeated integers are packed, and taken unpacked too', () => {
+test('repeated integers are sent packed, and accepted unpacked too', () => {
   const packed = encodeMessage('StoredAck', { rereads: [1n, 300n] });
   assert.deepEqual(packed, bytesOf('12 03 01 ac 02'));
   assert.deepEqual(decodeMessage('StoredAck', packed).rereads, [1n, 300n]);
   assert.deepEqual(decodeMessage('StoredAck', bytesOf('10 01 10 ac 02')).rereads, [1n, 300n]);
 });
 
-test('absent fields are not sent, the last of a field counts, and what is not known is ignored', () => {
+test('absent fields are not sent, the last of a field counts, and unknown fields are ignored', () => {
   assert.equal(encodeMessage('Foreground', { foreground: false }).length, 0);
   assert.deepEqual(decodeMessage('Foreground', new Uint8Array(0)), { foreground: false });
   assert.equal(decodeMessage('Ping', bytesOf('08 01 08 02')).number, 2n);
@@ -119,7 +119,7 @@ test('an empty body is a body', () => {
   assert.deepEqual(decodeOne(encodeFrame('caughtUp', {})), ['caughtUp', { bindNumber: 0 }]);
 });
 
-test('bytes that are no packet end the stream', () => {
+test('invalid bytes end the stream', () => {
   const broken = {
     'a frame over 1 MiB': '00 10 00 01',
     'a field longer than its message': '00 00 00 02 62 05',

@@ -8,20 +8,20 @@ package final class AndroidSample: ISyncCallback {
 
     package init(bizType: String) { self.bizType = bizType }
 
-    /// What the app has processed, in order.
+    /// The items that the app has processed, in order.
     package var items: [SyncItem] { shown.withLock { $0 } }
 
-    /// The application is created: initialise, and register before anything can come.
+    /// The application is created: initialise, and register before data can arrive.
     package func create(_ application: MPSyncApplication) {
         MPSync.setup(application)
         MPSync.initialize()
         register()
     }
 
-    /// Takes the data of the Sync ID.
+    /// Registers for the Sync ID.
     package func register() { MPSync.registerBiz(bizType, self) }
 
-    /// Takes it no more.
+    /// Ends the registration.
     package func unregister() { MPSync.unregisterBiz(bizType) }
 
     /// The first activity is shown.

@@ -12,7 +12,7 @@ package final class IOSSample: Sendable {
 
     package init(bizType: String) { self.bizType = bizType }
 
-    /// What the app has processed, in order.
+    /// The items that the app has processed, in order.
     package var items: [SyncItem] { shown.withLock { $0 } }
 
     /// The application has launched: initialise, which connects, and register.
@@ -21,12 +21,12 @@ package final class IOSSample: Sendable {
         _ = register()
     }
 
-    /// Takes the data of the Sync ID.
+    /// Registers for the Sync ID.
     package func register() -> Bool {
         MPSyncInterface.registerSyncBiz(withName: bizType, syncObserver: self, selector: IOSSample.receive)
     }
 
-    /// Takes it no more.
+    /// Ends the registration.
     package func unregister() -> Bool {
         MPSyncInterface.unRegisterSyncBiz(withName: bizType, syncObserver: self)
     }

@@ -8,7 +8,7 @@ package struct SyncItem: Decodable, Hashable, Sendable {
     let isB: Int?
     /// The oplog id.
     package let mk: Int64
-    /// When the service accepted it, in milliseconds since 1970.
+    /// The time at which the service accepted it, in milliseconds since 1970.
     package let mct: Int64
 
     /// The data that the backend pushed.
@@ -16,7 +16,7 @@ package struct SyncItem: Decodable, Hashable, Sendable {
     /// The backend pushed bytes, not text.
     package var isBinary: Bool { isB == 1 }
 
-    /// The elements of a message's `msgData`, or of a notification's `op`; nil when it is something else.
+    /// The elements of a message's `msgData`, or of a notification's `op`; nil when the text has another form.
     static func all(in text: String) -> [SyncItem]? {
         try? JSONDecoder().decode([SyncItem].self, from: Data(text.utf8))
     }

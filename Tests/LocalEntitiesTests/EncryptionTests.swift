@@ -19,7 +19,7 @@ import Testing
 
     private func contains(_ text: String) throws -> Bool { try file.bytes().range(of: Data(text.utf8)) != nil }
 
-    /// A store in which each kind of place has a secret.
+    /// A store that has a secret in each kind of place.
     private func fill(_ store: EntityStore) async throws {
         try store.importOplogs([Sample.oplog("key-1", ["title": "SECRET-original", "priority": 1])], of: "Incident")
         var row = try store.incident("key-1")
@@ -40,7 +40,8 @@ import Testing
         #expect(try store.find("Incident", .test("title", .startsWith, "SECRET-e")).count == 1)
     }
 
-    @Test("with a key nothing of attributes, originals, operations and log records is in the file but keys and indexes")
+    @Test(
+        "with a key, attributes, originals, operations and log records are encrypted; keys and indexes are not")
     func sealed() async throws {
         let store = try file.open(key: key)
         try await fill(store)
@@ -55,7 +56,8 @@ import Testing
         #expect(String(decoding: body, as: UTF8.self).contains("SECRET-edit"))
     }
 
-    @Test("a readable store is sealed when it is opened with a key, and no trace is left") func later() async throws {
+    @Test("a readable store is encrypted when it is opened with a key, and no plain text is left")
+    func later() async throws {
         try await fill(try file.open())
         #expect(try contains("SECRET-original") && contains("SECRET-log"))
         try check(try file.open(key: key))
@@ -63,7 +65,7 @@ import Testing
         #expect(code(nil) == .storeKey)
     }
 
-    @Test("the key can be changed, and taken off") func change() async throws {
+    @Test("the key can be changed and removed") func change() async throws {
         let store = try file.open(key: key)
         try await fill(store)
         try store.changeEncryptionKey(to: other)
@@ -76,7 +78,7 @@ import Testing
         #expect(try contains("SECRET-edit"))
     }
 
-    @Test("an attribute that gets or loses an index is opened or sealed by that") func indexes() throws {
+    @Test("an attribute that gets an index is decrypted, and one that loses it is encrypted") func indexes() throws {
         func schema(isIndexed: Bool) throws -> EntitySchema {
             try EntitySchema([
                 EntityType(
@@ -117,7 +119,7 @@ import Testing
     }
 
     @Test(
-        "all kinds of values survive sealing",
+        "all kinds of values survive encryption",
         arguments: [
             AttributeValue.null, "", "Grüße", 0, .integer(.min), .integer(.max), .double(-0.5), .bytes([]),
             .bytes([0, 255]),

@@ -39,10 +39,10 @@ import Testing
         #expect(try store.findByPrimaryKey("Incident", "2") == nil)
         #expect(try store.findAll("Incident").map(\.key) == ["1"])
         try store.delete(&row)
-        #expect(row.isNew && !row.isPending, "the server never heard of it")
+        #expect(row.isNew && !row.isPending, "the server never received it")
     }
 
-    @Test("everything survives a restart") func restart() throws {
+    @Test("all state survives a restart") func restart() throws {
         var row = try file.open().createIncident("1", title: "Grüße 🚒")
         let due = Date(timeIntervalSince1970: 1_700_000_000.125)
         do {
@@ -83,7 +83,7 @@ import Testing
         #expect(row.isNew)
     }
 
-    @Test("errors have the neighbours' names") func errors() throws {
+    @Test("errors have Sybase's names") func errors() throws {
         let store = try file.open()
         #expect(code { _ = try store.makeEntity("Nothing") } == .noSuchClass)
         var row = try store.createIncident("1")
@@ -112,7 +112,7 @@ import Testing
         #expect(code { _ = try store.findByPrimaryKey("Incident", 1) } == .wrongDataType)
     }
 
-    @Test("an update writes what was changed, and leaves what somebody else wrote meanwhile") func fieldwise() throws {
+    @Test("an update writes only the changed attributes, and keeps changes by others") func fieldwise() throws {
         let store = try file.open()
         try store.createIncident("1")
         var (first, second) = (try store.incident("1"), try store.incident("1"))
@@ -126,9 +126,8 @@ import Testing
         #expect(first == second)
     }
 
-    @Test("saving a parent saves its children and theirs, and the parent says that they are pending") func children()
-        throws
-    {
+    @Test("saving a parent saves its children and theirs, and the parent then has pending children")
+    func children() throws {
         let store = try file.open()
         try store.importOplogs([Sample.oplog("1", ["title": "leak"])], of: "Incident")
         var row = try store.incident("1")
@@ -155,7 +154,7 @@ import Testing
         #expect(try store.findAll("Mark").isEmpty, "children go with their parent")
     }
 
-    @Test("a child that gets another parent makes that one pending") func moved() throws {
+    @Test("a child that gets another parent makes that parent pending") func moved() throws {
         let store = try file.open()
         let incidents = try ["1", "2"].map { try Sample.oplog($0, ["title": "t"]) }
         try store.importOplogs(incidents, of: "Incident")
@@ -170,7 +169,7 @@ import Testing
         #expect(try store.incident("3").pendingChange == .parent, "a parent may come after its child")
     }
 
-    @Test("local-only rows are never pending, and a deletion is one") func localOnly() async throws {
+    @Test("local-only rows are never pending, and a deletion is final") func localOnly() async throws {
         let store = try file.open()
         var row = try store.makeEntity("Draft")
         try row.set("id", to: .integer(store.localKeys.generateId()))
@@ -181,12 +180,12 @@ import Testing
         try await store.submitPending(&row)
         #expect(try !store.hasPendingOperations() && file.submitter.operations.isEmpty)
         try store.importOplogs([Sample.oplog("1", counter: 1)], of: "Draft")
-        #expect(try store.logRecords().map(\.operation) == ["import"], "nothing comes for it")
+        #expect(try store.logRecords().map(\.operation) == ["import"], "it gets no import")
         try store.delete(&row)
         #expect(try store.findAll("Draft", skip: 0).isEmpty)
     }
 
-    @Test("a store of another user, a key of another length, a foreign file") func opening() throws {
+    @Test("a store of another user, a key of another length and a foreign file are refused") func opening() throws {
         _ = try file.open(userID: "u1")
         #expect(code { _ = try file.open(userID: "u2") } == .foreignStore)
         #expect(code { _ = try file.open(userID: "u1", key: [1]) } == .invalidArgument)

@@ -6,7 +6,7 @@ import Testing
     private static let id = EntityAttribute("id", .integer)
 
     static let wrong: [(String, [EntityType])] = [
-        ("a name with what SQL means something by", [EntityType("a\"b", key: "id", attributes: [id])]),
+        ("a name with a special character of SQL", [EntityType("a\"b", key: "id", attributes: [id])]),
         ("an empty name", [EntityType("", key: "id", attributes: [id])]),
         ("a name that is too long", [EntityType(String(repeating: "a", count: 61), key: "id", attributes: [id])]),
         (
@@ -61,7 +61,7 @@ import Testing
             ]
         ),
         (
-            "a local parent of what goes up",
+            "a local-only parent of a submitted row",
             [
                 EntityType(
                     "A", key: "id", attributes: [id],
@@ -100,7 +100,7 @@ import Testing
         ),
     ]
 
-    @Test("what contradicts itself is refused", arguments: wrong) func refused(what: String, types: [EntityType]) {
+    @Test("a contradictory declaration is refused", arguments: wrong) func refused(what: String, types: [EntityType]) {
         let error = #expect(throws: EntityError.self) { try EntitySchema(types) }
         #expect(error?.code == .invalidDeclaration, "\(what)")
     }
@@ -114,8 +114,8 @@ import Testing
         #expect(!schema.synchronised(group: nil).contains(Sample.draft))
     }
 
-    @Test("an update of the app adds attributes that may be null, and drops, but changes none") func evolution() throws
-    {
+    @Test("an app update may add nullable attributes and drop attributes, but may not change one")
+    func evolution() throws {
         let file = StoreFile()
         let name = EntityAttribute("name", .text)
         func schema(_ attributes: [EntityAttribute], key: String = "id") throws -> EntitySchema {

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import LocalEntities
 
-/// Gives what a test puts in, and writes down what is asked of it.
+/// A feed with the data that a test adds; it records the calls.
 final class FakeFeed: EntityFeed {
     private struct State {
         var calls: [String] = []
@@ -13,28 +13,28 @@ final class FakeFeed: EntityFeed {
     }
 
     private let state = Mutex(State())
-    /// Sync IDs, one for each batch that was confirmed.
+    /// The Sync ID of each confirmed batch.
     let confirmed = AsyncStream<String>.makeStream()
-    /// Answers to be given.
+    /// Answers to pass to the synchroniser.
     let results = AsyncStream<SyncOperationResult>.makeStream()
-    /// States of the connection to be told.
+    /// Connection states to pass to the synchroniser.
     let statuses = AsyncStream<(EntityConnectionStatus, String)>.makeStream()
 
-    /// What was asked, each time forgetting it.
-    func takeCalls() -> [String] {
+    /// Removes and returns the calls so far.
+    func drainCalls() -> [String] {
         state.withLock { state in
             defer { state.calls = [] }
             return state.calls
         }
     }
 
-    /// Components and user of each run that has asked for answers.
+    /// The components and the user of each run that has requested answers.
     var answersWanted: [([String], String?)] { state.withLock { $0.answersWanted } }
 
-    /// This call fails from now on; nil: none does.
+    /// Makes this call fail from now on; nil: no call.
     func fail(_ call: String?) { state.withLock { $0.failing = call.map { [$0] } ?? [] } }
 
-    func give(_ batch: EntityBatch, of bizType: String) { stream(bizType).1.yield(batch) }
+    func yield(_ batch: EntityBatch, of bizType: String) { stream(bizType).1.yield(batch) }
 
     private func stream(_ bizType: String) -> (AsyncStream<EntityBatch>, AsyncStream<EntityBatch>.Continuation) {
         state.withLock { state in
@@ -45,26 +45,26 @@ final class FakeFeed: EntityFeed {
         }
     }
 
-    private func note(_ call: String) throws {
+    private func record(_ call: String) throws {
         try state.withLock { state in
             state.calls.append(call)
             if state.failing.contains(call) { throw FakeSubmitter.Outage() }
         }
     }
 
-    func feed(_ bizType: String, to take: (EntityBatch) async throws -> Void) async throws {
+    func feed(_ bizType: String, to consume: (EntityBatch) async throws -> Void) async throws {
         for await batch in stream(bizType).0 {
-            try await take(batch)
+            try await consume(batch)
             confirmed.continuation.yield(bizType)
         }
     }
 
     func feedResults(
-        of components: Set<String>, ofUser userID: String?, to take: (SyncOperationResult) async throws -> Void
+        of components: Set<String>, ofUser userID: String?, to consume: (SyncOperationResult) async throws -> Void
     ) async throws {
         state.withLock { $0.answersWanted.append((components.sorted(), userID)) }
         for await result in results.stream {
-            try await take(result)
+            try await consume(result)
             confirmed.continuation.yield("answer \(result.operationID)")
         }
     }
@@ -76,10 +76,10 @@ final class FakeFeed: EntityFeed {
         }
     }
 
-    func suspend(_ bizType: String) async throws { try note("suspend \(bizType)") }
-    func resume(_ bizType: String) async throws { try note("resume \(bizType)") }
-    func recover(_ bizType: String) async throws { try note("recover \(bizType)") }
-    func unsubscribe(_ bizType: String) async throws { try note("unsubscribe \(bizType)") }
-    func connect() { try? note("connect") }
-    func disconnect() { try? note("disconnect") }
+    func suspend(_ bizType: String) async throws { try record("suspend \(bizType)") }
+    func resume(_ bizType: String) async throws { try record("resume \(bizType)") }
+    func recover(_ bizType: String) async throws { try record("recover \(bizType)") }
+    func unsubscribe(_ bizType: String) async throws { try record("unsubscribe \(bizType)") }
+    func connect() { try? record("connect") }
+    func disconnect() { try? record("disconnect") }
 }

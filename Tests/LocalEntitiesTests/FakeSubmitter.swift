@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import LocalEntities
 
-/// An outbox in memory: it knows operations by their ids, and gives back what it has not sent.
+/// An outbox in memory: it recognises operations by their ids, and returns those that it has not sent.
 final class FakeSubmitter: OperationSubmitter {
     struct Outage: Error {}
 
@@ -18,27 +18,27 @@ final class FakeSubmitter: OperationSubmitter {
 
     private let state = Mutex(State())
 
-    /// Roots that were taken, each once, in the order of their coming.
+    /// The submitted root operations, each once, in the order of submission.
     var operations: [SyncOperation] { state.withLock { $0.waiting } }
-    /// Calls of `submit`.
+    /// The number of calls of `submit`.
     var calls: Int { users.count }
-    /// Whose operations they were, call by call.
+    /// The user of each call.
     var users: [String?] { state.withLock { $0.users } }
-    /// It takes nothing.
+    /// Refuses all operations.
     var isDown: Bool {
         get { state.withLock { $0.isDown } }
         set { state.withLock { $0.isDown = newValue } }
     }
-    /// It takes what it is given, and the caller never hears of it.
+    /// Stores the operations, but throws.
     var failsAfterTaking: Bool {
         get { state.withLock { $0.failsAfterTaking } }
         set { state.withLock { $0.failsAfterTaking = newValue } }
     }
 
-    /// From now on these cannot be taken back.
+    /// Marks these operations as sent: they can no longer be cancelled.
     func send(_ ids: [String]) { state.withLock { $0.sent.formUnion(ids) } }
 
-    /// Loses all that it has.
+    /// Loses all operations.
     func forget() {
         state.withLock {
             $0.known = []

@@ -7,7 +7,7 @@ import Testing
 @Suite("Entities: imports") struct ImportTests {
     private let file = StoreFile()
 
-    @Test("rows come, change and go, one or several to a payload") func versions() throws {
+    @Test("rows are created, changed and deleted, by one payload for one row or for several") func versions() throws {
         let store = try file.open()
         let several = Array(
             #"""
@@ -18,7 +18,7 @@ import Testing
             """#.utf8)
         let one = Array(#"{"key":"2","change":"D"}"#.utf8)
         try store.importOplogs([several], of: "Incident")
-        #expect(file.handler.take() == ["import 1", "import 2", "import 1", "importSuccess"])
+        #expect(file.handler.drain() == ["import 1", "import 2", "import 1", "importSuccess"])
         let row = try store.incident("1")
         #expect(row.fields["due"] == .date(Date(timeIntervalSince1970: 5)) && row.fields["photo"] == .bytes([1, 2]))
         #expect(row.fields["cost"] == 2.0 && row.fields["place"] == .json(.array([.integer(1)])) && !row.isPending)
@@ -26,31 +26,31 @@ import Testing
         try store.importOplogs([one, Sample.oplog("1", ["priority": .null], counter: 2)], of: "Incident")
         #expect(try store.findAll("Incident").map(\.key) == ["1"])
         #expect(try store.incident("1").fields["priority"] == .null)
-        #expect(try store.incident("1").fields["title"] == "a", "what is left out stays")
+        #expect(try store.incident("1").fields["title"] == "a", "a missing attribute stays unchanged")
         #expect(try store.incident("1").state.replayCounter == 2)
     }
 
-    @Test("an older version changes nothing, and brings no deleted row back") func counters() throws {
+    @Test("an older version changes nothing, and restores no deleted row") func counters() throws {
         let store = try file.open()
-        func take(_ title: JSONValue, _ counter: Int64, isDeleted: Bool = false) throws {
+        func importRow(_ title: JSONValue, _ counter: Int64, isDeleted: Bool = false) throws {
             let oplog = try Sample.oplog("1", ["title": title], counter: counter, isDeleted: isDeleted)
             try store.importOplogs([oplog], of: "Incident")
         }
-        try take("b", 5)
-        try take("a", 4)
+        try importRow("b", 5)
+        try importRow("a", 4)
         #expect(try store.incident("1").fields["title"] == "b")
-        try take("b2", 5)
+        try importRow("b2", 5)
         #expect(try store.incident("1").fields["title"] == "b2", "the same again does no harm")
-        try take("", 6, isDeleted: true)
-        try take("a", 5)
+        try importRow("", 6, isDeleted: true)
+        try importRow("a", 5)
         #expect(try store.findAll("Incident").isEmpty)
-        try take("c", 7)
+        try importRow("c", 7)
         #expect(try store.incident("1").fields["title"] == "c")
-        try take("", 6, isDeleted: true)
+        try importRow("", 6, isDeleted: true)
         #expect(try store.findAll("Incident").count == 1)
     }
 
-    @Test("counters of deletions are forgotten after 30 days") func tombstones() throws {
+    @Test("counters of deletions are removed after 30 days") func tombstones() throws {
         let start = Date(timeIntervalSince1970: 1_000)
         func open(after seconds: Double) throws -> EntityStore {
             try file.open { start + seconds }
@@ -88,7 +88,7 @@ import Testing
         #expect(try store.findAll("Incident").isEmpty)
     }
 
-    @Test("an answer that is older than what came meanwhile does not undo it", arguments: [true, false])
+    @Test("an answer that is older than an import does not undo the import", arguments: [true, false])
     func outdatedAnswer(isDeleted: Bool) async throws {
         let store = try file.open()
         var row = try store.createIncident("1", title: "mine")
@@ -120,7 +120,7 @@ import Testing
         #"{"key":"1","change":"U","component":"Nothing","fields":{"title":"a"}}"#,
     ]
 
-    @Test("what cannot be taken is noted, passed over, and stops nothing", arguments: wrong) func refused(
+    @Test("an unusable payload is logged, skipped, and delays nothing", arguments: wrong) func refused(
         payload: String
     ) throws {
         let store = try file.open()
@@ -131,7 +131,7 @@ import Testing
         #expect(records.allSatisfy { !$0.message.contains("99999") }, "a record has no values")
     }
 
-    @Test("a key that is a number may be written as one; one that is not is refused") func numberKeys() throws {
+    @Test("a key that is a number may be written as one; any other number is refused") func numberKeys() throws {
         let store = try file.open()
         let payloads = [
             #"{"key":5,"change":"U","fields":{"name":"a"}}"#, #"{"key":"6","change":"U","fields":{"name":"b"}}"#,

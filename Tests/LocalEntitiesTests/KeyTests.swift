@@ -9,7 +9,7 @@ import Testing
 @Suite("Entities: keys") struct KeyTests {
     private let file = StoreFile()
 
-    /// Grants what a test says.
+    /// Grants the ranges that a test sets.
     private final class Grants: KeyRangeSource {
         private let ranges: Mutex<[KeyRange]>
         let reports = Mutex<[[KeyUse]]>([])
@@ -23,8 +23,7 @@ import Testing
         }
     }
 
-    @Test("local ids never come twice: not to many tasks at once, and not after restarts") func localIDs() async throws
-    {
+    @Test("local ids never repeat: not for concurrent tasks, and not after restarts") func localIDs() async throws {
         var all: [Int64] = []
         for _ in 0..<3 {
             let store = try file.open()
@@ -38,14 +37,14 @@ import Testing
         #expect(all.allSatisfy { $0 <= bound }, "a restart, or a race, loses some and not many")
     }
 
-    @Test("GUIDs have their form and differ") func guids() throws {
+    @Test("GUIDs have the standard form and differ") func guids() throws {
         let keys = try file.open().localKeys
         let all = Set((0..<1_000).map { _ in keys.generateGuid() })
         #expect(all.count == 1_000)
         #expect(all.allSatisfy { $0.wholeMatch(of: /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/) != nil })
     }
 
-    @Test("keys are given out of granted ranges, each once over restarts, and what is used is reported")
+    @Test("keys are drawn from granted ranges, each once over restarts, and used keys are reported")
     func granted() async throws {
         let grants = Grants([KeyRange(first: 100, last: 102), KeyRange(first: 0, last: 1)])
         do {
@@ -70,7 +69,7 @@ import Testing
         #expect(reports[2] == [KeyUse(range: KeyRange(first: 0, last: 1), used: 2), KeyUse(range: first, used: 3)])
     }
 
-    @Test("a request for keys is an operation with what is used; one that nobody waits for any more is taken back")
+    @Test("a request for keys is an operation with the used keys; a request that no task waits for is cancelled")
     func operations() async throws {
         let path = file.path + ".sync"
         defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
@@ -95,7 +94,8 @@ import Testing
         #expect(try client.pendingOperations().isEmpty)
     }
 
-    @Test("what is used up is reported until the server has heard of it, and not again") func reported() async throws {
+    @Test("used keys are reported until the server has received the report, and not again")
+    func reported() async throws {
         let grants = Grants((0..<3).map { KeyRange(first: $0, last: $0) })
         let keys = KeyGenerator(store: try file.open(), source: grants)
         for _ in 0..<3 {
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(
-        "a range that cannot be, or was granted before, is refused",
+        "an invalid range, or one that was granted before, is refused",
         arguments: [
             KeyRange(first: -1, last: 5), KeyRange(first: 5, last: 4), KeyRange(first: 0, last: 1_000_000),
             KeyRange(first: .max, last: .max), KeyRange(first: 19, last: 25), KeyRange(first: 5, last: 10),
@@ -120,7 +120,7 @@ import Testing
         #expect(try keys.remaining() == 10)
     }
 
-    @Test("many tasks get each key once, and one of them asks for more") func concurrent() async throws {
+    @Test("concurrent tasks get each key once, and one of them requests more") func concurrent() async throws {
         let grants = Grants([KeyRange(first: 0, last: 199)])
         let keys = KeyGenerator(store: try file.open(), source: grants)
         let all = try await withThrowingTaskGroup(of: [Int64].self) { group in

@@ -13,7 +13,7 @@ import Testing
         } catch { return (error as? EntityError)?.code }
     }
 
-    @Test("a PIN's key is PBKDF2's, by the vectors of RFC 7914") func vectors() {
+    @Test("a PIN's key is derived with PBKDF2, by the vectors of RFC 7914") func vectors() {
         func hex(_ bytes: [UInt8]) -> String {
             bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         }
@@ -46,7 +46,7 @@ import Testing
         #expect(try last.key() == key)
     }
 
-    @Test("ten wrong PINs in a row destroy the key, whoever counts, and nine do not") func attempts() throws {
+    @Test("ten wrong PINs in a row destroy the key, counted over all callers, and nine do not") func attempts() throws {
         defer { try? FileManager.default.removeItem(at: file) }
         _ = try KeyVault.create(file: file, pin: "1234", iterations: 1_000)
         for _ in 0..<9 { #expect(code { try KeyVault(file: file).unlock(pin: "0000") } == .vault) }

@@ -7,7 +7,7 @@ import Testing
 @Suite("Entities: log records") struct LogTests {
     private let file = StoreFile()
 
-    @Test("the device writes records of its own, and submits them once") func own() async throws {
+    @Test("the device writes its own records, and submits them once") func own() async throws {
         let store = try file.open()
         #expect(try !store.hasLogRecords())
         let record = try store.newLogRecord(
@@ -37,7 +37,7 @@ import Testing
         #expect(try !store.hasLogRecords())
     }
 
-    @Test("more records than fit an operation go up in several, in order, and each is settled by its own answer")
+    @Test("records beyond one operation are sent in several, in order, and each answer applies to its own records")
     func manyRecords() async throws {
         let store = try file.open()
         let text = String(repeating: "\u{1}", count: 9_000)
@@ -76,12 +76,12 @@ import Testing
         #expect(try found(LogFilter()) == ["5", "4", "3"])
     }
 
-    @Test("of more records than are kept the server's oldest go first") func bound() throws {
+    @Test("beyond the limit of records, the server's oldest are removed first") func bound() throws {
         let store = try file.open()
         _ = try store.newLogRecord(level: .info, message: "own")
         try store.write("filling") { transaction in
             for number in 0...EntityLimits.logRecords {
-                try transaction.note(
+                try transaction.logs.add(
                     LogRecord(
                         messageID: "\(number)", component: "", entityKey: "", code: 200, level: .info,
                         message: "\(number)", operation: "", requestID: "",

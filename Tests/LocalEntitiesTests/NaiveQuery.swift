@@ -2,7 +2,7 @@ import Foundation
 
 @testable import LocalEntities
 
-/// What a query means, worked out row by row in memory: nothing of it is shared with the compiler to SQL.
+/// Evaluates a query row by row in memory, without any code of the compiler to SQL.
 struct NaiveQuery {
     /// All rows by type, in the order of the store.
     let rows: [String: [Entity]]
@@ -10,7 +10,7 @@ struct NaiveQuery {
     /// A row of the query's type together with those of its joins.
     private typealias Match = [String: Entity]
 
-    /// Keys of the rows that `findWithQuery` gives.
+    /// Keys of the rows that `findWithQuery` must return.
     func keys(_ query: EntityQuery) -> [AttributeValue] {
         let all = rows[query.typeName] ?? []
         let found = all.filter { row in
@@ -171,7 +171,7 @@ struct NaiveQuery {
 }
 
 extension Entity {
-    /// An attribute, or a part of the state, by the name that queries have for it.
+    /// An attribute, or a part of the state, by its name in queries.
     fileprivate func value(_ sort: EntityQuery.SortOrder) -> AttributeValue {
         switch sort.attribute {
         case "pending": .boolean(isPending)

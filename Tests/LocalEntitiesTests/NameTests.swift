@@ -4,11 +4,11 @@ import Testing
 
 @testable import LocalEntities
 
-/// What people who come from the neighbour look for: a change here breaks their code, or their tenant's.
-@Suite("Entities: the neighbour's names") struct NameTests {
+/// Names that apps and tenants of Sybase's API use: a change here breaks their code.
+@Suite("Entities: Sybase's names") struct NameTests {
     private let file = StoreFile()
 
-    @Test("comparisons, levels, pending changes, steps, statuses and errors have the neighbour's names and numbers")
+    @Test("comparisons, levels, pending changes, steps, statuses and errors have Sybase's names and numbers")
     func names() {
         #expect(
             Comparison.allCases.map(\.rawValue) == [
@@ -40,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test("a row's state has the neighbour's names in queries, and its changes go up as create, update and delete")
+    @Test("a row's state has Sybase's names in queries, and its changes are sent as create, update and delete")
     func stateNames() {
         #expect(
             EntitySchema.stateNames == [
@@ -51,7 +51,7 @@ import Testing
         #expect(changes.map(\.operationName) == ["create", "update", "delete"])
     }
 
-    @Test("a log record goes up with the neighbour's members, its level by name") func logRecord() async throws {
+    @Test("a log record is sent with Sybase's members, and its level by name") func logRecord() async throws {
         let store = try file.open()
         _ = try store.newLogRecord(level: .warn, message: "odd", code: 405)
         try await store.submitLogRecords()

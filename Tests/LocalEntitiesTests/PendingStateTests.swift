@@ -3,14 +3,14 @@ import Testing
 @testable import LocalEntities
 
 @Suite("Entities: the state of a row") struct PendingStateTests {
-    /// What can happen to a row.
+    /// The events of a row.
     enum Event: CaseIterable {
         case update, delete, recreate, submit, succeed, succeedWithCounter, fail, cancel, importVersion, importDeletion
     }
 
-    /// Performs an event on a row that is there.
+    /// Performs an event on an existing row.
     ///
-    /// - Returns: nil: the row is gone.
+    /// - Returns: nil: the row is deleted.
     private func after(_ event: Event, _ state: PendingState) -> PendingState? {
         var state = state
         let isGone: Bool
@@ -29,21 +29,21 @@ import Testing
         return isGone ? nil : state
     }
 
-    /// What holds in every state.
+    /// Checks the invariants of every state.
     private func faults(_ state: PendingState) -> [String] {
         let own = state.ownChange
         var faults: [String] = []
         func check(_ holds: Bool, _ what: String) { if !holds { faults.append(what) } }
-        check((state.inFlight != nil) == (state.replayPending > 0), "what is on its way has a counter")
-        check(state.inFlight == nil || own != .nothing, "what is on its way is pending")
-        check(state.replayPending <= state.replayCounter, "the counter does not fall behind what was submitted")
+        check((state.inFlight != nil) == (state.replayPending > 0), "a row in flight has a counter")
+        check(state.inFlight == nil || own != .nothing, "a row in flight is pending")
+        check(state.replayPending <= state.replayCounter, "the counter is not below the submitted one")
         check(own != .nothing || state.replayFailure == 0, "a settled row has no failure")
         check(own != .nothing || state.isOnServer, "a row that is here without a change is the server's")
         check(!(state.isEdited && state.isRemoved), "a row is edited or deleted")
-        check(!state.isSubmissionWanted || state.inFlight != nil, "only what is on its way makes others wait")
-        check(own != .delete || state.isOnServer || state.inFlight != nil, "a deletion is of what the server has")
+        check(!state.isSubmissionWanted || state.inFlight != nil, "only a row in flight makes others wait")
+        check(own != .delete || state.isOnServer || state.inFlight != nil, "a deletion is of a row that the server has")
         check([state.isCreated, state.isUpdated, state.isDeleted].filter { $0 }.count <= 1, "one thing at a time")
-        check(state.isPending == (state.pendingChange != .nothing), "pending is what has a change")
+        check(state.isPending == (state.pendingChange != .nothing), "a pending row has a change")
         var parent = state
         parent.hasPendingChildren = true
         check(parent.pendingChange == (own == .nothing ? .parent : own), "P is of children only")
@@ -54,10 +54,10 @@ import Testing
         return faults
     }
 
-    @Test("every sequence of six events keeps what holds in every state") func everySequence() {
+    @Test("every sequence of six events keeps the invariants") func everySequence() {
         var seen: Set<PendingState> = [.created(), .imported(counter: 3)]
         var frontier = seen
-        // States are values: equal ones go on in the same way, so each is looked at once.
+        // States are values: equal states have the same next states, so each is checked once.
         for _ in 0..<6 {
             var reached: Set<PendingState> = []
             for state in frontier {
@@ -73,7 +73,7 @@ import Testing
         #expect(seen.count > 200)
     }
 
-    @Test("long random sequences do, and what is submitted and accepted in the end leaves nothing pending")
+    @Test("long random sequences keep the invariants, and a final accepted submission leaves nothing pending")
     func randomSequences() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SeededGenerator(seed: seed)
@@ -108,7 +108,7 @@ import Testing
         #expect(state.pendingChange == .nothing && !state.isPending)
     }
 
-    @Test("a failure copies the counter, sets what was submitted to 0, and the row stays pending") func failure() {
+    @Test("a failure copies the counter, sets the submitted one to 0, and the row stays pending") func failure() {
         var state = PendingState.imported(counter: 5)
         #expect(state.update() == true)
         #expect(state.submit() == .send(.update))
@@ -120,7 +120,7 @@ import Testing
         #expect(state.replayFailure == 0 && state.replayCounter == 6)
     }
 
-    @Test("what was changed since it was submitted stays pending, and goes after the answer when it was submitted")
+    @Test("a change after a submission stays pending, and is settled by the answer to its own submission")
     func changedSince() {
         var state = PendingState.created()
         #expect(state.submit() == .send(.create))
@@ -133,7 +133,7 @@ import Testing
         #expect(state.fail() == .pending(submitNow: false))
     }
 
-    @Test("deletions: never on the server, on it, on its way there, and created again") func deletions() {
+    @Test("deletions: a row unknown to the server, known to it, in transit to it, and created again") func deletions() {
         var fresh = PendingState.created()
         #expect(fresh.delete() == .rowRemoved)
         var known = PendingState.imported(counter: nil)
@@ -141,7 +141,7 @@ import Testing
         #expect(known.isDeleted && known.submit() == .send(.delete))
         #expect(known.recreate() && known.pendingChange == .update)
         #expect(known.succeed(counter: nil) == .pending(submitNow: false))
-        #expect(known.pendingChange == .create, "the server has deleted what is here again")
+        #expect(known.pendingChange == .create, "the server has deleted the row that was created again")
         var flying = PendingState.created()
         #expect(flying.submit() == .send(.create) && flying.delete() == .pending)
         var refused = flying
@@ -149,17 +149,17 @@ import Testing
         #expect(flying.succeed(counter: 3) == .pending(submitNow: false) && flying.isDeleted)
     }
 
-    @Test("an import changes what is under an edit, and no edit") func imports() {
+    @Test("an import changes the server's values below an edit, and no edit") func imports() {
         var state = PendingState.imported(counter: 1)
         #expect(state.imported(exists: true, counter: 4) == .applied && state.replayCounter == 4)
         #expect(state.update() && state.imported(exists: true, counter: 9) == .originalChanged)
         #expect(state.replayCounter == 5 && state.pendingChange == .update)
         #expect(state.imported(exists: false, counter: 10) == .originalGone)
-        #expect(state.pendingChange == .update, "the server decides about an edit of what it has deleted")
+        #expect(state.pendingChange == .update, "the server decides about an edit of a deleted row")
         #expect(state.cancel() == .rowRemoved)
     }
 
-    @Test("a server's counter that cannot be is brought within bounds, and counting goes on") func wildCounters() {
+    @Test("an impossible counter of the server is brought within bounds, and counting continues") func wildCounters() {
         for (counter, taken) in [(Int64.max, Int64(9_007_199_254_740_991)), (Int64.min, 0)] {
             var state = PendingState.imported(counter: counter)
             #expect(state.replayCounter == taken)

@@ -145,7 +145,7 @@ import Testing
         return query
     }
 
-    @Test("SQL finds what the meaning of a query says, readable and sealed", arguments: [false, true])
+    @Test("SQL returns the same rows as the naive evaluation, readable and encrypted", arguments: [false, true])
     func meaning(isSealed: Bool) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SeededGenerator(seed: seed)
@@ -223,7 +223,8 @@ import Testing
         ),
     ]
 
-    @Test("a query of what is not declared, or cannot be, is refused by name", arguments: wrong) func refused(
+    @Test("a query with an undeclared or impossible part is refused, and the error names it", arguments: wrong)
+    func refused(
         code: EntityError.Code, query: EntityQuery
     ) throws {
         let store = try file.open()
@@ -231,7 +232,7 @@ import Testing
         #expect(error?.code == code)
     }
 
-    @Test("columns that cannot be are refused by name") func refusedColumns() throws {
+    @Test("impossible columns are refused, and the error names them") func refusedColumns() throws {
         let store = try file.open()
         let all = EntityQuery("Incident")
         let wrong: [(EntityError.Code, EntityQuery)] = [
@@ -247,7 +248,7 @@ import Testing
         }
     }
 
-    @Test("conditions as deep, as many and as long as may be are answered") func bounds() throws {
+    @Test("conditions up to the limits of depth, number and length are answered") func bounds() throws {
         let store = try file.open(key: Self.key)
         try store.createIncident("1", title: String(repeating: "a", count: 999))
         let one = EntityCondition.test("title", .notEqual, "b")

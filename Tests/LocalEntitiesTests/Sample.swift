@@ -2,7 +2,7 @@ import Foundation
 
 @testable import LocalEntities
 
-/// A field service's types, as the tests use them.
+/// The types of a field service, for tests.
 enum Sample {
     static let incident = EntityType(
         "Incident", key: "id",

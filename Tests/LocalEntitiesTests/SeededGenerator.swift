@@ -1,4 +1,4 @@
-/// Random numbers that a seed gives again (SplitMix64).
+/// Random numbers that depend only on a seed (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed }

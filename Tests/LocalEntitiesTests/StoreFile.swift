@@ -2,7 +2,7 @@ import Foundation
 
 @testable import LocalEntities
 
-/// The file of one test's store, which can be opened as often as a test likes; it goes with the value.
+/// The file of one test's store, which a test can open any number of times; it is removed with this object.
 final class StoreFile {
     let path = NSTemporaryDirectory() + "entities-\(UUID().uuidString).sqlite"
     let submitter = FakeSubmitter()
@@ -14,7 +14,7 @@ final class StoreFile {
         for suffix in ["", "-wal", "-shm", ".damaged"] { try? FileManager.default.removeItem(atPath: path + suffix) }
     }
 
-    /// Everything that is in the file, and in SQLite's log beside it.
+    /// All bytes of the file, and of SQLite's log beside it.
     func bytes() throws -> Data {
         let files = ["", "-wal"].map { path + $0 }.filter { FileManager.default.fileExists(atPath: $0) }
         return try files.reduce(into: Data()) { $0 += try Data(contentsOf: URL(filePath: $1)) }
@@ -54,7 +54,7 @@ extension EntityStore {
         return entity
     }
 
-    /// The incident of an id, which must be there.
+    /// The incident with this id, which must exist.
     func incident(_ id: String) throws -> Entity {
         guard let found = try findByPrimaryKey("Incident", .text(id)) else {
             throw EntityError(.objectNotFound, "no incident \(id)")

@@ -19,7 +19,7 @@ import Testing
             requestID: "r1", at: Date(timeIntervalSince1970: 77))
     }
 
-    @Test("a row goes up once with all its attributes, and success settles it with the server's counter")
+    @Test("a row is sent once with all its attributes, and success stores the server's counter")
     func success() async throws {
         let store = try file.open()
         var row = try store.createIncident("1", title: "leak")
@@ -38,7 +38,7 @@ import Testing
         try store.refresh(&row)
         #expect(!row.isPending && row.state.replayCounter == 30 && row.fields["title"] == "LEAK")
         #expect(try !store.hasPendingOperations() && !store.hasLogRecords())
-        #expect(file.handler.take() == ["replaySuccess 1", "import 1", "importSuccess"])
+        #expect(file.handler.drain() == ["replaySuccess 1", "import 1", "importSuccess"])
         try await store.result(accept(operation, imported: Sample.oplog("1", ["title": "again"])))
         #expect(try store.incident("1").fields["title"] == "LEAK", "an answer counts once")
     }
@@ -58,7 +58,7 @@ import Testing
         #expect(record.code == 409 && record.level == .error && record.message == "no: 409" && !record.isOwn)
         #expect(
             record.operation == "update" && record.requestID == "r1" && record.timestamp.timeIntervalSince1970 == 77)
-        #expect(file.handler.take().suffix(1) == ["replayFailure 1 409"])
+        #expect(file.handler.drain().suffix(1) == ["replayFailure 1 409"])
         #expect(try store.original(of: row)?.fields["title"] == "a")
         try store.importOplogs([Sample.oplog("1", ["title": "c"], counter: 9)], of: "Incident")
         try row.set("title", to: "d")
@@ -66,12 +66,12 @@ import Testing
         try await store.submitPending(&row)
         let bodies = try file.submitter.operations.map { try JSONValue(parsing: $0.body).members }
         #expect(bodies[0]?["counter"] == .integer(5) && bodies[0]?["changed"] == .array([.text("title")]))
-        #expect(bodies[1]?["counter"] == .integer(9), "the app has seen what the server has")
+        #expect(bodies[1]?["counter"] == .integer(9), "the app has read the server's version")
         try await store.result(accept(file.submitter.operations[1]))
         #expect(try !store.incident("1").isPending && store.incident("1").fields["title"] == "d")
     }
 
-    @Test("what is submitted while an operation is on its way goes after its answer", arguments: [true, false])
+    @Test("a submission while an operation is in flight is sent after its answer", arguments: [true, false])
     func afterAnswer(isAccepted: Bool) async throws {
         let store = try file.open()
         var row = try store.createIncident("1", title: "a")
@@ -89,7 +89,7 @@ import Testing
         #expect(try !store.incident("1").isPending && store.incident("1").fields["title"] == "b")
     }
 
-    @Test("a child's submission goes through its parent, all in one operation") func family() async throws {
+    @Test("a child is submitted through its parent, all in one operation") func family() async throws {
         let store = try file.open()
         try store.createIncident("1")
         try store.createNote("a", of: "1")
@@ -106,7 +106,7 @@ import Testing
         #expect(operation.children.allSatisfy { $0.name == "create" && $0.children.isEmpty })
         #expect(mark.state.replayPending == 1)
         try await store.result(refuse(operation.children[0]))
-        #expect(try store.incident("1").isCreated, "its own answer is to come")
+        #expect(try store.incident("1").isCreated, "its own answer is outstanding")
         try await store.result(accept(operation))
         #expect(try store.incident("1").pendingChange == .parent)
         #expect(try store.pendingRows("Note").map(\.key) == ["a"] && store.pendingRows("Mark").isEmpty)
@@ -117,9 +117,8 @@ import Testing
         #expect(try !store.incident("1").isPending)
     }
 
-    @Test("a family that is too much for one operation goes in several, each with its own answer") func largeFamily()
-        async throws
-    {
+    @Test("a family that is too large for one operation is sent in several, each with its own answer")
+    func largeFamily() async throws {
         let store = try file.open()
         var row = try store.createIncident("1", title: String(repeating: "x", count: 150_000))
         for number in 0..<250 { try store.createNote("n\(number)", of: "1") }
@@ -148,7 +147,7 @@ import Testing
         #expect(try !store.hasPendingOperations())
     }
 
-    @Test("what is too large for the service fails on the device, is told as a replay failure, and holds up nothing")
+    @Test("an operation that is too large for the service fails on the device as a replay failure, and delays no other")
     func tooLarge() async throws {
         let store = try file.open(userID: "u1")
         var row = try store.createIncident("1", title: String(repeating: "x", count: 200_000))
@@ -159,14 +158,15 @@ import Testing
         #expect(row.isPending && row.state.replayFailure == row.state.replayCounter)
         let record = try #require(try store.logRecords().first)
         #expect(record.code == 400 && record.entityKey == "1" && record.message.contains("bytes"))
-        #expect(file.handler.take().last == "replayFailure 1 400")
+        #expect(file.handler.drain().last == "replayFailure 1 400")
         try row.set("title", to: "short")
         try store.update(&row)
         try await store.submitPending(&row)
         #expect(file.submitter.operations.map(\.key) == ["2", "1"])
     }
 
-    @Test("everything pending goes in the order of the first changes, of a group or of all") func order() async throws {
+    @Test("all pending rows, of a group or in all, are sent in the order of their first changes")
+    func order() async throws {
         let store = try file.open()
         for id in ["b", "a", "c"] { try store.createIncident(id) }
         var technician = try store.makeEntity("Technician")
@@ -182,7 +182,7 @@ import Testing
         #expect(file.submitter.operations.map(\.key) == ["4", "b", "a", "c"])
     }
 
-    @Test("operations of the app's own are checked, go at once, and are told of") func performing() async throws {
+    @Test("operations of the app's own are checked, sent at once, and reported") func performing() async throws {
         let store = try file.open()
         try store.createIncident("1")
         func code(_ operation: String, key: AttributeValue? = "1", _ parameters: [String: AttributeValue]) async
@@ -207,13 +207,14 @@ import Testing
         #expect(try store.incident("1").state.replayPending == 0, "the row is as it was")
         try await store.result(accept(operations[0]))
         try await store.result(refuse(operations[1], code: 403))
-        #expect(file.handler.take() == ["operationSuccess Incident.assign 1", "operationFailure assign 403"])
+        #expect(file.handler.drain() == ["operationSuccess Incident.assign 1", "operationFailure assign 403"])
         #expect(try store.logRecords(LogFilter(level: .error)).map(\.code) == [403])
     }
 
     // MARK: Cancelling
 
-    @Test("cancelling restores the server's version, and what was created is gone") func cancelling() async throws {
+    @Test("cancelling restores the server's version, and removes rows that were created")
+    func cancelling() async throws {
         let store = try file.open()
         try store.importOplogs([Sample.oplog("1", ["title": "a"], counter: 5)], of: "Incident")
         var row = try store.incident("1")
@@ -236,7 +237,7 @@ import Testing
         #expect(try store.findAll("Incident").count == 1)
     }
 
-    @Test("what was not sent is taken back; what was sent is taken as news when its answer comes")
+    @Test("an operation that was not sent is cancelled; after sending, its answer is imported")
     func cancellingSubmitted() async throws {
         let store = try file.open()
         var (first, second) = (try store.createIncident("1"), try store.createIncident("2"))
@@ -251,10 +252,10 @@ import Testing
         let late = try store.incident("2")
         #expect(!late.isPending && late.fields["title"] == "t", "the server has it, so it is here")
         try await store.result(accept(operations[0]))
-        #expect(try store.findAll("Incident").count == 1, "nobody waits for that one")
+        #expect(try store.findAll("Incident").count == 1, "no row waits for that one")
     }
 
-    @Test("everything can be given up at once, the app's own operations too") func cancellingAll() async throws {
+    @Test("one call cancels everything, the app's own operations too") func cancellingAll() async throws {
         let store = try file.open()
         try store.createIncident("1")
         try store.createNote("n", of: "1")
@@ -267,7 +268,7 @@ import Testing
         #expect(try !store.hasPendingOperations() && file.submitter.operations.isEmpty)
     }
 
-    @Test("a child that is given up leaves its family's operation, of which it was a part, on its way")
+    @Test("a cancelled child does not stop its family's operation, which is in flight")
     func cancellingChild() async throws {
         let store = try file.open()
         var row = try store.createIncident("1")
@@ -282,7 +283,7 @@ import Testing
 
     // MARK: Crashes and outages
 
-    @Test("what is marked and could not be submitted goes at the next start, once") func outage() async throws {
+    @Test("a marked row that could not be submitted is submitted at the next start, once") func outage() async throws {
         do {
             let store = try file.open()
             var row = try store.createIncident("1")
@@ -298,19 +299,18 @@ import Testing
         let id = try #require(file.submitter.operations.first?.id)
         let store = try file.open()
         try await store.start()
-        #expect(file.submitter.operations.map(\.id) == [id], "it is known by its id")
+        #expect(file.submitter.operations.map(\.id) == [id], "it is recognised by its id")
         file.submitter.forget()
         try await store.start()
-        #expect(file.submitter.operations.map(\.id) == [id], "and goes again when the submitter has lost it")
+        #expect(file.submitter.operations.map(\.id) == [id], "and is submitted again when the submitter has lost it")
         try await store.result(accept(file.submitter.operations[0]))
         file.submitter.forget()
         try await store.start()
         #expect(file.submitter.operations.isEmpty)
     }
 
-    @Test("what was given up during an outage is taken back at the next start, and never sent") func cancelOutage()
-        async throws
-    {
+    @Test("a cancellation during an outage takes effect at the next start, and the operation is never sent")
+    func cancelOutage() async throws {
         do {
             let store = try file.open()
             var row = try store.createIncident("1")
@@ -328,7 +328,7 @@ import Testing
         #expect(file.submitter.operations.isEmpty)
     }
 
-    @Test("many tasks that create and submit at once send each row once") func concurrent() async throws {
+    @Test("concurrent tasks that create and submit send each row once") func concurrent() async throws {
         let store = try file.open()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
@@ -352,10 +352,10 @@ import Testing
             try await group.waitForAll()
         }
         #expect(try !store.hasPendingOperations())
-        #expect(file.handler.take().filter { $0.hasPrefix("replaySuccess") }.count == 40)
+        #expect(file.handler.drain().filter { $0.hasPrefix("replaySuccess") }.count == 40)
     }
 
-    @Test("more submissions than go at once all go, in their order") func bound() async throws {
+    @Test("submissions beyond the limit of one pass are all sent, in order") func bound() async throws {
         let store = try file.open()
         let count = EntityLimits.submissionsAtOnce * 2 + 1
         try store.transaction { transaction in

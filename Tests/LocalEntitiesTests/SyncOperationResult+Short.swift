@@ -2,7 +2,7 @@ import Foundation
 import MobileSync
 
 extension SyncOperationResult {
-    /// An answer of which only that matters which is named.
+    /// An answer with the named parts; all others have defaults.
     init(
         operationID: String, isAccepted: Bool, code: Int = 200, level: String = "INFO", message: String = "",
         requestID: String = "", at: Date = Date(timeIntervalSince1970: 0), imported: [UInt8]? = nil

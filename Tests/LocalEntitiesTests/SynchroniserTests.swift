@@ -34,7 +34,8 @@ import Testing
         }
     }
 
-    @Test("what comes is stored, then confirmed; the connection's state is told; what a crash has left is submitted")
+    @Test(
+        "data is stored, then confirmed; the connection's state is reported; submissions from before a crash are sent")
     func feeding() async throws {
         let store = try file.open(userID: "u1")
         file.submitter.isDown = true
@@ -44,7 +45,7 @@ import Testing
         let (statuses, batch) = (feed.statuses.continuation, try batch("1", user: "u1"))
         try await running(synchroniser(store)) {
             var confirmed = feed.confirmed.stream.makeAsyncIterator()
-            feed.give(batch, of: "Incident")
+            feed.yield(batch, of: "Incident")
             #expect(await confirmed.next() == "Incident")
             let title = try store.incident("1").fields["title"]
             #expect(title == "a")
@@ -52,12 +53,12 @@ import Testing
             #expect(await confirmed.next() == "status")
         }
         #expect(file.submitter.operations.map(\.key) == ["mine"])
-        #expect(file.handler.take() == ["import 1", "importSuccess", "connectionStatusChange 7 full"])
+        #expect(file.handler.drain() == ["import 1", "importSuccess", "connectionStatusChange 7 full"])
         store.connectionStatusChanged(to: .flightMode)
-        #expect(file.handler.take() == ["connectionStatusChange 3 "])
+        #expect(file.handler.drain() == ["connectionStatusChange 3 "])
     }
 
-    @Test("answers are asked for by the schema's components and the store's user, and confirmed once they are stored")
+    @Test("answers are requested for the schema's components and the store's user, and confirmed after they are stored")
     func answers() async throws {
         let store = try file.open(userID: "u1")
         var row = try store.createIncident("1")
@@ -70,7 +71,7 @@ import Testing
             #expect(await confirmed.next() == "answer \(operation.id)")
             let codes = try store.logRecords().map(\.code)
             #expect(codes == [409])
-            // It is taken, although what was submitted meanwhile cannot go now.
+            // The answer is stored, although the later submission cannot be sent now.
             file.submitter.isDown = true
             feed.results.continuation.yield(answer)
             #expect(await confirmed.next() == "answer \(operation.id)")
@@ -83,8 +84,8 @@ import Testing
         #expect(file.submitter.users.allSatisfy { $0 == "u1" })
     }
 
-    @Test("an answer that the disk does not take is tried again, and not confirmed") func answerDiskFull() async throws
-    {
+    @Test("an answer that cannot be written to the disk is retried, and not confirmed")
+    func answerDiskFull() async throws {
         let store = try file.open(limit: 1_000_000)
         var row = try store.createIncident("1")
         try await store.submitPending(&row)
@@ -107,7 +108,7 @@ import Testing
         for await confirmed in feed.confirmed.stream { Issue.record("\(confirmed) was confirmed") }
     }
 
-    @Test("a store's operations are its user's, whoever is signed in") func realSubmitter() async throws {
+    @Test("a store's operations belong to its user, whichever user is signed in") func realSubmitter() async throws {
         let path = file.path + ".sync"
         defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
         let client = try SyncClient(
@@ -126,26 +127,26 @@ import Testing
         try client.bind(userID: "u1", sessionID: "s")
         #expect(try client.pendingOperations().map(\.key) == ["1"])
         try await store.start()
-        #expect(try client.pendingOperations().map(\.key) == ["1"], "known by its id")
+        #expect(try client.pendingOperations().map(\.key) == ["1"], "recognised by its id")
     }
 
-    @Test("a store of another user takes nothing, and says so") func foreign() async throws {
+    @Test("a store of another user accepts no data, and reports that") func foreign() async throws {
         let store = try file.open(userID: "u1")
-        feed.give(try batch("1", user: "u2"), of: "Incident")
+        feed.yield(try batch("1", user: "u2"), of: "Incident")
         let error = await #expect(throws: EntityError.self) { try await synchroniser(store).run() }
         #expect(error?.code == .foreignStore)
         #expect(try store.findAll("Incident").isEmpty)
     }
 
-    @Test("while the disk does not take a batch it is tried again, later each time, and nothing overtakes it")
+    @Test("a batch that cannot be written to the disk is retried with back-off, and no later batch overtakes it")
     func diskFull() async throws {
         let store = try file.open(limit: 1_000_000)
         let waits = Mutex<[Duration]>([])
         let big = EntityBatch(
             payloads: [try Sample.oplog("0", ["title": .text(String(repeating: "x", count: 2_000_000))])], userID: nil)
         let rest = try batch("1")
-        feed.give(big, of: "Incident")
-        feed.give(rest, of: "Incident")
+        feed.yield(big, of: "Incident")
+        feed.yield(rest, of: "Incident")
         struct Enough: Error {}
         let synchroniser = synchroniser(store) { wait in
             try waits.withLock { waits in
@@ -158,9 +159,8 @@ import Testing
         #expect(try store.findAll("Incident").isEmpty)
     }
 
-    @Test("subscriptions are told of, and a type that was unsubscribed is clean and comes anew") func subscriptions()
-        async throws
-    {
+    @Test("subscriptions are reported, and a type that was unsubscribed is empty and comes anew")
+    func subscriptions() async throws {
         let store = try file.open()
         let synchroniser = synchroniser(store)
         try store.importOplogs([Sample.oplog("1", ["title": "a"])], of: "Incident")
@@ -168,16 +168,16 @@ import Testing
         try await synchroniser.suspendSubscription("Incident")
         try await synchroniser.resumeSubscription("Incident")
         try await synchroniser.subscribe("Incident")
-        #expect(feed.takeCalls() == ["suspend Incident", "resume Incident", "resume Incident"])
+        #expect(feed.drainCalls() == ["suspend Incident", "resume Incident", "resume Incident"])
         try await synchroniser.unsubscribe("Incident")
         #expect(try store.findAll("Incident").isEmpty && !store.hasPendingOperations())
         try store.importOplogs([Sample.oplog("1", ["title": "a"])], of: "Incident")
-        #expect(try store.findAll("Incident").isEmpty, "what was on its way is passed over")
+        #expect(try store.findAll("Incident").isEmpty, "batches in transit are skipped")
         try await synchroniser.subscribe("Incident")
-        #expect(feed.takeCalls() == ["unsubscribe Incident", "resume Incident", "recover Incident"])
+        #expect(feed.drainCalls() == ["unsubscribe Incident", "resume Incident", "recover Incident"])
         try store.importOplogs([Sample.oplog("1", ["title": "a"])], of: "Incident")
         #expect(try store.findAll("Incident").count == 1)
-        let told = file.handler.take().filter { !$0.hasPrefix("import") }
+        let told = file.handler.drain().filter { !$0.hasPrefix("import") }
         #expect(
             told == [
                 "suspendSuccess Incident", "resumeSuccess Incident", "subscribeSuccess Incident",
@@ -185,7 +185,7 @@ import Testing
             ])
     }
 
-    @Test("subscriptions that fail are told of") func failures() async throws {
+    @Test("failed subscriptions are reported") func failures() async throws {
         let store = try file.open()
         let synchroniser = synchroniser(store)
         for (call, told) in [("suspend", "suspend"), ("unsubscribe", "unsubscribe"), ("resume", "subscribe")] {
@@ -197,14 +197,14 @@ import Testing
                 default: try await synchroniser.subscribe("Note")
                 }
             }
-            #expect(file.handler.take() == ["\(told)Failure Note"])
+            #expect(file.handler.drain() == ["\(told)Failure Note"])
         }
         let local = await #expect(throws: EntityError.self) { try await synchroniser.subscribe("Draft") }
         let unknown = await #expect(throws: EntityError.self) { try await synchroniser.resumeSubscription("X") }
         #expect(local?.code == .noSuchClass && unknown?.code == .noSuchClass)
     }
 
-    @Test("a reset keeps edits, and what it asks for is asked for again after a crash") func reset() async throws {
+    @Test("a reset keeps edits, and repeats its request after a crash") func reset() async throws {
         do {
             let store = try file.open()
             try store.importOplogs([Sample.oplog("1", ["title": "a"], counter: 5)], of: "Incident")
@@ -214,50 +214,50 @@ import Testing
             #expect(try store.findAll("Incident").map(\.key) == ["2"])
         }
         feed.fail(nil)
-        _ = feed.takeCalls()
+        _ = feed.drainCalls()
         let store = try file.open()
         let marker = try batch("9")
         try await running(synchroniser(store)) {
             var confirmed = feed.confirmed.stream.makeAsyncIterator()
-            feed.give(marker, of: "Incident")
+            feed.yield(marker, of: "Incident")
             _ = await confirmed.next()
         }
-        #expect(feed.takeCalls() == ["recover Incident"])
+        #expect(feed.drainCalls() == ["recover Incident"])
         #expect(try !store.needsRecovery("Incident"))
         try await synchroniser(store).recover("Incident")
         try await synchroniser(store).reset("Incident")
-        #expect(feed.takeCalls() == ["recover Incident", "recover Incident"])
-        #expect(file.handler.take().last == "resetSuccess Incident")
+        #expect(feed.drainCalls() == ["recover Incident", "recover Incident"])
+        #expect(file.handler.drain().last == "resetSuccess Incident")
     }
 
-    @Test("steps of a synchronisation are the handler's to decide") func steps() throws {
+    @Test("the handler decides the steps of a synchronisation") func steps() throws {
         let store = try file.open()
         let synchroniser = synchroniser(store)
         synchroniser.beginSynchronize(["service"], context: "mine")
         synchroniser.stopBackgroundSynchronization()
         synchroniser.startBackgroundSynchronization()
-        #expect(feed.takeCalls() == ["connect", "disconnect", "connect"])
+        #expect(feed.drainCalls() == ["connect", "disconnect", "connect"])
         let all: [SyncStep] = [.starting, .uploading, .downloading, .finishing, .error(reason: "gone")]
         #expect(all.map { store.onSynchronize($0) } == Array(repeating: .proceed, count: 5))
         let names = ["STARTING", "UPLOADING", "DOWNLOADING", "FINISHING"].map {
             "synchronize \($0) [\"service\"] mine "
         }
-        #expect(file.handler.take() == names + ["synchronize ERROR [\"service\"] mine gone"])
+        #expect(file.handler.drain() == names + ["synchronize ERROR [\"service\"] mine gone"])
         let refusing = StoreFile(handler: RecordingHandler(answer: .cancel))
         #expect(try refusing.open().onSynchronize(.starting) == .cancel)
     }
 
-    @Test("a client's events have the neighbour's numbers") func statuses() {
+    @Test("a client's events have Sybase's numbers") func statuses() {
         let events: [(SyncEvent, Int?)] = [
             (.status(.connected), 1), (.status(.notAvailable), 2), (.status(.connectFailed), 2),
             (.status(.connecting), 5), (.storeFull, 7), (.connectionLost(reason: "r"), 2),
             (.closed(code: 1, reason: "r"), 2), (.caughtUp(userID: nil), nil), (.bound(userID: "u"), nil),
         ]
-        for (event, number) in events { #expect(EntityConnectionStatus.told(by: event)?.0.rawValue == number) }
+        for (event, number) in events { #expect(EntityConnectionStatus.reported(by: event)?.0.rawValue == number) }
         #expect(EntityConnectionStatus.allCases.map(\.rawValue) == Array(1...7))
     }
 
-    /// A client with one oplog of incident 1, its recall, and one of incident 2 in its store, that never connects.
+    /// A client that never connects. Its store has one oplog of incident 1, its recall, and one oplog of incident 2.
     private func client(_ path: String) throws -> SyncClient {
         let configuration = SyncClientConfiguration(
             host: "127.0.0.1", port: 1, instanceID: "app", deviceID: "d", storePath: path)
@@ -282,13 +282,12 @@ import Testing
         return try SyncClient(configuration: configuration, logger: logger)
     }
 
-    @Test("a SyncClient is a feed: what it has is stored and confirmed, and comes once") func realClient() async throws
-    {
+    @Test("a SyncClient is a feed: its oplogs are stored and confirmed, and come once") func realClient() async throws {
         let path = file.path + ".sync"
         defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
         let store = try file.open()
         let (told, tell) = AsyncStream<String>.makeStream()
-        file.handler.whenTold { tell.yield($0) }
+        file.handler.onCallback { tell.yield($0) }
         let client = try client(path)
         let synchroniser = EntitySynchroniser(store: store, feed: client, logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in

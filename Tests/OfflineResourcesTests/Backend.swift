@@ -6,8 +6,8 @@ import Synchronization
 
 @testable import OfflineResources
 
-/// A backend that keeps its side of two-way §1: resources with entity tags, `If-Match`, `Idempotency-Key`, pages,
-/// batches; tests change what it does and look at what it was asked.
+/// A backend with resources: entity tags, `If-Match`, `Idempotency-Key`, pages and batches. Tests change its behaviour
+/// and read its requests.
 final class Backend: Sendable {
     struct Entry: Sendable {
         var body: String
@@ -23,27 +23,27 @@ final class Backend: Sendable {
         let key: String?
         let authorization: String?
         let body: String
-        /// Of heads and bodies, both ways.
+        /// Bytes of heads and bodies, in both directions.
         var bytes: Int
     }
 
     struct State: Sendable {
         var entries: [String: Entry] = [:]
         var asked: [Asked] = []
-        /// Answers in place of its own, for the next requests of this method.
+        /// Responses for the next requests with this method, in place of its own.
         var refusals: [(method: String, status: HTTPResponse.Status)] = []
-        /// On every answer.
+        /// Header fields of every response.
         var headers: [String: String] = [:]
-        /// In place of an answer to a path.
+        /// Redirections, by path.
         var redirects: [String: String] = [:]
-        /// Where a `PUT` to a path creates something, in place of that path.
+        /// By path, the place at which a `PUT` creates the resource.
         var places: [String: String] = [:]
         var known: [String: (status: Int, tag: String?, location: String?)] = [:]
         var honoursKeys = true
         var takesBatches = false
-        /// A batch's results beyond this many are left out.
+        /// The number of results of a batch; further results are left out.
         var mostResults = Int.max
-        /// `[ … ]` in place of `items`, `uris` and `etags`.
+        /// Whether a collection is `[ … ]` in place of `items`, `uris` and `etags`.
         var isPlainList = false
         var lastVersion = 0
         var lastID = 100
@@ -64,8 +64,8 @@ final class Backend: Sendable {
     func refuse(_ method: String, _ status: Int) {
         state.withLock { $0.refusals.append((method, .init(code: status))) }
     }
-    /// What was asked since the last time.
-    func takeAsked() -> [Asked] {
+    /// Removes and returns the requests so far.
+    func drainRequests() -> [Asked] {
         state.withLock { state in
             defer { state.asked = [] }
             return state.asked

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import OfflineResources
 
-/// A client on a backend of its own, with a clock that stands until it is moved, and a store that can be opened again.
+/// A client with a backend of its own, a clock that only a test moves, and a store that can be opened again.
 final class Bench: Sendable {
     let backend: Backend
     let transport: TestTransport
@@ -21,7 +21,7 @@ final class Bench: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Gives the body a bench whose backend runs.
+    /// Runs the body with a bench whose backend runs.
     static func with(_ body: @Sendable @escaping (Bench) async throws -> Void) async throws {
         let backend = Backend()
         try await backend.serve { url in try await body(Bench(backend, url: url)) }
@@ -30,7 +30,7 @@ final class Bench: Sendable {
     func pass(_ seconds: TimeInterval) { now.withLock { $0 += seconds } }
     var time: Date { now.withLock { $0 } }
 
-    /// Opens the store, again each time: a start of the app.
+    /// Starts the app: opens the store, also again.
     func start(
         user: String? = "u1", _ configure: (inout ResourceConfiguration) -> Void = { _ in }
     ) throws -> ResourceClient {

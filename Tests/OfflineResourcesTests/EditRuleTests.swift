@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(
-        "two edits become one only where the effect is that of both, on any version of the service's", arguments: 1...20
+        "two edits merge only where the result equals that of both, on any version of the service", arguments: 1...20
     )
     func merging(seed: UInt64) {
         var generator = Seeded(seed: seed)
@@ -96,7 +96,7 @@ import Testing
             ])
     }
 
-    @Test("a merge patch does what RFC 7396 shows")
+    @Test("a merge patch has the results of RFC 7396")
     func mergePatches() throws {
         for (target, patch, expected) in [
             (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#), (#"{"a":"b"}"#, #"{"a":null}"#, "{}"),
@@ -108,7 +108,7 @@ import Testing
         #expect(EditMerge.patched(bytes("x"), with: bytes("{}")) == nil)
     }
 
-    @Test("numbers keep their digits, and what is no JSON is none") func values() throws {
+    @Test("numbers keep their digits, and invalid JSON is refused") func values() throws {
         let long = "12345678901234567890123456789.0123"
         let value = try #require(ResourceValue.parse(bytes("[\(long),true,null,\"ä\",1]")))
         #expect(text(try value.json()) == "[\(long),true,null,\"ä\",1]")
@@ -118,7 +118,7 @@ import Testing
         #expect(ResourceValue.parse([UInt8](repeating: 91, count: 100_000)) == nil)
     }
 
-    @Test("comparisons hold by kind of value") func comparisons() {
+    @Test("comparisons depend on the kind of value") func comparisons() {
         let (one, two, a) = (ResourceValue.number(1), ResourceValue.number(2), ResourceValue.text("abc"))
         func holds(_ left: ResourceValue?, _ comparison: Comparison, _ right: ResourceValue) -> Bool {
             comparison.holds(left, right)
@@ -149,7 +149,7 @@ import Testing
             state: .queued, isOffline: true, status: nil, message: nil)
     }
 
-    @Test("If-Match is the last tag, * where the client wins, and nothing where there is nothing to match")
+    @Test("If-Match is the last tag, * where the client wins, and absent without a version to match")
     func conditions() throws {
         #expect(try edit(1, "/a").condition == "\"1\"")
         #expect(try edit(1, "/a", policy: .serverWins).condition == "\"1\"")
@@ -159,7 +159,7 @@ import Testing
         #expect(try edit(1, "/a", .create, policy: .clientWins).condition == nil)
     }
 
-    @Test("a batch ends before a second edit of a resource, a body that is no JSON, and too much")
+    @Test("a batch ends before a second edit of a resource, a body that is no JSON, and a size above the limit")
     func batches() throws {
         #expect(EditBatch(try [edit(1, "/a"), edit(2, "/b", .delete, ""), edit(3, "/a")]).edits.map(\.seq) == [1, 2])
         #expect(EditBatch(try [edit(1, "/a"), edit(2, "/b", .update, "plain")]).edits.map(\.seq) == [1])
@@ -172,7 +172,7 @@ import Testing
                 + #""uri":"/c"},{"id":"id2","ifMatch":"\"1\"","method":"DELETE","uri":"/b"}]}"#)
     }
 
-    @Test("of a batch's answer what cannot be read is left out") func batchAnswers() {
+    @Test("unreadable parts of a batch's answer are left out") func batchAnswers() {
         let now = Date(timeIntervalSince1970: 0)
         let found = EditBatch.outcomes(
             bytes(
@@ -195,7 +195,7 @@ import Testing
     }
 }
 
-/// SplitMix64: a failing seed is the report.
+/// SplitMix64: a failure reports the seed.
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
     init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 }

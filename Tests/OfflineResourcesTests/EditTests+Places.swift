@@ -3,9 +3,9 @@ import Testing
 
 @testable import OfflineResources
 
-/// Where edits put what they create.
+/// The places at which edits create resources.
 extension EditTests {
-    @Test("a PUT that is answered with 201 and another place moves the resource there, as a create does")
+    @Test("a PUT that is answered with 201 and another place moves the resource there, like a create")
     func putElsewhere() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{}")
@@ -15,17 +15,17 @@ extension EditTests {
             let updated = try #require(try await client.update("/a/mine", body: bytes("{\"n\":1}")))
             #expect(updated.uri == "/a/9" && updated.etag == bench.backend.tag("/a/9"))
             #expect(bench.backend.body("/a/9") == "{\"n\":1}")
-            // Both URIs are good, and the next edit goes to the new place, with its tag.
-            _ = bench.backend.takeAsked()
+            // Both URIs work, and the next edit goes to the new place, with its tag.
+            _ = bench.backend.drainRequests()
             #expect(try await client.fetchObject("/a/mine")?.uri == "/a/9")
             _ = try await client.update("a/mine", body: bytes("{\"n\":2}"))
-            let asked = bench.backend.takeAsked()
+            let asked = bench.backend.drainRequests()
             #expect(asked.map { "\($0.method) \($0.uri)" } == ["GET /a/9", "PUT /a/9"])
             #expect(asked.last?.ifMatch == updated.etag)
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchCollection("/a")?.items.map(\.uri) == ["/a/1", "/a/9"])
-            #expect(bench.told.take().isEmpty)
-            // When it is here no more, the former URI is the service's again.
+            #expect(bench.told.drain().isEmpty)
+            // When the device no longer has the resource, the former URI is the service's again.
             client.networkChanged(isAvailable: true)
             try await client.evict("/a/mine")
             bench.backend.set("/a/mine", "{\"n\":3}")
@@ -37,7 +37,7 @@ extension EditTests {
     }
 
     @Test(
-        "what was made below it offline moves with it, and the app is told of the new places, in a batch or one at a time",
+        "resources created below it offline move with it, and the app gets the new places, in a batch or one at a time",
         arguments: [true, false])
     func putElsewhereOffline(_ isBatch: Bool) async throws {
         try await Bench.with { bench in
@@ -52,12 +52,12 @@ extension EditTests {
             _ = try await client.update("/a/mine", body: bytes("{\"n\":2}"))
             client.networkChanged(isAvailable: true)
             #expect(try await client.synchronise().applied == 3)
-            // In a batch the note was on its way before its place was known.
+            // In a batch, the note was sent before its place was known.
             let notes = isBatch ? "/a/mine/notes" : "/a/9/notes"
             let requests = isBatch ? ["POST /batch"] : ["PUT /a/mine", "POST /a/9/notes"]
-            #expect(bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == requests + ["PUT /a/9"])
+            #expect(bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == requests + ["PUT /a/9"])
             #expect(
-                bench.told.take() == [
+                bench.told.drain() == [
                     .synchronized("/a/9", "{\"n\":2}"), .synchronized("\(notes)/101", "{}"),
                     .synchronized("/a/9", "{\"n\":2}"),
                 ])
@@ -67,7 +67,7 @@ extension EditTests {
     }
 
     @Test(
-        "what was there stays, and so does what Location places above or below itself",
+        "existing resources stay, and so do those that Location places above or below itself",
         arguments: [("/a", "/versions/2", true), ("/a", "/a/versions/2", false), ("/a/mine", "/a", false)])
     func placesOfOthers(_ uri: String, _ place: String, _ isThere: Bool) async throws {
         try await Bench.with { bench in
@@ -81,9 +81,8 @@ extension EditTests {
         }
     }
 
-    @Test("what is created after another item was deleted comes into the collection, too") func createAfterDelete()
-        async throws
-    {
+    @Test("a resource created after another item was deleted is added to the collection too")
+    func createAfterDelete() async throws {
         try await Bench.with { bench in
             for number in 1...2 { bench.backend.set("/a/\(number)", "{}") }
             let client = try bench.start()

@@ -8,7 +8,7 @@ import Testing
     private let clientWins = SyncPolicy(conflictResolutionPolicy: .clientWins)
     private let serverWins = SyncPolicy(conflictResolutionPolicy: .serverWins)
 
-    @Test("online, an edit goes at once, with the last tag and a key of its own") func online() async throws {
+    @Test("online, an edit is sent at once, with the last tag and a key of its own") func online() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{\"n\":1}")
             let client = try bench.start()
@@ -22,16 +22,16 @@ import Testing
             #expect(created.uri == "/a/101" && created.etag == bench.backend.tag("/a/101"))
             try await client.delete("/a/1")
             #expect(bench.backend.body("/a/1") == nil)
-            let asked = bench.backend.takeAsked().dropFirst()
+            let asked = bench.backend.drainRequests().dropFirst()
             #expect(asked.map(\.method) == ["PUT", "PATCH", "POST", "DELETE"])
             #expect(asked.first?.ifMatch == tag && asked.dropFirst(2).first?.ifMatch == nil)
             #expect(Set(asked.compactMap(\.key)).count == 4)
-            // They are nobody's news: the caller knows.
-            #expect(bench.told.take().isEmpty)
+            // The app's own edits cause no callback.
+            #expect(bench.told.drain().isEmpty)
         }
     }
 
-    @Test("offline, edits wait, are seen, survive a restart, and go in their order when the network is back")
+    @Test("offline, edits wait, are visible, survive a restart, and are sent in order when the network is back")
     func queue() async throws {
         try await Bench.with { bench in
             for number in 1...3 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
@@ -52,28 +52,28 @@ import Testing
                 try await client.loadOfflineResources().map { $0.edits.map(\.kind) } == [
                     [.update], [.create, .update], [.patch], [.delete],
                 ])
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             let summary = try await client.synchronise()
             #expect(summary.applied == 5 && summary.left == 0)
             #expect(
-                bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == [
+                bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == [
                     "PUT /a/1", "POST /a", "PATCH /a/2", "DELETE /a/3", "PUT /a/101",
                 ])
             #expect(bench.backend.body("/a/101") == "{\"n\":41}")
             #expect(
-                bench.told.take() == [
+                bench.told.drain() == [
                     .synchronized("/a/1", "{\"n\":10}"), .synchronized("/a/101", "{\"n\":41}"),
                     .synchronized("/a/2", "{\"n\":2,\"x\":true}"), .synchronized("/a/3", nil),
                     .synchronized("/a/101", "{\"n\":41}"),
                 ])
-            // The place that was made here is as good as the service's, and the collection has it.
+            // The place from the device still works beside the service's, and the collection contains it.
             #expect(try await client.fetchObject(created.uri)?.uri == "/a/101")
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchCollection("/a")?.items.map(\.uri) == ["/a/1", "/a/2", "/a/101"])
         }
     }
 
-    @Test("edits become one only when nothing was edited in between") func coalescing() async throws {
+    @Test("edits merge only when no other edit was made in between") func coalescing() async throws {
         try await Bench.with { bench in
             for number in 1...2 { bench.backend.set("/a/\(number)", "{}") }
             let client = try bench.start()
@@ -86,21 +86,21 @@ import Testing
             try await client.delete(vain.uri)
             #expect(try await client.fetchObject(vain.uri) == nil)
             client.networkChanged(isAvailable: true)
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             _ = try await client.synchronise()
-            #expect(bench.backend.takeAsked().map(\.body) == ["{\"v\":3}", "{}", "{\"v\":4}"])
-            #expect(bench.told.take().count == 3)
+            #expect(bench.backend.drainRequests().map(\.body) == ["{\"v\":3}", "{}", "{\"v\":4}"])
+            #expect(bench.told.drain().count == 3)
         }
     }
 
-    @Test("UPDATE_IF_ONLINE fails offline, and nothing is kept") func updateIfOnline() async throws {
+    @Test("UPDATE_IF_ONLINE fails offline, and nothing is stored") func updateIfOnline() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
             let policy = SyncPolicy(updatePolicy: .updateIfOnline)
             _ = try await client.fetchObject("/a", policy: policy)
             client.networkChanged(isAvailable: false)
-            // By the policy that is saved with it.
+            // By the policy that is saved with the resource.
             await #expect { try await client.update("/a", body: bytes("2")) } throws: { Self.code($0) == .offline }
             client.networkChanged(isAvailable: true)
             bench.transport.network = .isCut
@@ -112,11 +112,11 @@ import Testing
             #expect(bench.backend.body("/a") == "2")
             bench.transport.network = .works
             bench.pass(5)
-            // What may have been applied is looked after.
-            try await client.refresh()
+            // An edit with an unknown result is checked.
+            try await client.refresher.refresh()
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchObject("/a")?.body == bytes("2"))
-            // A changed policy acts on save.
+            // A changed policy takes effect when it is saved.
             _ = try await client.update("/a", body: bytes("3"), policy: SyncPolicy(updatePolicy: .queueIfOffline))
             try await client.delete("/a")
             #expect(try await client.loadOfflineResources().count == 1)
@@ -125,20 +125,20 @@ import Testing
 
     private static func code(_ error: any Error) -> ResourceError.Code? { (error as? ResourceError)?.code }
 
-    @Test("an edit whose answer was lost is repeated with its key, over a restart too, and applied once")
+    @Test("an edit with a lost answer is repeated with its key, over a restart too, and applied once")
     func lostAnswer() async throws {
         try await Bench.with { bench in
             let first = try bench.start()
             bench.transport.network = .losesAnswers
             let created = try #require(try await first.create(in: "/a", body: bytes("{\"n\":1}")))
             #expect(created.hasOfflineUpdates)
-            // It may be there already: another edit does not become one with it.
+            // The service may have applied it, so another edit does not merge with it.
             _ = try await first.update(created.uri, body: bytes("{\"n\":2}"))
             bench.transport.network = .works
             bench.pass(10)
             let client = try bench.start()
             _ = try await client.synchronise()
-            let asked = bench.backend.takeAsked()
+            let asked = bench.backend.drainRequests()
             #expect(asked.map(\.method) == ["POST", "POST", "PUT"])
             #expect(asked[0].key == asked[1].key && asked[1].key != asked[2].key)
             #expect(bench.backend.state.withLock { $0.entries.count } == 1)
@@ -146,9 +146,8 @@ import Testing
         }
     }
 
-    @Test("a backend without idempotency that has what the edit wanted is no conflict") func lostAnswerWithoutKeys()
-        async throws
-    {
+    @Test("a backend without idempotency that already has the result of the edit is no conflict")
+    func lostAnswerWithoutKeys() async throws {
         try await Bench.with { bench in
             bench.backend.state.withLock { $0.honoursKeys = false }
             bench.backend.set("/a", "{\"n\":1}")
@@ -164,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("a service that does not answer now gets the edits later; the order stays") func later() async throws {
+    @Test("a service that is unavailable gets the edits later, in the same order") func later() async throws {
         try await Bench.with { bench in
             let client = try bench.start()
             client.networkChanged(isAvailable: false)
@@ -172,17 +171,17 @@ import Testing
             client.networkChanged(isAvailable: true)
             bench.backend.refuse("PUT", 503)
             #expect(try await client.synchronise().left == 3)
-            #expect(bench.backend.takeAsked().count == 1)
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.backend.drainRequests().count == 1)
+            #expect(bench.told.drain().isEmpty)
             bench.pass(2)
             #expect(try await client.synchronise().applied == 3)
-            #expect(bench.backend.takeAsked().map(\.uri) == ["/a/1", "/a/2", "/a/3"])
+            #expect(bench.backend.drainRequests().map(\.uri) == ["/a/1", "/a/2", "/a/3"])
         }
     }
 
     // MARK: Conflicts
 
-    /// A client with an edit of a resource that has been changed there, too.
+    /// A client with an edit of a resource that the service has changed too.
     private func conflicted(
         _ bench: Bench, _ policy: SyncPolicy = SyncPolicy(), deletedThere: Bool = false
     ) async throws -> ResourceClient {
@@ -193,7 +192,7 @@ import Testing
         _ = try await client.update("/a", body: bytes("{\"n\":2}"))
         if deletedThere { bench.backend.remove("/a") } else { bench.backend.set("/a", "{\"n\":3}") }
         client.networkChanged(isAvailable: true)
-        _ = bench.backend.takeAsked()
+        _ = bench.backend.drainRequests()
         return client
     }
 
@@ -201,24 +200,24 @@ import Testing
         try await Bench.with { bench in
             let first = try await conflicted(bench)
             #expect(try await first.synchronise().conflicts == 1)
-            #expect(bench.told.take().contains(.synchronized("/a", "{\"n\":2}", hasConflict: true)))
+            #expect(bench.told.drain().contains(.synchronized("/a", "{\"n\":2}", hasConflict: true)))
             let client = try bench.start()
             #expect(try await client.fetchObject("/a")?.hasConflict == true)
             let conflict = try #require(try await client.conflict(of: "/a"))
             #expect(conflict.local == bytes("{\"n\":2}") && conflict.server == bytes("{\"n\":3}"))
             #expect(conflict.serverETag == bench.backend.tag("/a"))
-            // It waits for somebody, and what is edited meanwhile belongs to it.
-            _ = bench.backend.takeAsked()
+            // The conflict waits for a decision, and later edits belong to it.
+            _ = bench.backend.drainRequests()
             #expect(try await client.synchronise() == SynchronisationSummary())
             _ = try await client.patch("/a", with: .object(["m": .number(4)]))
-            #expect(bench.backend.takeAsked().isEmpty)
+            #expect(bench.backend.drainRequests().isEmpty)
             #expect(try await client.conflict(of: "/a")?.local == bytes("{\"m\":4,\"n\":2}"))
             #expect(bench.backend.body("/a") == "{\"n\":3}")
             await #expect { try await client.resolveConflict("/b", .keepMine) } throws: { Self.code($0) == .noConflict }
         }
     }
 
-    @Test("a conflict ends with mine, theirs, or both in one")
+    @Test("a conflict ends with the local version, the server's, or a merged one")
     func resolutions() async throws {
         for (resolution, expected) in [
             (ConflictResolution.keepMine, "{\"n\":2}"), (.takeTheirs, "{\"n\":3}"),
@@ -238,9 +237,8 @@ import Testing
         }
     }
 
-    @Test("a resolution is made on what was shown: another change there is another conflict") func secondConflict()
-        async throws
-    {
+    @Test("a resolution applies to the versions that were shown: another change at the service is another conflict")
+    func secondConflict() async throws {
         try await Bench.with { bench in
             let client = try await conflicted(bench)
             _ = try await client.synchronise()
@@ -254,12 +252,11 @@ import Testing
         }
     }
 
-    @Test("a refresh under an edit does not make the edit overwrite what it has not seen") func refreshUnderEdit()
-        async throws
-    {
+    @Test("a refresh below an edit does not let the edit overwrite a version that it has not seen")
+    func refreshUnderEdit() async throws {
         try await Bench.with { bench in
             let client = try await conflicted(bench)
-            // The newest version is here, and the edit is still the one that was made on the former.
+            // The device has the newest version, and the edit is still based on the former one.
             #expect(try await client.fetchObject("/a")?.body == bytes("{\"n\":2}"))
             #expect(try await client.synchronise().conflicts == 1)
             #expect(bench.backend.body("/a") == "{\"n\":3}")
@@ -270,19 +267,19 @@ import Testing
         try await Bench.with { bench in
             let client = try await conflicted(bench, serverWins)
             #expect(try await client.synchronise().dropped == 1)
-            #expect(bench.told.take().contains(.synchronized("/a", "{\"n\":3}")))
+            #expect(bench.told.drain().contains(.synchronized("/a", "{\"n\":3}")))
             #expect(bench.backend.body("/a") == "{\"n\":3}")
             #expect(try await client.loadOfflineResources().isEmpty)
         }
         try await Bench.with { bench in
             let client = try await conflicted(bench, clientWins)
             #expect(try await client.synchronise().applied == 1)
-            #expect(bench.backend.takeAsked().map(\.ifMatch) == ["*"])
+            #expect(bench.backend.drainRequests().map(\.ifMatch) == ["*"])
             #expect(bench.backend.body("/a") == "{\"n\":2}")
         }
     }
 
-    @Test("what was deleted there is a conflict without a server's version, and each policy has its way")
+    @Test("a resource deleted at the service is a conflict without a server's version, and each policy applies")
     func deletedThere() async throws {
         try await Bench.with { bench in
             let client = try await conflicted(bench, deletedThere: true)
@@ -307,14 +304,15 @@ import Testing
         try await Bench.with { bench in
             let client = try await conflicted(bench, clientWins, deletedThere: true)
             #expect(try await client.synchronise().applied == 1)
-            let asked = bench.backend.takeAsked()
+            let asked = bench.backend.drainRequests()
             #expect(asked.map(\.ifMatch) == ["*", nil])
             #expect(asked[0].key != asked[1].key)
             #expect(bench.backend.body("/a") == "{\"n\":2}")
         }
     }
 
-    @Test("a conflict is only noted when the server's version is here") func conflictOffline() async throws {
+    @Test("a conflict is recorded only when the server's version is on the device")
+    func conflictOffline() async throws {
         try await Bench.with { bench in
             let client = try await conflicted(bench)
             bench.transport.beforeAnswer { request in
@@ -328,7 +326,7 @@ import Testing
         }
     }
 
-    @Test("online, a conflict comes back with the resource") func conflictOnline() async throws {
+    @Test("online, a conflict is returned with the resource") func conflictOnline() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{\"n\":1}")
             let client = try bench.start()
@@ -341,7 +339,8 @@ import Testing
 
     // MARK: Refusals
 
-    @Test("what the service refuses offline edits for is kept with the reason, others go on, and a retry has a new key")
+    @Test(
+        "an offline edit that the service refuses is kept with the reason, others continue, and a retry has a new key")
     func commitError() async throws {
         try await Bench.with { bench in
             let client = try bench.start()
@@ -359,7 +358,7 @@ import Testing
             #expect(bench.backend.body("/a") == nil)
             #expect(try await client.retryOfflineUpdates("/a"))
             #expect(try await client.synchronise().applied == 2)
-            let keys = bench.backend.takeAsked().filter { $0.uri == "/a" }.compactMap(\.key)
+            let keys = bench.backend.drainRequests().filter { $0.uri == "/a" }.compactMap(\.key)
             #expect(Set(keys).count == 3)
             #expect(bench.backend.body("/a") == "3")
         }
@@ -374,8 +373,8 @@ import Testing
             client.networkChanged(isAvailable: true)
             bench.backend.refuse("POST", 422)
             #expect(try await client.synchronise().refused == 1)
-            // What is below a place that the service has not named waits.
-            #expect(bench.backend.takeAsked().count == 1)
+            // An edit below a place that the service has not named yet waits.
+            #expect(bench.backend.drainRequests().count == 1)
             _ = try await client.update(created.uri, body: bytes("{\"good\":1}"))
             _ = try await client.synchronise()
             #expect(bench.backend.body("/a/101") == "{\"good\":1}")
@@ -384,7 +383,7 @@ import Testing
         }
     }
 
-    @Test("online, a refused edit is an error, and nothing is kept") func refusedOnline() async throws {
+    @Test("online, a refused edit is an error, and nothing is stored") func refusedOnline() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
@@ -395,7 +394,7 @@ import Testing
             }
             #expect(try await client.loadOfflineResources().isEmpty)
             #expect(try await client.fetchObject("/a")?.body == bytes("1"))
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
         }
     }
 
@@ -411,7 +410,7 @@ import Testing
     }
 
     @Test(
-        "an edit that cannot be is refused before anything is kept",
+        "an invalid edit is refused before anything is stored",
         arguments: [("/a?x=1", "{}", "application/json"), ("/a", "{", "application/json"), ("/a", "1", "text/pl\nain")])
     func badEdits(_ uri: String, _ body: String, _ type: String) async throws {
         try await Bench.with { bench in
@@ -425,20 +424,19 @@ import Testing
 
     // MARK: Working offline
 
-    @Test("offline mode keeps everything here while there is a network, and its end sends all") func offlineMode()
-        async throws
-    {
+    @Test("offline mode keeps all edits on the device while there is a network, and its end sends all")
+    func offlineMode() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
             _ = try await client.fetchObject("/a")
             #expect(client.setOfflineMode(true))
             #expect(client.status == .offlineTest)
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             _ = try await client.update("/a", body: bytes("2"))
             #expect(try await client.fetchObject("/a")?.body == bytes("2"))
             #expect(try await client.synchronise().left == 1)
-            #expect(bench.backend.takeAsked().isEmpty)
+            #expect(bench.backend.drainRequests().isEmpty)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await client.run() }
                 var calls = bench.told.coming.makeAsyncIterator()
@@ -506,7 +504,7 @@ import Testing
             bench.pass(4_000)
             _ = try await client.synchronise()
             #expect(try await client.loadOfflineResources().isEmpty)
-            let asked = bench.backend.takeAsked()
+            let asked = bench.backend.drainRequests()
             for writer in 0..<8 {
                 var seen: [String] = []
                 for request in asked where request.uri == "/a/\(writer)" {
@@ -532,11 +530,11 @@ import Testing
         _ = try await client.create(in: "/a", body: bytes("{\"n\":3}"))
         bench.backend.set("/a/2", "{\"n\":9}")
         client.networkChanged(isAvailable: true)
-        _ = bench.backend.takeAsked()
+        _ = bench.backend.drainRequests()
         return client
     }
 
-    @Test("edits go in one request where the backend has said that it takes them, each with its own answer")
+    @Test("edits are sent in one request where the backend has announced batches, each with its own answer")
     func batch() async throws {
         try await Bench.with { bench in
             bench.backend.state.withLock {
@@ -547,14 +545,14 @@ import Testing
             let summary = try await client.synchronise()
             #expect(summary.applied == 2 && summary.conflicts == 1)
             // The conflict's version is fetched.
-            #expect(bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == ["POST /batch", "GET /a/2"])
+            #expect(bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == ["POST /batch", "GET /a/2"])
             #expect(bench.backend.body("/a/1") == "{\"n\":2}" && bench.backend.body("/a/101") == "{\"n\":3}")
             #expect(try await client.conflict(of: "/a/2")?.server == bytes("{\"n\":9}"))
-            #expect(bench.told.take().filter { if case .synchronized = $0 { true } else { false } }.count == 3)
+            #expect(bench.told.drain().filter { if case .synchronized = $0 { true } else { false } }.count == 3)
         }
     }
 
-    @Test("a batch whose answer was lost is repeated, and nothing is applied twice") func lostBatch() async throws {
+    @Test("a batch with a lost answer is repeated, and no edit is applied twice") func lostBatch() async throws {
         try await Bench.with { bench in
             bench.backend.state.withLock {
                 $0.takesBatches = true
@@ -566,19 +564,19 @@ import Testing
             bench.transport.network = .works
             bench.pass(10)
             _ = try await client.synchronise()
-            #expect(bench.backend.takeAsked().filter { $0.uri == "/batch" }.count == 2)
+            #expect(bench.backend.drainRequests().filter { $0.uri == "/batch" }.count == 2)
             #expect(bench.backend.state.withLock { $0.entries.count } == 3)
         }
     }
 
-    @Test("what a batch's answer leaves out goes by itself; a backend that takes no batch gets them one at a time")
+    @Test("an edit without a result in a batch's answer is sent alone; a backend without batches gets single edits")
     func partialBatch() async throws {
         try await Bench.with { bench in
             bench.backend.state.withLock { ($0.takesBatches, $0.mostResults) = (true, 1) }
             let client = try await offlineEdits(bench)
             let second = try bench.start { $0.batchPath = "batch" }
             #expect(try await second.synchronise().applied == 2)
-            #expect(bench.backend.takeAsked().map(\.method) == ["POST", "DELETE", "GET", "POST"])
+            #expect(bench.backend.drainRequests().map(\.method) == ["POST", "DELETE", "GET", "POST"])
             #expect(bench.backend.body("/a/102") == nil)
             _ = client
         }
@@ -589,7 +587,7 @@ import Testing
             let summary = try await client.synchronise()
             #expect(summary.applied == 2 && summary.conflicts == 1)
             #expect(
-                bench.backend.takeAsked().map { "\($0.method) \($0.uri)" } == [
+                bench.backend.drainRequests().map { "\($0.method) \($0.uri)" } == [
                     "POST /batch", "PUT /a/1", "DELETE /a/2", "GET /a/2", "POST /a",
                 ])
         }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import OfflineResources
 
-@Suite("Where a fetch looks, and when copies expire") struct FetchDecisionTests {
+@Suite("The source of a fetch, and the expiry of copies") struct FetchDecisionTests {
     /// For each policy: missing, fresh, expired; each online and offline. S: service, C: copy, CR: copy with refresh,
-    /// N: nil, NR: nil with a fetch for the next time; then + hit, - miss, . not looked.
+    /// N: nil, NR: nil with a fetch for the next time. Then + for a hit, - for a miss, . for no look-up.
     private static let table: [(FetchPolicy, [String])] = [
         (.fetchFromCache, ["N-", "N-", "C+", "C+", "C+", "C+"]),
         (.fetchFromService, ["S.", "N.", "S.", "N.", "S.", "N."]),
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("expiration marks by restart, age or never, and a push marks whatever the policy")
+    @Test("copies expire by restart, by age or never, and a push marks a copy under every policy")
     func expiry() {
         let fetched = Date(timeIntervalSince1970: 1_000_000)
         func state(_ expiration: ExpirationPolicy, after seconds: Int, age: Double, run: Int64, invalid: Bool = false)
@@ -63,14 +63,14 @@ import Testing
         #expect(state(.expireAfter, after: 60, age: 60, run: 7) == .expired)
         #expect(state(.expireAfter, after: 0, age: 0, run: 7) == .expired)
         #expect(state(.expireAfter, after: .max, age: 1e12, run: 7) == .fresh)
-        // A clock that was set back says nothing of the age.
+        // A clock that was set back gives no valid age.
         #expect(state(.expireAfter, after: .max, age: -1, run: 7) == .expired)
         for expiration in ExpirationPolicy.allCases {
             #expect(state(expiration, after: .max, age: 0, run: 7, invalid: true) == .expired)
         }
     }
 
-    @Test("only an expired copy without edits is evicted at the start, where its policy says so") func eviction() {
+    @Test("only an expired copy without edits is evicted at the start, where its policy requires it") func eviction() {
         for state in CopyState.allCases {
             for eviction in EvictionPolicy.allCases {
                 for hasEdits in [true, false] {
@@ -98,7 +98,7 @@ import Testing
         #expect(state.status(at: now) == .offlineTest)
         #expect([state.setOfflineMode(false)] == [true])
         #expect(state.isOnline(at: now))
-        // Pauses: 1, 2, 4 … 60 s, a quarter of it by chance.
+        // Pauses: 1, 2, 4 … 60 s, with a random part of a quarter.
         for expected in [1.0, 2, 4, 8, 16, 32, 60, 60] {
             state.failed(at: now, random: 1)
             #expect(abs((state.pause(at: now) ?? 0) - expected) < 0.01)

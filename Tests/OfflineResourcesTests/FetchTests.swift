@@ -5,7 +5,7 @@ import Testing
 @testable import OfflineResources
 
 @Suite("Fetching through the cache", .timeLimit(.minutes(2))) struct FetchTests {
-    @Test("every fetch policy in every state does what the table says, at a real server")
+    @Test("every fetch policy in every state does as the table says, at a real server")
     func policies() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{\"n\":1}")
@@ -28,7 +28,7 @@ import Testing
             if state == .expired { bench.pass(61) }
         }
         client.networkChanged(isAvailable: isOnline)
-        _ = bench.backend.takeAsked()
+        _ = bench.backend.drainRequests()
         let (hits, misses) = (client.cacheHitCount, client.cacheMissCount)
         let policy = SyncPolicy(
             fetchPolicy: fetchPolicy, expirationPolicy: .expireAfter, expireAfter: .seconds(60))
@@ -38,23 +38,23 @@ import Testing
         let what = Comment(rawValue: "\(fetchPolicy.rawValue), \(state), online: \(isOnline)")
         switch decision.action {
         case .service:
-            #expect(bench.backend.takeAsked().count == 1, what)
+            #expect(bench.backend.drainRequests().count == 1, what)
             #expect(found?.isFromCache == false, what)
         case .copy(let refreshes):
-            #expect(bench.backend.takeAsked().isEmpty, what)
+            #expect(bench.backend.drainRequests().isEmpty, what)
             #expect(found?.isFromCache == true && found?.isExpired == (state == .expired), what)
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().count == (refreshes ? 1 : 0), what)
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().count == (refreshes ? 1 : 0), what)
         case .nothing(let refreshes):
             #expect(found == nil, what)
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().count == (refreshes ? 1 : 0), what)
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().count == (refreshes ? 1 : 0), what)
         }
         #expect(client.cacheHitCount - hits == (decision.lookup == .hit ? 1 : 0), what)
         #expect(client.cacheMissCount - misses == (decision.lookup == .miss ? 1 : 0), what)
     }
 
-    @Test("noCache asks the service, stores nothing, and forgets what was stored") func noCache() async throws {
+    @Test("noCache asks the service, stores nothing, and removes a stored copy") func noCache() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{}")
             let client = try bench.start()
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("an unchanged resource costs an answer without a body, and is fresh again") func conditional() async throws {
+    @Test("an unchanged resource needs one answer without a body, and is fresh again") func conditional() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{\"n\":1}")
             let client = try bench.start()
@@ -76,40 +76,40 @@ import Testing
             bench.pass(100)
             let cached = SyncPolicy(fetchPolicy: .fetchFromCache)
             #expect(try await client.fetchObject("/a/1", policy: cached)?.isExpired == true)
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             #expect(try await client.fetchObject("/a/1", policy: policy)?.body == bytes("{\"n\":1}"))
-            #expect(bench.backend.takeAsked().map(\.ifNoneMatch) == [bench.backend.tag("/a/1")])
+            #expect(bench.backend.drainRequests().map(\.ifNoneMatch) == [bench.backend.tag("/a/1")])
             #expect(try await client.fetchObject("/a/1", policy: cached)?.isExpired == false)
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
         }
     }
 
-    @Test("what the service has no more is not here any more, and the app is told") func gone() async throws {
+    @Test("a resource that the service no longer has is removed, and the app is notified") func gone() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{}")
             let client = try bench.start()
             _ = try await client.fetchObject("/a/1")
             bench.backend.remove("/a/1")
             #expect(try await client.fetchObject("/a/1") == nil)
-            #expect(bench.told.take() == [.changed("/a/1", nil)])
+            #expect(bench.told.drain() == [.changed("/a/1", nil)])
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchObject("/a/1") == nil)
         }
     }
 
-    @Test("a changed copy is told of, a new one is not") func changes() async throws {
+    @Test("a changed copy is reported, a new one is not") func changes() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "1")
             let client = try bench.start()
             _ = try await client.fetchObject("/a/1")
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
             bench.backend.set("/a/1", "2")
             _ = try await client.fetchObject("/a/1")
-            #expect(bench.told.take() == [.changed("/a/1", "2")])
+            #expect(bench.told.drain() == [.changed("/a/1", "2")])
         }
     }
 
-    @Test("a network that fails is found by the failure: copies serve, and nothing is tried for a while")
+    @Test("a network failure is detected by a failed request: copies serve, and no request is tried for a while")
     func failures() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{}")
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a service that does not answer now counts as offline; one that refuses is an error")
+    @Test("an unavailable service counts as offline; a refusal is an error")
     func refusals() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{}")
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("a collection's items are cached each for itself, with their own tags; pages are apart")
+    @Test("a collection's items are cached separately, with their own tags; pages are separate")
     func collections() async throws {
         try await Bench.with { bench in
             for number in 1...5 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
@@ -158,7 +158,7 @@ import Testing
             #expect(all.items[2].etag == bench.backend.tag("/a/3"))
             let page = try await client.fetchCollection(
                 "a", limit: 2, offset: 1, orderBy: [SortKey("n", isDescending: true)])
-            #expect(bench.backend.takeAsked().last?.uri == "/a?limit=2&offset=1&orderBy=n:desc")
+            #expect(bench.backend.drainRequests().last?.uri == "/a?limit=2&offset=1&orderBy=n:desc")
             #expect(page?.items.count == 2)
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchObject("/a/4")?.body == bytes("{\"n\":4}"))
@@ -167,27 +167,27 @@ import Testing
                 try await client.fetchCollection("a", limit: 2, offset: 1, orderBy: [SortKey("n", isDescending: true)])?
                     .items.map(\.uri) == page?.items.map(\.uri))
             #expect(try await client.fetchCollection("/a", limit: 3) == nil)
-            // One that lacks an item is no whole.
+            // A collection that lacks an item is incomplete.
             try await client.evict("/a/2")
             #expect(try await client.fetchCollection("/a") == nil)
         }
     }
 
-    @Test("an empty collection is one online, and a miss in the cache") func empty() async throws {
+    @Test("an empty collection is a result online, and a miss in the cache") func empty() async throws {
         try await Bench.with { bench in
             let client = try bench.start()
             #expect(try await client.fetchCollection("/empty")?.items.isEmpty == true)
             let cached = SyncPolicy(fetchPolicy: .fetchFromServiceOnCacheMiss)
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             _ = try await client.fetchCollection("/empty", policy: cached)
-            #expect(bench.backend.takeAsked().count == 1)
+            #expect(bench.backend.drainRequests().count == 1)
             #expect(client.cacheMissCount == 1)
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchCollection("/empty", policy: cached) == nil)
         }
     }
 
-    @Test("what is in a whole collection no more goes, unless it is edited; a page says nothing of the others")
+    @Test("an item missing from a whole collection is removed, unless it is edited; a page removes no other item")
     func shrinking() async throws {
         try await Bench.with { bench in
             for number in 1...4 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
@@ -199,15 +199,15 @@ import Testing
             bench.backend.remove("/a/2")
             client.networkChanged(isAvailable: true)
             _ = try await client.fetchCollection("/a", limit: 1)
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
             #expect(try await client.fetchCollection("/a")?.items.map(\.uri) == ["/a/3", "/a/4"])
             #expect(
-                Set(bench.told.take()) == [.changed("/a", nil), .changed("/a/1", nil), .changed("/a/2", "{\"n\":20}")])
+                Set(bench.told.drain()) == [.changed("/a", nil), .changed("/a/1", nil), .changed("/a/2", "{\"n\":20}")])
             #expect(try await client.loadOfflineResources().map(\.uri) == ["/a/2"])
         }
     }
 
-    @Test("files have their own defaults, and a header can make a file of an object") func files() async throws {
+    @Test("files have their own defaults, and a header can turn an object into a file") func files() async throws {
         try await Bench.with { bench in
             bench.backend.set("/photo", "bytes")
             let client = try bench.start()
@@ -216,7 +216,7 @@ import Testing
             bench.backend.state.withLock { $0.headers["Oracle-Mobile-Sync-Resource-Type"] = "file" }
             bench.backend.set("/other", "x")
             #expect(try await client.fetchObject("/other")?.policy == .file)
-            // A day later it has expired, and goes at the next start.
+            // A day later the file has expired, and is removed at the next start.
             bench.pass(86_401)
             let cached = SyncPolicy(fetchPolicy: .fetchFromCache)
             #expect(try await client.fetchFile("/photo", policy: cached)?.isExpired == true)
@@ -225,7 +225,7 @@ import Testing
     }
 
     @Test(
-        "a policy that comes with a fetch is what a delete goes by, whether the answer is 200 or 304",
+        "a policy given with a fetch applies to the delete, whether the answer is 200 or 304",
         arguments: [true, false])
     func policyBeforeDelete(_ isChanged: Bool) async throws {
         try await Bench.with { bench in
@@ -237,7 +237,7 @@ import Testing
                 if isChanged { bench.backend.set("/a", "\(number + 1)") }
                 _ = try await client.fetchObject("/a", policy: SyncPolicy(updatePolicy: policy))
                 let news: [Told.Call] = isChanged ? [.changed("/a", "\(number + 1)")] : []
-                #expect(bench.told.take() == news)
+                #expect(bench.told.drain() == news)
                 client.networkChanged(isAvailable: false)
                 if policy == .updateIfOnline {
                     await #expect {
@@ -251,8 +251,8 @@ import Testing
         }
     }
 
-    @Test("headers of an answer beat the request: no store, expiry and eviction at a time") func headers() async throws
-    {
+    @Test("headers of an answer override the request: no store, expiry and eviction at a time")
+    func headers() async throws {
         try await Bench.with { bench in
             for path in ["/a", "/b", "/c"] { bench.backend.set(path, "{}") }
             let client = try bench.start()
@@ -280,7 +280,7 @@ import Testing
     }
 
     @Test(
-        "told not to store what is cached, by 200 or 304, the one who asked gets it and the copy goes",
+        "no-store for a cached resource, by 200 or 304: the caller gets the body and the copy is removed",
         arguments: [true, false])
     func noStoreLater(_ isChanged: Bool) async throws {
         try await Bench.with { bench in
@@ -303,7 +303,7 @@ import Testing
         return format.string(from: date)
     }
 
-    @Test("EXPIRE_ON_RESTART goes by starts of the app, not by time") func restart() async throws {
+    @Test("EXPIRE_ON_RESTART depends on starts of the app, not on time") func restart() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{}")
             let cached = SyncPolicy(fetchPolicy: .fetchFromCache)
@@ -315,7 +315,7 @@ import Testing
         }
     }
 
-    @Test("data of one user is never given to another, and waits for the first") func users() async throws {
+    @Test("data of one user is never given to another, and waits for its user") func users() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a/1", "{\"of\":\"u1\"}")
             let client = try bench.start(user: "u1")
@@ -330,9 +330,9 @@ import Testing
                 #expect(try await client.queryFor("of", .notEqual, .null, in: "/a").isEmpty)
                 #expect(try await client.loadOfflineResources().isEmpty)
                 client.networkChanged(isAvailable: true)
-                _ = bench.backend.takeAsked()
+                _ = bench.backend.drainRequests()
                 #expect(try await client.synchronise() == SynchronisationSummary())
-                #expect(bench.backend.takeAsked().isEmpty)
+                #expect(bench.backend.drainRequests().isEmpty)
                 client.networkChanged(isAvailable: false)
             }
             try client.bind(userID: "u1")
@@ -341,7 +341,7 @@ import Testing
         }
     }
 
-    @Test("a user who comes while a fetch is at work does not get its answer, the former one has it")
+    @Test("a sign-in during a fetch: the new user does not get the answer, the former one has it")
     func userChange() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{}")
@@ -350,7 +350,7 @@ import Testing
             await #expect { try await client.fetchObject("/a") } throws: {
                 ($0 as? ResourceError)?.code == .userChanged
             }
-            #expect(bench.backend.takeAsked().map(\.authorization) == ["Bearer u1"])
+            #expect(bench.backend.drainRequests().map(\.authorization) == ["Bearer u1"])
             bench.transport.beforeAnswer(nil)
             client.networkChanged(isAvailable: false)
             #expect(try await client.fetchObject("/a") == nil)
@@ -359,7 +359,7 @@ import Testing
         }
     }
 
-    @Test("when the cache is full nothing more is stored, and fetches go on") func full() async throws {
+    @Test("when the cache is full nothing more is stored, and fetches continue") func full() async throws {
         try await Bench.with { bench in
             let large = "\"" + String(repeating: "x", count: 30_000) + "\""
             for number in 1...5 { bench.backend.set("/a/\(number)", large) }
@@ -375,7 +375,7 @@ import Testing
                 try await client.update("/a/1", body: bytes(large))
             } throws: { ($0 as? ResourceError)?.code == .storeFull }
             #expect(try await client.loadOfflineResources().isEmpty)
-            // A collection of which not all is here is not given.
+            // A collection with missing items is not returned.
             client.networkChanged(isAvailable: true)
             #expect(try await client.fetchCollection("/a")?.items.count == 5)
             client.networkChanged(isAvailable: false)
@@ -386,7 +386,7 @@ import Testing
         }
     }
 
-    @Test("a version that is too large for the cache takes the old one with it") func tooLarge() async throws {
+    @Test("a version that is too large for the cache removes the old one too") func tooLarge() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "\"small\"")
             let client = try bench.start { $0.maxStoreSize = 10_000 }
@@ -404,7 +404,7 @@ import Testing
             let client = try bench.start()
             #expect(try await client.queryFor("n", .greater, .number(0), in: "/a").isEmpty)
             _ = try await client.fetchCollection("/a", limit: 3)
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             client.networkChanged(isAvailable: false)
             _ = try await client.patch("/a/1", with: .object(["n": .number(9)]))
             try await client.delete("/a/2")
@@ -417,13 +417,12 @@ import Testing
             }
             #expect(try await found("n", .greater, .number(3)) == [.number(9), .number(7)])
             #expect(try await found("in.s", .endsWith, .text("3")) == [.number(3)])
-            #expect(bench.backend.takeAsked().isEmpty)
+            #expect(bench.backend.drainRequests().isEmpty)
         }
     }
 
-    @Test("many callers at once get what the service has, and the cache is whole after it") func concurrent()
-        async throws
-    {
+    @Test("concurrent callers get the service's data, and the cache is consistent afterwards")
+    func concurrent() async throws {
         try await Bench.with { bench in
             for number in 0..<20 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
             let client = try bench.start()
@@ -442,7 +441,7 @@ import Testing
         }
     }
 
-    @Test("an answer that was overtaken does not take a newer version's place") func overtaken() async throws {
+    @Test("an answer that was overtaken does not replace a newer version") func overtaken() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
@@ -451,7 +450,7 @@ import Testing
             bench.transport.beforeAnswer { request in
                 guard request.method == "GET" else { return }
                 bench.transport.beforeAnswer(nil)
-                // While the answer with 2 is on its way, 3 is written.
+                // While the answer with 2 is in transit, 3 is written.
                 _ = try? await client.update(
                     "/a", body: bytes("3"), policy: SyncPolicy(conflictResolutionPolicy: .clientWins))
             }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import OfflineResources
 
-@Suite("URIs, collections and pushes as they come") struct FormatTests {
-    @Test("the leading slash is optional, one at the end goes, queries stay") func uris() throws {
+@Suite("URIs, collections and pushes in their text forms") struct FormatTests {
+    @Test("the leading slash is optional, a trailing one is removed, queries stay") func uris() throws {
         #expect(try ResourceURI("incidents/17").description == "/incidents/17")
         #expect(try ResourceURI("/incidents/").description == "/incidents")
         #expect(try ResourceURI("/").description == "/")
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "what is no path below the base URL is refused",
+        "a URI that is no path below the base URL is refused",
         arguments: [
             "http://evil.example/a", "//evil.example/a", "/a//b", "/a/../b", "/./a", "/a b", "/ä", "/a#b", "/a\nb",
             "mailto:/x", String(repeating: "a", count: 2_001), "",
@@ -31,7 +31,7 @@ import Testing
         #expect((try? ResourceURI(text)) == (text.isEmpty ? try? ResourceURI("/") : nil))
     }
 
-    @Test("limits below zero and other names than a property's are refused") func badLists() throws {
+    @Test("limits below zero and invalid property names are refused") func badLists() throws {
         let uri = try ResourceURI("/a")
         #expect(throws: ResourceError.self) { try uri.listed(limit: -1, offset: nil, orderBy: []) }
         #expect(throws: ResourceError.self) { try uri.listed(limit: nil, offset: -1, orderBy: []) }
@@ -44,7 +44,7 @@ import Testing
         try CollectionAnswer(bytes(json), of: ResourceURI("/a?limit=2"), keys: keys) { try? ResourceURI($0) }.items
     }
 
-    @Test("a collection comes as a list, or as items with their URIs and tags") func collections() throws {
+    @Test("a collection is a list, or items with their URIs and tags") func collections() throws {
         let plain = try items(#"[{"id":1,"x":2},{"id":"b c"}]"#)
         #expect(plain.map(\.uri.description) == ["/a/1", "/a/b%20c"])
         #expect(plain.map { text($0.body) } == [#"{"id":1,"x":2}"#, #"{"id":"b c"}"#])
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(
-        "a collection's answer that cannot be used is refused as a whole",
+        "an unusable answer for a collection is refused as a whole",
         arguments: [
             "", "{}", "3", #"{"items":3}"#, #"[{"x":1}]"#, #"[{"id":null}]"#, #"[{"id":""}]"#, "[5]",
             #"[{"id":1},{"id":1}]"#, #"{"items":[{"id":1}],"uris":[]}"#, #"{"items":[{"id":1}],"etags":3}"#,
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "a push with one wrong resource does nothing",
+        "a push with one wrong resource has no effect",
         arguments: [
             "", "[]", "{}", #"{"resources":{}}"#, #"{"resources":[7]}"#, #"{"resources":[{"action":"delete"}]}"#,
             #"{"resources":[{"uri":"/a","action":"drop"}]}"#, #"{"resources":[{"uri":"/a"}]}"#,
@@ -95,7 +95,7 @@ import Testing
         } throws: { ($0 as? ResourceError)?.code == .push }
     }
 
-    @Test("what a push does to a copy, by action, tags, body and time") func verdicts() throws {
+    @Test("the effect of a push on a copy, by action, tags, body and time") func verdicts() throws {
         let asOf = Date(timeIntervalSince1970: 100)
         func verdict(
             _ action: ResourcePush.Action, etag: String?, copy: String?, body: Bool = false, at: Double = 101
@@ -115,14 +115,14 @@ import Testing
         #expect(try verdict(.refresh, etag: nil, copy: nil) == .fetched)
         #expect(try verdict(.refresh, etag: "\"2\"", copy: "\"1\"", body: true) == .replaced)
         #expect(try verdict(.refresh, etag: nil, copy: nil, body: true) == .replaced)
-        // Its version would not be known, and an edit not checked.
+        // Without a tag the version would be unknown, and an edit would not be checked.
         #expect(try verdict(.refresh, etag: nil, copy: "\"1\"", body: true) == .fetched)
         // The copy may be newer than the body.
         #expect(try verdict(.refresh, etag: "\"2\"", copy: "\"3\"", body: true, at: 99) == .fetched)
         #expect(try verdict(.refresh, etag: "\"2\"", copy: "\"3\"", body: true, at: 100) == .replaced)
     }
 
-    @Test("references of answers lead below the base URL, or nowhere") func references() throws {
+    @Test("references in answers are resolved below the base URL, or ignored") func references() throws {
         let base = try BackendURL("https://Host.example:8443/api/")
         #expect(base.relative("/api/incidents/17") == "/incidents/17")
         #expect(base.relative("https://host.example:8443/api/a?b=c") == "/a?b=c")

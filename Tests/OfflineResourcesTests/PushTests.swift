@@ -6,15 +6,14 @@ import Testing
 @Suite("Pushes and refreshes", .timeLimit(.minutes(2))) struct PushTests {
     private let cached = SyncPolicy(fetchPolicy: .fetchFromCache)
 
-    private func take(
+    private func applyPush(
         _ resources: String, by client: ResourceClient, user: String? = "u1", at date: Date = .distantFuture
     ) async throws {
         try await client.take(push: bytes("{\"resources\":[\(resources)]}"), userID: user, pushedAt: date)
     }
 
-    @Test("of 1,000 cached resources of which 10 changed, the traffic is within twice these 10") func traffic()
-        async throws
-    {
+    @Test("with 1,000 cached resources of which 10 changed, the traffic is at most twice that of these 10")
+    func traffic() async throws {
         try await Bench.with { bench in
             let filling = String(repeating: "x", count: 500)
             for number in 0..<1_000 { bench.backend.set("/a/\(number)", "{\"id\":\(number),\"t\":\"\(filling)\"}") }
@@ -22,18 +21,18 @@ import Testing
             _ = try await client.fetchCollection("/a")
             let changed = (0..<10).map { $0 * 97 }
             for number in changed { bench.backend.set("/a/\(number)", "{\"id\":\(number),\"t\":\"new \(filling)\"}") }
-            // What these ten cost by themselves.
+            // The traffic of these ten alone.
             let other = try bench.start(user: "u2") { $0.storePath = bench.folder.appending(path: "other.sqlite").path }
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             for number in changed { _ = try await other.fetchObject("/a/\(number)") }
-            let ten = bench.backend.takeAsked().reduce(0) { $0 + $1.bytes }
+            let ten = bench.backend.drainRequests().reduce(0) { $0 + $1.bytes }
             let push = changed.map { number -> String in
                 let tag = (bench.backend.tag("/a/\(number)") ?? "").replacing("\"", with: "\\\"")
                 return "{\"uri\":\"/a/\(number)\",\"etag\":\"\(tag)\",\"action\":\"refresh\"}"
             }.joined(separator: ",")
-            try await take(push, by: client)
-            try await client.refresh()
-            let asked = bench.backend.takeAsked()
+            try await applyPush(push, by: client)
+            try await client.refresher.refresh()
+            let asked = bench.backend.drainRequests()
             #expect(Set(asked.map(\.uri)) == Set(changed.map { "/a/\($0)" }) && asked.count == 10)
             let traffic = asked.reduce(push.utf8.count) { $0 + $1.bytes }
             #expect(traffic <= 2 * ten, "\(traffic) bytes for \(ten)")
@@ -41,11 +40,11 @@ import Testing
             let collection = try #require(try await client.fetchCollection("/a"))
             #expect(collection.items.count == 1_000)
             #expect(collection.items.filter { text($0.body).contains("new ") }.count == 10)
-            #expect(bench.told.take().count == 10)
+            #expect(bench.told.drain().count == 10)
         }
     }
 
-    @Test("run() has a pushed resource fresh at once") func atOnce() async throws {
+    @Test("run() refreshes a pushed resource at once") func atOnce() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
@@ -55,7 +54,7 @@ import Testing
                 bench.backend.set("/a", "2")
                 var calls = bench.told.coming.makeAsyncIterator()
                 let start = ContinuousClock.now
-                try await take("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
+                try await applyPush("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
                 #expect(await calls.next() == .changed("/a", "2"))
                 #expect(start.duration(to: .now) < .seconds(1) * 3)
                 group.cancelAll()
@@ -64,87 +63,87 @@ import Testing
         }
     }
 
-    @Test("a body with its tag takes the copy's place, and nothing is fetched") func withBody() async throws {
+    @Test("a body with its tag replaces the copy, and nothing is fetched") func withBody() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{\"n\":1}")
             let client = try bench.start()
             _ = try await client.fetchObject("/a")
-            _ = bench.backend.takeAsked()
-            try await take(#"{"uri":"/api/a","etag":"\"x\"","action":"refresh","body":{"n":2}}"#, by: client)
-            #expect(bench.told.take() == [.changed("/a", "{\"n\":2}")])
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            _ = bench.backend.drainRequests()
+            try await applyPush(#"{"uri":"/api/a","etag":"\"x\"","action":"refresh","body":{"n":2}}"#, by: client)
+            #expect(bench.told.drain() == [.changed("/a", "{\"n\":2}")])
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
             let copy = try await client.fetchObject("/a", policy: cached)
             #expect(copy?.body == bytes("{\"n\":2}") && copy?.etag == "\"x\"" && copy?.isExpired == false)
         }
     }
 
-    @Test("a push that is older than the copy does not put an old body in its place: it is fetched") func oldBody()
-        async throws
-    {
+    @Test("a push that is older than the copy does not replace it: the resource is fetched")
+    func oldBody() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{\"n\":3}")
             let client = try bench.start()
             _ = try await client.fetchObject("/a")
-            try await take(
+            try await applyPush(
                 #"{"uri":"/a","etag":"\"x\"","action":"refresh","body":{"n":2}}"#, by: client, at: .distantPast)
-            try await client.refresh()
+            try await client.refresher.refresh()
             #expect(try await client.fetchObject("/a", policy: cached)?.body == bytes("{\"n\":3}"))
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
         }
     }
 
-    @Test("the echo of an own edit, and what is not cached here, cost nothing") func nothingToDo() async throws {
+    @Test("the push of the device's own edit, and of a resource without a copy, cause no request")
+    func nothingToDo() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
             _ = try await client.fetchObject("/a")
             _ = try await client.update("/a", body: bytes("2"))
-            _ = bench.backend.takeAsked()
+            _ = bench.backend.drainRequests()
             let tag = (bench.backend.tag("/a") ?? "").replacing("\"", with: "\\\"")
-            try await take(
+            try await applyPush(
                 "{\"uri\":\"/a\",\"etag\":\"\(tag)\",\"action\":\"refresh\"},{\"uri\":\"/b\",\"action\":\"refresh\"}",
                 by: client)
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
         }
     }
 
-    @Test("invalidate only marks, delete takes away, also from collections") func otherActions() async throws {
+    @Test("invalidate only marks, delete removes, also from collections") func otherActions() async throws {
         try await Bench.with { bench in
             for number in 1...3 { bench.backend.set("/a/\(number)", "\(number)") }
             let client = try bench.start()
             _ = try await client.fetchCollection("/a", policy: SyncPolicy(expirationPolicy: .neverExpire))
-            try await take(
+            try await applyPush(
                 "{\"uri\":\"/a/1\",\"action\":\"invalidate\"},{\"uri\":\"/a/2\",\"action\":\"delete\"}", by: client)
-            #expect(bench.told.take() == [.changed("/a/2", nil)])
-            _ = bench.backend.takeAsked()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            #expect(bench.told.drain() == [.changed("/a/2", nil)])
+            _ = bench.backend.drainRequests()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
             #expect(try await client.fetchObject("/a/1", policy: cached)?.isExpired == true)
             #expect(try await client.fetchObject("/a/2", policy: cached) == nil)
             #expect(try await client.fetchCollection("/a", policy: cached)?.items.map(\.uri) == ["/a/1", "/a/3"])
             let onExpiry = SyncPolicy(fetchPolicy: .fetchFromServiceOnCacheMissOrExpiry)
             _ = try await client.fetchObject("/a/1", policy: onExpiry)
             _ = try await client.fetchObject("/a/3", policy: onExpiry)
-            #expect(bench.backend.takeAsked().map(\.uri) == ["/a/1"])
+            #expect(bench.backend.drainRequests().map(\.uri) == ["/a/1"])
         }
     }
 
-    @Test("a collection's path means its pages, too") func pages() async throws {
+    @Test("a collection's path includes its pages") func pages() async throws {
         try await Bench.with { bench in
             for number in 1...3 { bench.backend.set("/a/\(number)", "\(number)") }
             let client = try bench.start()
             _ = try await client.fetchCollection("/a")
             _ = try await client.fetchCollection("/a", limit: 1)
-            _ = bench.backend.takeAsked()
-            try await take("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
-            try await client.refresh()
-            #expect(Set(bench.backend.takeAsked().map(\.uri)) == ["/a", "/a?limit=1"])
+            _ = bench.backend.drainRequests()
+            try await applyPush("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
+            try await client.refresher.refresh()
+            #expect(Set(bench.backend.drainRequests().map(\.uri)) == ["/a", "/a?limit=1"])
         }
     }
 
-    @Test("edits stay under a push, and what they were made on is remembered") func edited() async throws {
+    @Test("edits stay under a push, and their base version is remembered") func edited() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "{\"n\":1}")
             let client = try bench.start()
@@ -153,17 +152,18 @@ import Testing
             _ = try await client.update("/a", body: bytes("{\"n\":2}"))
             bench.backend.set("/a", "{\"n\":3}")
             let tag = (bench.backend.tag("/a") ?? "").replacing("\"", with: "\\\"")
-            try await take("{\"uri\":\"/a\",\"etag\":\"\(tag)\",\"action\":\"refresh\",\"body\":{\"n\":3}}", by: client)
+            try await applyPush(
+                "{\"uri\":\"/a\",\"etag\":\"\(tag)\",\"action\":\"refresh\",\"body\":{\"n\":3}}", by: client)
             #expect(try await client.fetchObject("/a")?.body == bytes("{\"n\":2}"))
             client.networkChanged(isAvailable: true)
             #expect(try await client.synchronise().conflicts == 1)
-            try await take("{\"uri\":\"/a\",\"action\":\"delete\"}", by: client)
+            try await applyPush("{\"uri\":\"/a\",\"action\":\"delete\"}", by: client)
             #expect(try await client.conflict(of: "/a")?.local == bytes("{\"n\":2}"))
             #expect(try await client.conflict(of: "/a")?.server == nil)
         }
     }
 
-    @Test("a push for another user changes that user's copies only; one for all marks everybody's")
+    @Test("a push for another user changes that user's copies only; a push for all marks everyone's")
     func users() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
@@ -171,38 +171,38 @@ import Testing
             _ = try await client.fetchObject("/a")
             try client.bind(userID: "u2")
             _ = try await client.fetchObject("/a")
-            try await take(#"{"uri":"/a","etag":"\"x\"","action":"refresh","body":"u1's"}"#, by: client, user: "u1")
-            #expect(bench.told.take().isEmpty)
+            try await applyPush(
+                #"{"uri":"/a","etag":"\"x\"","action":"refresh","body":"u1's"}"#, by: client, user: "u1")
+            #expect(bench.told.drain().isEmpty)
             #expect(try await client.fetchObject("/a", policy: cached)?.body == bytes("1"))
-            try await take(#"{"uri":"/a","etag":"\"y\"","action":"refresh","body":"all"}"#, by: client, user: nil)
+            try await applyPush(#"{"uri":"/a","etag":"\"y\"","action":"refresh","body":"all"}"#, by: client, user: nil)
             #expect(try await client.fetchObject("/a", policy: cached)?.body == bytes("\"all\""))
             try client.bind(userID: "u1")
             let copy = try await client.fetchObject("/a", policy: cached)
             #expect(copy?.body == bytes("\"u1's\"") && copy?.isExpired == true)
-            _ = bench.backend.takeAsked()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().map(\.authorization) == ["Bearer u1"])
+            _ = bench.backend.drainRequests()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().map(\.authorization) == ["Bearer u1"])
         }
     }
 
-    @Test("a refresh that a push asked for survives the app's end, and waits for the network") func restart()
-        async throws
-    {
+    @Test("a refresh that a push requested survives the app's end, and waits for the network")
+    func restart() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let first = try bench.start()
             _ = try await first.fetchObject("/a")
             bench.backend.set("/a", "2")
             first.networkChanged(isAvailable: false)
-            try await take("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: first)
-            try await first.refresh()
+            try await applyPush("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: first)
+            try await first.refresher.refresh()
             let client = try bench.start()
-            try await client.refresh()
+            try await client.refresher.refresh()
             #expect(try await client.fetchObject("/a", policy: cached)?.body == bytes("2"))
         }
     }
 
-    @Test("the urgent is fetched first, what is pinned Low only when no edits wait") func pins() async throws {
+    @Test("urgent resources are fetched first, those pinned Low only when no edits wait") func pins() async throws {
         try await Bench.with { bench in
             for path in ["/low", "/plain", "/normal", "/high"] { bench.backend.set(path, "1") }
             let client = try bench.start()
@@ -216,25 +216,27 @@ import Testing
             } throws: { ($0 as? ResourceError)?.code == .notCached }
             let push = ["/low", "/plain", "/normal", "/high"]
                 .map { "{\"uri\":\"\($0)\",\"action\":\"refresh\"}" }.joined(separator: ",")
-            try await take(push, by: client)
+            try await applyPush(push, by: client)
             let wishes = try await client.store.write("test") {
-                try $0.wishes(owner: "u1", pins: [.high, .normal, .low]).map(\.uri.description)
+                try $0.refreshes.requests(owner: "u1", pins: [.high, .normal, .low]).map(\.uri.description)
             }
             #expect(wishes == ["/high", "/plain", "/normal", "/low"])
             client.networkChanged(isAvailable: false)
             _ = try await client.update("/plain", body: bytes("2"))
             client.networkChanged(isAvailable: true)
-            _ = bench.backend.takeAsked()
-            try await client.refresh()
-            #expect(Set(bench.backend.takeAsked().map(\.uri)) == ["/plain", "/normal", "/high"])
+            _ = bench.backend.drainRequests()
+            try await client.refresher.refresh()
+            #expect(Set(bench.backend.drainRequests().map(\.uri)) == ["/plain", "/normal", "/high"])
             _ = try await client.synchronise()
-            _ = bench.backend.takeAsked()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().map(\.uri) == ["/low"])
+            _ = bench.backend.drainRequests()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().map(\.uri) == ["/low"])
         }
     }
 
-    @Test("what expired is refreshed from the service, whatever its fetch policy, a collection instead of its items")
+    @Test(
+        "an expired resource is refreshed from the service under every fetch policy, a collection in place of its items"
+    )
     func expired() async throws {
         try await Bench.with { bench in
             for path in ["/a/1", "/a/2", "/b", "/c"] { bench.backend.set(path, "{}") }
@@ -244,24 +246,24 @@ import Testing
             _ = try await client.fetchCollection("/a", policy: policy)
             _ = try await client.fetchObject("/b", policy: policy)
             _ = try await client.fetchObject("/c", policy: SyncPolicy(expirationPolicy: .neverExpire))
-            _ = bench.backend.takeAsked()
-            try await client.wishForExpired()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            _ = bench.backend.drainRequests()
+            try await client.refresher.requestRefreshOfExpired()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
             bench.pass(61)
-            try await client.wishForExpired()
-            try await client.refresh()
-            #expect(Set(bench.backend.takeAsked().map(\.uri)) == ["/a", "/b"])
-            // Fresh now, with the policies that were saved.
-            try await client.wishForExpired()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            try await client.refresher.requestRefreshOfExpired()
+            try await client.refresher.refresh()
+            #expect(Set(bench.backend.drainRequests().map(\.uri)) == ["/a", "/b"])
+            // Fresh now, with the saved policies.
+            try await client.refresher.requestRefreshOfExpired()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
             #expect(try await client.fetchObject("/b", policy: cached)?.policy.expireAfter == .seconds(60))
         }
     }
 
     @Test(
-        "run() refreshes what expired at the start and periodically, by its policy",
+        "run() refreshes expired resources at the start and periodically, by its policy",
         arguments: PeriodicRefreshPolicy.allCases)
     func periodic(_ policy: PeriodicRefreshPolicy) async throws {
         try await Bench.with { bench in
@@ -284,10 +286,10 @@ import Testing
                 if policy == .periodicallyRefreshExpiredItems {
                     #expect(await calls.next() == .changed("/a", "3"))
                 } else {
-                    // Another refresh, which run() does, goes by without it.
+                    // Another refresh, by run(), continues without it.
                     _ = try await client.fetchObject("/sign")
                     bench.backend.set("/sign", "t")
-                    try await take("{\"uri\":\"/sign\",\"action\":\"refresh\"}", by: client)
+                    try await applyPush("{\"uri\":\"/sign\",\"action\":\"refresh\"}", by: client)
                     #expect(await calls.next() == .changed("/sign", "t"))
                     #expect(
                         try await client.fetchObject("/a", policy: cached)?.body
@@ -299,7 +301,7 @@ import Testing
         }
     }
 
-    @Test("run() goes on when the network is back, by itself, and runs once") func recovery() async throws {
+    @Test("run() continues by itself when the network is back, and runs once") func recovery() async throws {
         try await Bench.with { bench in
             let client = try bench.start { $0.clock = { Date() } }
             bench.transport.network = .isCut
@@ -316,19 +318,18 @@ import Testing
         }
     }
 
-    @Test("a resource that the service refuses to give is not asked for again and again") func refusedRefresh()
-        async throws
-    {
+    @Test("a resource that the service refuses is not requested again and again")
+    func refusedRefresh() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "1")
             let client = try bench.start()
             _ = try await client.fetchObject("/a")
-            try await take("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
+            try await applyPush("{\"uri\":\"/a\",\"action\":\"refresh\"}", by: client)
             bench.backend.refuse("GET", 403)
-            try await client.refresh()
-            _ = bench.backend.takeAsked()
-            try await client.refresh()
-            #expect(bench.backend.takeAsked().isEmpty)
+            try await client.refresher.refresh()
+            _ = bench.backend.drainRequests()
+            try await client.refresher.refresh()
+            #expect(bench.backend.drainRequests().isEmpty)
             #expect(try await client.fetchObject("/a", policy: cached)?.isExpired == true)
         }
     }

@@ -8,7 +8,7 @@ import Testing
 @Suite("The store on the disk", .timeLimit(.minutes(2))) struct StoreTests {
     private let cached = SyncPolicy(fetchPolicy: .fetchFromCache)
 
-    /// No real cipher: enough to see what is sealed, and with which key and place.
+    /// No real cipher: it shows what is encrypted, and with which key and place.
     private struct Mask: ResourceCipher {
         let key: UInt8
 
@@ -31,7 +31,7 @@ import Testing
         return String(decoding: all, as: UTF8.self)
     }
 
-    @Test("with a cipher no body is readable in the file, also of what was stored before; another key is refused")
+    @Test("with a cipher no body is readable in the file, also of older copies; another key is refused")
     func sealing() async throws {
         try await Bench.with { bench in
             bench.backend.set("/a", "\"secret-of-service\"")
@@ -49,7 +49,7 @@ import Testing
                 #expect(try await client.fetchObject("/b")?.body == bytes("\"secret-of-edit\""))
                 _ = try await client.create(in: "/c", body: bytes("\"secret-of-create\""))
                 client.networkChanged(isAvailable: true)
-                // Moved to its place at the service, it is sealed for that.
+                // Moved to its place at the service, the body is encrypted for that place.
                 _ = try await client.synchronise()
                 #expect(try await client.fetchObject("/c/101", policy: cached)?.body == bytes("\"secret-of-create\""))
             }
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("a file of a newer library is refused, and left as it is") func newer() async throws {
+    @Test("a file of a newer library is refused and not changed") func newer() async throws {
         try await Bench.with { bench in
             _ = try bench.start()
             let database = try DatabaseQueue(path: bench.folder.appending(path: "resources.sqlite").path)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("a folder that is not there, and settings that cannot be, are refused") func badSettings() throws {
+    @Test("a missing folder and invalid settings are refused") func badSettings() throws {
         func open(_ configure: (inout ResourceConfiguration) -> Void) throws {
             var configuration = ResourceConfiguration(storePath: "/no/such/folder/r.sqlite")
             configure(&configuration)
@@ -101,7 +101,7 @@ import Testing
         ] { #expect { try open(configure) } throws: { ($0 as? ResourceError)?.code == .invalidArgument } }
     }
 
-    @Test("the size that is counted is that of the rows, whatever was done") func accounting() async throws {
+    @Test("the counted size equals that of the rows, after any operation") func accounting() async throws {
         try await Bench.with { bench in
             for number in 1...5 { bench.backend.set("/a/\(number)", "{\"n\":\(number)}") }
             let client = try bench.start()
@@ -116,17 +116,16 @@ import Testing
             let (used, counted) = try await client.store.write("test") { transaction in
                 let sum = "sum(300 + 2 * length(uri) + coalesce(length(body), 0))"
                 return (
-                    try Int.fetchOne(transaction.db, sql: "SELECT used_bytes FROM store"),
-                    try Int.fetchOne(transaction.db, sql: "SELECT \(sum) FROM resource")
+                    try Int.fetchOne(transaction.context.db, sql: "SELECT used_bytes FROM store"),
+                    try Int.fetchOne(transaction.context.db, sql: "SELECT \(sum) FROM resource")
                 )
             }
             #expect(used != nil && used == counted)
         }
     }
 
-    @Test("an app that ends between an answer and its callback is told at the next run") func lostCallback()
-        async throws
-    {
+    @Test("an app that ends between an answer and its callback gets the callback at the next run")
+    func lostCallback() async throws {
         try await Bench.with { bench in
             do {
                 let client = try bench.start { $0.callbacks = nil }
@@ -134,37 +133,36 @@ import Testing
                 _ = try await client.update("/a", body: bytes("1"))
                 client.networkChanged(isAvailable: true)
                 let edit = try await client.store.write("test") {
-                    try $0.sendable(after: 0, limit: 1, owner: "u1").first
+                    try $0.edits.sendable(after: 0, limit: 1, owner: "u1").first
                 }
-                // The answer is noted, and the app ends.
+                // The answer is stored, and the app ends.
                 let answer = EditAnswer(etag: "\"1\"", body: nil, asOf: bench.time)
                 try await client.store.write("test") { [now = bench.time] transaction in
                     guard let edit else { throw Unexpected("there is no edit") }
-                    try transaction.applied(edit, answer: answer, place: nil, owner: "u1", now: now)
+                    try transaction.responses.apply(edit, answer: answer, place: nil, owner: "u1", now: now)
                 }
             }
             let client = try bench.start()
             _ = try await client.synchronise()
-            #expect(bench.told.take() == [.synchronized("/a", "1")])
+            #expect(bench.told.drain() == [.synchronized("/a", "1")])
             _ = try await client.synchronise()
-            #expect(bench.told.take().isEmpty)
+            #expect(bench.told.drain().isEmpty)
         }
     }
 
-    @Test("an app that ends between sending and the answer sends again, with the same key") func lostProcess()
-        async throws
-    {
+    @Test("an app that ends between sending and the answer sends again, with the same key")
+    func lostProcess() async throws {
         try await Bench.with { bench in
             let first = try bench.start()
             first.networkChanged(isAvailable: false)
             _ = try await first.create(in: "/a", body: bytes("{}"))
             try await first.store.write("test") { transaction in
-                try transaction.markSent(transaction.sendable(after: 0, limit: 9, owner: "u1"))
+                try transaction.edits.markSent(transaction.edits.sendable(after: 0, limit: 9, owner: "u1"))
             }
             let client = try bench.start()
             let key = try await client.loadOfflineResources().first?.edits.first?.id
             _ = try await client.synchronise()
-            #expect(bench.backend.takeAsked().map(\.key) == [key])
+            #expect(bench.backend.drainRequests().map(\.key) == [key])
         }
     }
 
@@ -173,11 +171,13 @@ import Testing
             let client = try bench.start()
             await #expect {
                 try await client.store.write("test") { transaction in
-                    _ = try transaction.insert(ResourceURI("/a"), kind: .item, owner: "u1")
+                    _ = try transaction.resources.insert(ResourceURI("/a"), kind: .item, owner: "u1")
                     throw ResourceError(.invalidArgument, "stop")
                 }
             } throws: { ($0 as? ResourceError)?.code == .invalidArgument }
-            #expect(try await client.store.write("test") { try $0.resource(ResourceURI("/a"), owner: "u1") } == nil)
+            #expect(
+                try await client.store.write("test") { try $0.resources.row(ResourceURI("/a"), owner: "u1") }
+                    == nil)
         }
     }
 }

@@ -2,13 +2,13 @@ import Synchronization
 
 @testable import OfflineResources
 
-/// The real transport on a network that tests cut.
+/// The real transport on a network that tests interrupt.
 final class TestTransport: ResourceTransport {
     enum Network: Sendable {
         case works
-        /// Nothing leaves the device.
+        /// No request leaves the device.
         case isCut
-        /// Requests arrive, answers do not.
+        /// Requests arrive, responses do not.
         case losesAnswers
     }
 
@@ -26,7 +26,7 @@ final class TestTransport: ResourceTransport {
         set { state.withLock { $0.network = newValue } }
     }
 
-    /// Runs when an answer has come, before it is given on.
+    /// Runs this after a response has arrived, before it is passed on.
     func beforeAnswer(_ hook: (@Sendable (ResourceRequest) async -> Void)?) { state.withLock { $0.hook = hook } }
 
     func relative(_ reference: String) -> String? { inner.relative(reference) }

@@ -9,9 +9,8 @@ import Testing
         ResourceRequest(method: method, uri: uri, userID: user)
     }
 
-    @Test("credentials go with each request of their user, and what has none is not sent") func credentials()
-        async throws
-    {
+    @Test("credentials are sent with each request of their user, and a request without credentials is not sent")
+    func credentials() async throws {
         let backend = Backend()
         try await backend.serve { url in
             backend.set("/a", "1")
@@ -23,11 +22,12 @@ import Testing
             await #expect { try await transport.send(request("/a")) } throws: { error in
                 if case .noCredentials? = error as? TransportError { true } else { false }
             }
-            #expect(backend.takeAsked().map(\.authorization) == ["Bearer u1"])
+            #expect(backend.drainRequests().map(\.authorization) == ["Bearer u1"])
         }
     }
 
-    @Test("redirects are followed on the same host, and to no other: credentials stay") func redirects() async throws {
+    @Test("redirects are followed on the same host, and to no other: credentials stay on the host")
+    func redirects() async throws {
         let (backend, other) = (Backend(), Backend())
         try await backend.serve { url in
             try await other.serve { elsewhere in
@@ -39,17 +39,17 @@ import Testing
                 }
                 #expect(try await transport.send(request("/near")).body == bytes("1"))
                 #expect(try await transport.send(request("/far")).status == 302)
-                #expect(other.takeAsked().isEmpty)
+                #expect(other.drainRequests().isEmpty)
                 await #expect(throws: TransportError.self) { try await transport.send(request("/round")) }
-                _ = backend.takeAsked()
-                // An edit is not repeated elsewhere as something else.
+                _ = backend.drainRequests()
+                // An edit is not repeated elsewhere with another method.
                 #expect(try await transport.send(request("/near", "DELETE")).status == 302)
                 #expect(backend.body("/b") == "1")
             }
         }
     }
 
-    @Test("an answer that is too long is refused, and the fetch says so") func size() async throws {
+    @Test("an answer above the size limit is refused, and the fetch reports that") func size() async throws {
         let backend = Backend()
         try await backend.serve { url in
             backend.set("/a", String(repeating: "x", count: 2_000))
@@ -62,14 +62,14 @@ import Testing
         }
     }
 
-    @Test("a port where nobody listens is found at once, and nothing was sent") func nobody() async throws {
+    @Test("a port without a listener is detected at once, and nothing was sent") func nobody() async throws {
         let transport = try HTTPResourceTransport(baseURL: "http://127.0.0.1:1")
         await #expect { try await transport.send(request("/a")) } throws: { error in
             if case .notSent? = error as? TransportError { true } else { false }
         }
     }
 
-    @Test("a time limit that is over ends the request") func deadline() async throws {
+    @Test("a time limit ends the request") func deadline() async throws {
         let backend = Backend()
         try await backend.serve { url in
             let transport = try HTTPResourceTransport(baseURL: url, timeout: .nanoseconds(1))

@@ -1,9 +1,9 @@
 import Foundation
 
-/// How often what goes wrong in a run; each seed draws its own, so that some runs have much of one thing and nothing of
+/// The rates of the faults of a run. Each seed draws its own, so some runs have much of one fault and nothing of
 /// another (swarm testing).
 struct FaultPlan {
-    /// Times in a second that one of these happens to somebody.
+    /// The kinds of faults. A rate is a number of faults in a second.
     enum Kind: CaseIterable {
         case writerDies, writerDiesAfterCommit, writerPauses, gatewayDies, gatewayPauses, gatewayOutlivesLease
         case leaseForgotten
@@ -13,22 +13,22 @@ struct FaultPlan {
         case databaseRestarts, databaseFailsOver
         case deviceResets, deviceCutUp, deviceCutDown, appCrashes, userSwitches, sessionEnds, sessionRevoked
         case manyPushes
-        // Of a trial.
+        // Faults of a trial.
         case clockJumps, databaseClockJumps, channelHeld, commitHangs, ruleChanges, ruleIsLost
         case recallAtOpening
         case thresholdBurst, mqttResets, mqttSessionEnds
     }
 
-    /// A condition that holds in a whole run or not at all. `MSS_SIMULATION_TRIALS` names those that may be drawn, with
-    /// commas between; without it every one may.
+    /// A condition that holds in a whole run or not at all. `MSS_SIMULATION_TRIALS` lists the permitted ones, separated
+    /// by commas. Default: all.
     enum Trial: String, CaseIterable {
-        /// Every machine has a wall clock of its own, hours off at the most, and pushes end after seconds to hours.
+        /// Every machine has a wall clock of its own, wrong by up to hours, and pushes expire after seconds to hours.
         case clocks
         case recalls
-        /// Users with two devices, of which only one may have the data of a single device.
+        /// Users with two devices, of which only one may receive single-device data.
         case owners
         case strangers
-        /// Pages come late, and many pushes come while they are on their way.
+        /// Pages arrive late, and many pushes arrive while they are in flight.
         case bursts
         /// Several pushes to one target in one call, while rows are locked.
         case batches
@@ -48,10 +48,10 @@ struct FaultPlan {
     let forgets: Double
     let repeatedFrames: Double
     let frameHoles: Double
-    /// A device tells of more than it has; one does not tell stored from confirmed.
+    /// One device acknowledges data that it does not have.
     let hasLiar: Bool
     let hasSimpleDevice: Bool
-    /// After healing, more is pushed while nothing fails.
+    /// After healing, more pushes follow without faults.
     let endsCalmly: Bool
 
     init(_ simulation: Simulation) {
@@ -74,7 +74,7 @@ struct FaultPlan {
 }
 
 extension FaultPlan.Trial {
-    /// In how many of the runs it holds. What makes a run long is rarer.
+    /// The part of the runs in which the trial holds. A trial that makes a run long is rarer.
     fileprivate var share: Double { self == .slowCommits ? 0.12 : 0.25 }
 }
 

@@ -3,9 +3,9 @@ import ServiceKit
 import SyncModel
 import TestSupport
 
-/// One thread and one virtual clock: events in the order of their time, then in that of their making. Everything that
-/// is left to chance is drawn from the seed, so the same seed makes the same run.
-// Unchecked: a simulation and all that lives in it are on the one thread that runs it.
+/// Runs events on one thread by a virtual clock, in the order of their time, then of their creation. The seed decides
+/// everything random, so the same seed makes the same run.
+// Unchecked: a simulation and all its objects are used on one thread only.
 final class Simulation: @unchecked Sendable {
     private struct Event {
         let at: Duration
@@ -23,55 +23,55 @@ final class Simulation: @unchecked Sendable {
     private var events: [Event] = []
     private let executor = SimulationExecutor()
     private let began = ContinuousClock.now
-    /// What has happened, folded into one number.
+    /// A hash of all traced events.
     private(set) var traceHash: UInt64 = 0xcbf2_9ce4_8422_2325
     private(set) var eventCount = 0
-    /// The last lines of what has happened, for who looks for a fault; nil: they are not kept.
+    /// The traced events as text, for debugging. Nil when they are not kept.
     private(set) var log: [String]?
 
-    /// - Parameter keepsLog: whether what happens is kept as text, which takes its time.
+    /// - Parameter keepsLog: whether traced events are kept as text, which makes a run slower.
     init(seed: UInt64, keepsLog: Bool = false) {
         self.seed = seed
         random = SeededGenerator(seed: seed)
         log = keepsLog ? [] : nil
     }
 
-    /// Whether each machine has a wall clock of its own; otherwise all agree.
+    /// Whether each machine has a wall clock of its own. Otherwise all clocks agree.
     var clocksDiffer = false
 
-    /// The wall clock of another machine.
+    /// Makes the wall clock of a machine.
     func makeClock() -> SimulatedClock {
         guard clocksDiffer else { return SimulatedClock(self) }
         let hour = Duration.seconds(3_600)
-        // Most machines are set right, some are minutes off, and some hours.
+        // Most clocks are right, some are wrong by minutes, and some by hours.
         let range = pick([Duration.milliseconds(200), .seconds(90), hour * 2])
         return SimulatedClock(self, offset: pick(.zero - range, range), drift: (chance() - 0.5) * 0.002)
     }
 
     var now: ContinuousClock.Instant { began + elapsed }
-    /// A day in November 2026 and so much later.
+    /// The simulated time, which begins on a day in November 2026.
     var wallTime: WallTime { WallTime(milliseconds: 1_795_000_000_000) + elapsed }
 
     // MARK: Chance
 
-    /// From 0 to below 1.
+    /// A random number from 0 to below 1.
     func chance() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
 
-    /// Whether something happens that happens so often.
+    /// Decides at random, with this probability.
     func happens(_ probability: Double) -> Bool { probability > 0 && chance() < probability }
 
-    /// One of the range.
+    /// A random number of the range.
     func pick(_ range: ClosedRange<Int>) -> Int { range.lowerBound + Int(chance() * Double(range.count)) }
 
-    /// A duration in the range.
+    /// A random duration of the range.
     func pick(_ shortest: Duration, _ longest: Duration) -> Duration { shortest + (longest - shortest) * chance() }
 
-    /// One of the elements, which are not none.
+    /// A random element. The array must not be empty.
     func pick<Element>(_ elements: [Element]) -> Element { elements[pick(0...elements.count - 1)] }
 
     // MARK: Events
 
-    /// Does something so much later.
+    /// Performs an action after a delay.
     func after(_ delay: Duration, _ perform: @escaping () -> Void) {
         lastNumber += 1
         events.append(Event(at: elapsed + delay, number: lastNumber, perform: perform))
@@ -82,20 +82,20 @@ final class Simulation: @unchecked Sendable {
         }
     }
 
-    /// Does something again and again while it says that it goes on.
+    /// Performs an action at this interval until it returns false.
     func every(_ interval: Duration, _ perform: @escaping () -> Bool) {
         after(interval) { [unowned self] in if perform() { every(interval, perform) } }
     }
 
-    /// Begins something asynchronous, whose steps are events of this simulation.
+    /// Begins an asynchronous function. Its steps are events of this simulation.
     func begin(_ body: @escaping @Sendable () async -> Void) {
         Task(executorPreference: executor) { await body() }
         executor.drain()
     }
 
-    /// Lets so much time pass, or less when a condition comes to hold.
+    /// Runs the events of this duration, or fewer when the condition holds earlier.
     ///
-    /// - Returns: whether it has come to hold.
+    /// - Returns: whether the condition holds.
     @discardableResult
     func run(for duration: Duration, until isReached: () -> Bool = { false }) -> Bool {
         let end = elapsed + duration
@@ -130,14 +130,14 @@ final class Simulation: @unchecked Sendable {
 
     // MARK: Trace
 
-    /// Notes that something has happened.
-    func note(_ what: StaticString, _ numbers: Int64..., about name: @autoclosure () -> String = "") {
-        what.withUTF8Buffer { for byte in $0 { fold(UInt64(byte)) } }
+    /// Adds an event to the trace hash and to the log.
+    func trace(_ event: StaticString, _ numbers: Int64..., about name: @autoclosure () -> String = "") {
+        event.withUTF8Buffer { for byte in $0 { fold(UInt64(byte)) } }
         fold(UInt64(bitPattern: elapsed.wholeNanoseconds))
         for number in numbers { fold(UInt64(bitPattern: number)) }
         guard log != nil else { return }
         let text = numbers.map(String.init).joined(separator: " ")
-        log?.append("\(elapsed.wholeNanoseconds / 1_000) \(what) \(text) \(name())")
+        log?.append("\(elapsed.wholeNanoseconds / 1_000) \(event) \(text) \(name())")
     }
 
     private func fold(_ value: UInt64) { traceHash = (traceHash ^ value) &* 0x0000_0100_0000_01b3 }

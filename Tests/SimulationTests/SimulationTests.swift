@@ -4,27 +4,27 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Every part of delivery as it is, in one thread: faults by seed, then healing, then the promise.
+/// Runs the real parts of delivery in one thread: faults by seed, then healing, then the checks of the promises.
 ///
-/// `MSS_SIMULATION_SEEDS` says how many seeds (200), `MSS_SIMULATION_FIRST` which is the first. Same seed, same run: for
-/// that the process needs `SWIFT_DETERMINISTIC_HASHING=1`, as `deploy/test` sets it.
+/// `MSS_SIMULATION_SEEDS` is the number of seeds (200), `MSS_SIMULATION_FIRST` the first seed (1). The same seed makes
+/// the same run only with `SWIFT_DETERMINISTIC_HASHING=1`, which `deploy/test` sets.
 @Suite("Simulation", .serialized)
 struct SimulationTests {
     static func number(_ name: String, or usual: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
     }
 
-    static func run(_ seed: UInt64, keepsLog: Bool = false) throws -> World {
+    static func run(_ seed: UInt64, keepsLog: Bool = false) throws -> SimulatedService {
         let parent = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
         let folder = URL(fileURLWithPath: parent).appendingPathComponent("mss-simulation-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let world = World(seed: seed, folder: folder, keepsLog: keepsLog)
-        world.run()
-        return world
+        let service = SimulatedService(seed: seed, folder: folder, keepsLog: keepsLog)
+        service.run()
+        return service
     }
 
-    @Test("whatever fails, what was answered arrives, once, in order, and with nobody else")
+    @Test("after any faults, answered pushes arrive once, in order, and only at their receivers")
     func promise() throws {
         let (first, count) = (Self.number("MSS_SIMULATION_FIRST", or: 1), Self.number("MSS_SIMULATION_SEEDS", or: 200))
         let next = Atomic<Int>(first)
@@ -35,14 +35,14 @@ struct SimulationTests {
                 let seed = next.wrappingAdd(1, ordering: .relaxed).oldValue
                 guard seed < first + count else { return }
                 do {
-                    let world = try Self.run(UInt64(seed), keepsLog: count == 1)
+                    let service = try Self.run(UInt64(seed), keepsLog: count == 1)
                     totals.withLock {
-                        $0.events += world.simulation.eventCount
-                        $0.pushes += world.history.checker.invokedPushes
-                        $0.handOuts += world.history.checker.handOuts
+                        $0.events += service.simulation.eventCount
+                        $0.pushes += service.history.checker.invokedPushes
+                        $0.handOuts += service.history.checker.counts.handOuts
                     }
-                    if count == 1 { print((world.simulation.log ?? []).joined(separator: "\n")) }
-                    guard let fault = world.history.faults.first else { continue }
+                    if count == 1 { print((service.simulation.log ?? []).joined(separator: "\n")) }
+                    guard let fault = service.history.faults.first else { continue }
                     failed.withLock { $0.append("seed \(seed): \(fault)") }
                 } catch {
                     failed.withLock { $0.append("seed \(seed): \(error)") }
@@ -52,7 +52,7 @@ struct SimulationTests {
         let total = totals.withLock { $0 }
         print("\(count) seeds: \(total.events) events, \(total.pushes) pushes, \(total.handOuts) hand-outs")
         #expect(failed.withLock { $0.sorted() } == [])
-        // A run in which nothing arrives shows nothing.
+        // A run without hand-outs proves nothing.
         #expect(total.handOuts > total.pushes)
     }
 

@@ -28,11 +28,11 @@ struct ArrivalTimesTests {
         #expect(mixed.milliseconds(at: 0.5) == 10)
         #expect(mixed.milliseconds(at: 0.95) == 100)
         #expect(mixed.milliseconds(at: 0.96) == 600)
-        // Of what took longest only the begin is known.
+        // The last bucket has only a lower bound.
         #expect(times([24: 3]).milliseconds(at: 0.5) == 50_000_000)
     }
 
-    @Test("times of several minutes add up, whatever the order; a bucket that does not exist takes nothing")
+    @Test("times of several minutes add up in any order; an unknown bucket is ignored")
     func sums() {
         var one = times([3: 1, 5: 2])
         one += times([3: 4, 24: 1])

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("nothing is known before the first reply; a message without a question does not begin it") func unknown() {
+    @Test("the time is unknown before the first reply; a message without a request does not set it") func unknown() {
         var clock = DatabaseClock(origin: Self.origin)
         #expect(clock.time(at: Self.origin) == nil)
         clock.observe(atLeast: WallTime(milliseconds: Self.noon), receivedAt: Self.origin)

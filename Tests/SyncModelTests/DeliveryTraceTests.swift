@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-@Suite("Why did it not arrive?")
+@Suite("Reasons in a delivery trace")
 struct DeliveryTraceTests {
     private static let now = WallTime(milliseconds: 10_000)
     private static let instance = Instance(
@@ -13,7 +13,7 @@ struct DeliveryTraceTests {
             isMultiDevice: kind.needsUser, isPersistent: true, repush: .all, checksSession: false, isOnline: true)
     }
 
-    /// Nothing in the way: the device is there and everything matches.
+    /// A trace without obstacles: the device is connected and everything matches.
     private static func trace(_ change: (inout DeliveryTrace) -> Void = { _ in }) -> DeliveryTrace {
         var trace = DeliveryTrace(
             oplog: Oplog(
@@ -111,7 +111,7 @@ struct DeliveryTraceTests {
         #expect(Set(Self.cases.map(\.0)) == Set(DeliveryState.allCases), "every state can be reached")
     }
 
-    @Test("what has happened comes before what stands in the way now, whatever that is")
+    @Test("a past event has precedence over a present obstacle")
     func precedence() {
         for (happened, record) in Self.cases.prefix(4).dropFirst() {
             for (_, obstacle) in Self.cases where happened != .onItsWay {

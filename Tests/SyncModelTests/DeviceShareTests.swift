@@ -29,7 +29,7 @@ struct DeviceShareTests {
                 }
             percents[DeviceSlot(of: DeviceID(id)).number / 100] += 1
         }
-        // 1,000 are expected in each, and five sigma are 157.
+        // Each percent should have 1,000 ids; 157 is five sigma.
         #expect(percents.allSatisfy { (843...1_157).contains($0) }, "seed \(seed): \(percents)")
     }
 
@@ -53,7 +53,7 @@ struct DeviceShareTests {
         }
     }
 
-    @Test("a share goes on at 0 behind the last slot; without a size it is everybody")
+    @Test("a share continues at 0 after the last slot; without a size it has all devices")
     func circle() {
         let share = DeviceShare(start: 9_999, size: 2)
         let inside = (0..<DeviceSlot.count).filter { share.contains(DeviceSlot(number: $0)) }

@@ -2,7 +2,7 @@ import DeliveryHistory
 import SyncModel
 import Testing
 
-@Suite("Subscription parameters: what a receiver was sent by which filter")
+@Suite("Subscription parameters: the filters of a receiver")
 struct FilterHistoryTests {
     private static func filter(_ value: Int) throws -> ResolvedFilter {
         try SubscriptionRules(
@@ -44,12 +44,12 @@ struct FilterHistoryTests {
         let head = OplogID(1_000)
         #expect(history.adopt(refused, head: head, isKnown: true, stored: .zero, oldest: OplogID(1)) == .refused)
         #expect(history.current == (try Self.filter(Limits.filterSegments - 1)))
-        // Once what they were about is gone, so are they.
+        // A filter is removed when the oplogs that it decided are deleted.
         let made = history.adopt(refused, head: head, isKnown: true, stored: head, oldest: OplogID(900))
         #expect(made == .made && history.segments.count == 2)
     }
 
-    @Test("A, B, A, B …: what is kept does not grow, once it is stored")
+    @Test("A, B, A, B …: the stored history does not grow")
     func alternating() throws {
         var history = FilterHistory()
         for round in 0..<1_000 {
@@ -60,15 +60,15 @@ struct FilterHistoryTests {
         }
     }
 
-    /// A channel, a receiver that loses connections, and what it was given.
-    private struct World {
+    /// A channel, a receiver that loses connections, and the oplogs that the receiver has stored.
+    private struct Channel {
         var head = 0
         var stored = 0
         var sent = 0
         var history = FilterHistory()
         var rereads: [Int] = []
         var given: [Int: Int] = [:]
-        /// Each oplog's attribute, by its id less one.
+        /// The attribute of each oplog; the index is the id minus one.
         var numbers: [Int] = []
 
         mutating func adopt(_ filter: ResolvedFilter) {
@@ -82,7 +82,7 @@ struct FilterHistoryTests {
             }
         }
 
-        /// The flow goes on by so many; the device stores what it is sent, and drops what it has.
+        /// Sends the next `count` oplogs that the filters let through. The device stores them if they arrive.
         mutating func flow(_ count: Int, arrives: Bool) {
             for id in stride(from: sent + 1, through: min(sent + count, head), by: 1) {
                 let attributes = FilterHistoryTests.attributes(numbers[id - 1])
@@ -93,38 +93,39 @@ struct FilterHistoryTests {
             }
         }
 
-        mutating func takeRereads() {
+        mutating func storeRereads() {
             for id in rereads { given[id, default: 0] += 1 }
             rereads = []
         }
     }
 
-    @Test("by 300 seeds: each oplog comes once or not at all, and at the end whatever any filter let through is there")
+    @Test("by 300 seeds: each oplog is delivered at most once, and in the end each that a filter let through")
     func exactlyOnce() throws {
         let filters = try (0..<6).map { try Self.filter($0) }
         for seed in UInt64(1)...300 {
             var random = SeededGenerator(seed: seed)
-            var world = World()
-            world.adopt(filters[3])
+            var channel = Channel()
+            channel.adopt(filters[3])
             for _ in 0..<80 {
                 switch Int.random(in: 0..<6, using: &random) {
                 case 0, 1:
-                    world.head += 1
-                    world.numbers.append(Int.random(in: 0..<6, using: &random))
-                case 2: world.adopt(filters[Int.random(in: 0..<6, using: &random)])
-                case 3: world.flow(Int.random(in: 0...4, using: &random), arrives: true)
+                    channel.head += 1
+                    channel.numbers.append(Int.random(in: 0..<6, using: &random))
+                case 2: channel.adopt(filters[Int.random(in: 0..<6, using: &random)])
+                case 3: channel.flow(Int.random(in: 0...4, using: &random), arrives: true)
                 case 4:
-                    // What is under way is lost, and the next connection begins at the sync point.
-                    world.flow(Int.random(in: 0...4, using: &random), arrives: false)
-                    world.sent = world.stored
-                default: world.takeRereads()
+                    // Data in flight is lost, and the next connection begins at the sync point.
+                    channel.flow(Int.random(in: 0...4, using: &random), arrives: false)
+                    channel.sent = channel.stored
+                default: channel.storeRereads()
                 }
             }
-            world.adopt(filters[0])
-            world.flow(1_000, arrives: true)
-            world.takeRereads()
+            channel.adopt(filters[0])
+            channel.flow(1_000, arrives: true)
+            channel.storeRereads()
             #expect(
-                world.given == Dictionary(uniqueKeysWithValues: (0..<world.head).map { ($0 + 1, 1) }), "seed \(seed)")
+                channel.given == Dictionary(uniqueKeysWithValues: (0..<channel.head).map { ($0 + 1, 1) }),
+                "seed \(seed)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Operation records")
 struct OperationActionTests {
-    @Test("C9: codes and words of actions stand in records and exports for good")
+    @Test("C9: codes and names of actions in records and exports never change")
     func codes() {
         let expected: [Int16: String] = [
             1: "create-configuration", 2: "modify-configuration", 3: "delete-configuration", 4: "publish",
@@ -24,7 +24,7 @@ struct OperationActionTests {
         #expect(OperationAction(word: "action-4") == nil)
     }
 
-    @Test("C9: people are those at the console and the command line, not the API")
+    @Test("C9: operators are persons at the console and the command line, not the API")
     func people() {
         let people: [OperationActor] = ["console:alice", "mssctl:root"]
         let others: [OperationActor] = ["api", "", "console"]

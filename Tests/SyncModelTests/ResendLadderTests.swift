@@ -3,7 +3,7 @@ import SyncModel
 import TestSupport
 import Testing
 
-@Suite("The resend ladder says when an oplog comes again, and when it is dead")
+@Suite("The resend ladder decides the times of resends and dead letters")
 struct ResendLadderTests {
     private let ladder = ResendLadder()
 
@@ -37,7 +37,7 @@ struct ResendLadderTests {
         #expect(damaged.repeats == 6 && damaged.handOuts == 0 && ladder.next(after: damaged).wait == .seconds(320))
     }
 
-    @Test("whatever mix of steps and restarts: at most 6 repeats and 50 hand-outs, waits never shrink, and it ends")
+    @Test("any mix of steps and restarts: at most 6 resends and 50 hand-outs, waits never shrink, and it ends")
     func randomLives() {
         for seed in UInt64(1)...500 {
             var random = SeededGenerator(seed: seed)

@@ -8,7 +8,7 @@ struct RolloutPlanTests {
     }
 
     @Test(
-        "stages rise to everybody",
+        "stages rise to all devices",
         arguments: [
             ([100, 1_000, 10_000], true), ([1, 10_000], true), ([10_000], false), ([], false), ([0, 10_000], false),
             ([100, 100, 10_000], false), ([200, 100, 10_000], false), ([100, 9_999], false), ([100, 10_001], false),
@@ -48,11 +48,11 @@ struct RolloutPlanTests {
     }
 
     @Test(
-        "what is no list of percentages is refused",
+        "a text that is not a list of percentages is refused",
         arguments: ["", ",", "1,", "x", "1.234", "1.", ".5", "-1", "101", "1;2", "+1", "1.+5"])
     func refused(text: String) { #expect(RolloutPlan.stages(text) == nil) }
 
-    @Test("every refusal says what to do")
+    @Test("every refusal names the remedy")
     func words() {
         for outcome in RolloutOutcome.allCases { #expect(outcome.refusal.isEmpty == outcome.isSuccess) }
         #expect(Set(RolloutState.allCases.map(\.word)).count == RolloutState.allCases.count)

@@ -23,7 +23,7 @@ struct SubscriptionFilterTests {
             (#"region startsWith "nord""#, false), (#"region in ("south", "north")"#, true), ("price in (1, 2)", false),
             ("urgent == true and price == 7", true), ("urgent == false or price == 7", true),
             ("not urgent == true", false), ("not (price > 9 or urgent == false)", true),
-            // And binds more tightly than or.
+            // `and` binds more tightly than `or`.
             ("price == 7 or price == 8 and price == 9", true), ("(price == 7 or price == 8) and price == 9", false),
             (#""north" == region"#, true), ("1 == 1", true), (#"region == "\u006eorth""#, true), ("price == -7", false),
             (#"region < "nz""#, true), (#"region > "a" and region < "z""#, true),
@@ -34,7 +34,7 @@ struct SubscriptionFilterTests {
         #expect(resolved.matches(attributes: Self.north.text) == isTrue)
     }
 
-    @Test("what is not given makes its comparison false, and not the filter: not turns it round")
+    @Test("a missing value makes its comparison false, not the filter: not inverts it")
     func missing() throws {
         let none = SubscriptionValues()
         func matches(_ filter: String, _ attributes: SubscriptionValues = Self.north) throws -> Bool {
@@ -44,7 +44,7 @@ struct SubscriptionFilterTests {
         #expect(try matches("not region == $region") && matches("region != $region or price == 7"))
         #expect(try !matches(#"region != "x""#, none) && !matches("price in (1, 2)", none))
         #expect(try matches("price < $max"), "the default")
-        // Attributes of a configuration that was changed since may be of another type.
+        // A changed configuration can declare another type for an attribute of an older push.
         #expect(try !matches("price == 7", SubscriptionValues(["price": .text("7")])))
     }
 
@@ -61,7 +61,7 @@ struct SubscriptionFilterTests {
             text(.init(["max": .number(2)]), .init(["max": .number(3), "region": .text("ö\"\n")]))
                 == "{\"max\":2.0,\"region\":\"ö\\\"\\n\"}\n" + filter)
         #expect(text(.init(["max": .text("2")]), .init()) == "{\"max\":10.0}\n" + filter)
-        // What the filter does not look at changes nothing.
+        // A parameter that the filter does not use changes nothing.
         #expect(text(.init(["urgent": .boolean(true)]), .init()) == text(.init(), .init()))
         let known = text(.init(["region": .text("a\u{1}\\")]), .init())
         #expect(try #require(ResolvedFilter(text: known)).text == known)
@@ -99,7 +99,7 @@ struct SubscriptionFilterTests {
         }
     }
 
-    @Test("sizes are bounded: 1,000 characters, 16 levels, whatever is nested") func bounds() throws {
+    @Test("sizes are limited: 1,000 characters, 16 levels of any nesting") func bounds() throws {
         func nested(_ count: Int) -> String {
             String(repeating: "(", count: count) + "price == 1" + String(repeating: ")", count: count)
         }
@@ -138,7 +138,7 @@ struct SubscriptionFilterTests {
 
     // MARK: A naive evaluator
 
-    /// A condition of the test's own, which writes itself and decides by plain Swift.
+    /// A condition of the test, which can write itself as a filter and evaluate itself in plain Swift.
     private indirect enum Condition {
         case number(String, Int)
         case text(String, String)
@@ -175,7 +175,7 @@ struct SubscriptionFilterTests {
             }
         }
 
-        /// `p` is the parameter, which stands for 3.
+        /// Evaluates the condition. `p` is the value of the parameter `$p`, which replaces the number 3.
         func holds(number: Int?, text: String?, p: Int?) -> Bool {
             switch self {
             case .number(let sign, let limit):

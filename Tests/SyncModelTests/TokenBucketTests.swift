@@ -3,27 +3,27 @@ import SyncModel
 import TestSupport
 import Testing
 
-@Suite("How often something may happen, and who is remembered")
+@Suite("Token buckets and their table")
 struct TokenBucketTests {
     private let start = ContinuousClock.now
 
-    @Test("SEC2: four seconds' worth may come at once, then the rate holds, whatever the order of calls")
+    @Test("SEC2: four seconds' tokens are available at once, then the rate holds, in any order of calls")
     func rate() {
         for rate in [1, 20, 500] {
             var bucket = TokenBucket(perSecond: rate, at: start)
-            #expect((0..<10 * rate).count { _ in bucket.take(at: start) } == 4 * rate)
-            // 100 s in steps of a tenth of a token's time: none is lost to rounding, none is given twice.
+            #expect((0..<10 * rate).count { _ in bucket.consume(at: start) } == 4 * rate)
+            // 100 s in steps of a tenth of a token: rounding neither loses a token nor gives one twice.
             var taken = 0
             for step in 1...(1_000 * rate) {
                 let now = start + .seconds(Double(step) / Double(10 * rate))
-                if bucket.take(at: now) { taken += 1 }
+                if bucket.consume(at: now) { taken += 1 }
             }
             #expect((100 * rate - 1...100 * rate).contains(taken), "\(rate)")
-            #expect(bucket.take(at: start) == false, "a clock that is behind gives nothing")
+            #expect(bucket.consume(at: start) == false, "a clock that is behind gives nothing")
         }
     }
 
-    @Test("SEC11: what has happened already is owed: the wait grows to four seconds and no further")
+    @Test("SEC11: past events are charged: the wait grows to four seconds and no further")
     func owing() {
         var bucket = TokenBucket(perSecond: 10, at: start)
         for _ in 0..<40 { #expect(bucket.owe(at: start) == .zero) }
@@ -37,9 +37,9 @@ struct TokenBucketTests {
         #expect(!bucket.isExhausted)
     }
 
-    @Test("SEC2: a table forgets what was not touched for two periods, keeps what was within one, and is bounded")
+    @Test("SEC2: a table drops entries after two unused periods, keeps recent ones, and is limited")
     func table() {
-        var table = RecentTable<Int, Int>(keepingFor: .seconds(10), maximum: 100)
+        var table = ExpiringTable<Int, Int>(keepingFor: .seconds(10), maximum: 100)
         func touch(_ key: Int, _ seconds: Double) -> Int {
             table.update(key, at: start + .seconds(seconds), new: 0) {
                 $0 += 1

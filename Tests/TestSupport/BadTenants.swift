@@ -1,26 +1,25 @@
 package import Foundation
 
-/// The table of `deploy/bench/bad_tenants.py`: endpoints that are slow, huge, lying or broken, and honest ones.
+/// The tenant endpoints of `deploy/bench/bad_tenants.py`: slow, huge, false and broken ones, and correct ones.
 package struct BadTenants: Decodable, Sendable {
-    /// Ports that they take, from the first one on.
+    /// The number of consecutive ports that the endpoints use.
     package static let ports = 8
 
-    /// URLs under which every session is valid: by plain HTTP, and with TLS.
+    /// URLs under which every session is valid, with plain HTTP and with TLS.
     package let honest: [String]
-    /// The URL of one that is honest after two and a half seconds.
+    /// The URL of an endpoint that answers correctly after 2.5 s.
     package let late: String
-    /// URLs that never say in a sound way that a session is valid, by what is wrong with them.
+    /// URLs of endpoints that never answer correctly that a session is valid. The key names the defect.
     package let bad: [String: String]
-    /// What the validator must be allowed to call, so that nothing but the fault itself stands in the way.
+    /// The addresses that the validator must be allowed to call, so that only the defect itself prevents a verdict.
     package let allow: String
 
-    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy/bench/bad_tenants.py")
+    private static let script = ProjectFolder.url.appending(path: "deploy/bench/bad_tenants.py")
 
-    /// The program and arguments that run them.
+    /// The program and arguments that run the endpoints.
     ///
     /// - Parameters:
-    ///   - forbidden: where redirects lead, a port at which nothing may arrive.
+    ///   - forbidden: the target of redirects, a port that must receive no connection.
     ///   - tls: a folder of `certificates.sh`.
     package static func command(port: Int, forbidden: Int, tls: URL) -> (executable: URL, arguments: [String]) {
         (
@@ -29,7 +28,7 @@ package struct BadTenants: Decodable, Sendable {
         )
     }
 
-    /// The table for these ports.
+    /// Reads the table of endpoints for these ports.
     package init(port: Int, forbidden: Int) async throws {
         let command = Self.command(port: port, forbidden: forbidden, tls: URL(fileURLWithPath: "/"))
         let outcome = try await Command.run(

@@ -1,9 +1,9 @@
 package import Foundation
 import Glibc
 
-/// Runs a program to its end.
+/// Runs a program until it ends.
 package enum Command {
-    /// The exit status, and standard output and error together.
+    /// Returns the exit status, and standard output and standard error together.
     package static func run(
         _ executable: URL, _ arguments: [String], environment: [String: String]
     ) async throws -> (status: Int32, output: String) {
@@ -32,7 +32,8 @@ package enum Command {
 }
 
 extension Process {
-    /// Starts the program with no signal blocked: threads of the pool block most, and a child inherits that.
+    /// Starts the program with no signal blocked. Threads of the pool block most signals, and a child inherits the
+    /// mask.
     package func runWithOpenSignals() throws {
         var (none, before) = (sigset_t(), sigset_t())
         sigemptyset(&none)

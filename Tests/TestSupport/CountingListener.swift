@@ -1,18 +1,18 @@
 import Glibc
 import Synchronization
 
-/// Counts the connections that reach a port of this machine, whatever address of it they were made to, and ends them.
+/// Counts and closes the connections to a port of this machine, on any of its addresses.
 package final class CountingListener: Sendable {
     package let port: Int
     private let descriptor: Int32
     private let accepted = Atomic<Int>(0)
     private let thread = Mutex(pthread_t())
 
-    /// - Parameter port: 0 for any that is free.
+    /// - Parameter port: 0 for any free port.
     package init(port: Int = 0) throws {
         descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
         var (off, on): (Int32, Int32) = (0, 1)
-        // IPv4 too.
+        // Also accepts IPv4.
         setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &off, socklen_t(MemoryLayout<Int32>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in6()
@@ -40,11 +40,11 @@ package final class CountingListener: Sendable {
         self.thread.withLock { $0 = thread }
     }
 
-    /// Connections so far.
+    /// The number of connections so far.
     package var count: Int { accepted.load(ordering: .sequentiallyConsistent) }
 
-    /// Whether nothing has come yet: connections are accepted in the order in which they were made, so one of our own
-    /// must be the first. To be asked once.
+    /// Whether no connection has arrived. The listener accepts connections in their order, so a connection of this
+    /// function must be the first. Call it once.
     package func isUntouched() async throws -> Bool {
         let own = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(own) }
@@ -62,7 +62,7 @@ package final class CountingListener: Sendable {
         return count == 1
     }
 
-    /// Ends it.
+    /// Stops the listener.
     package func stop() {
         shutdown(descriptor, Int32(SHUT_RDWR))
         pthread_join(thread.withLock { $0 }, nil)

@@ -1,30 +1,34 @@
-/// A test's own failure, with what was expected.
+/// A failure of a test, with the expectation that was not met.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
     package init(_ description: String) { self.description = description }
 }
 
-/// Waits for a condition; the only place where tests let time pass.
+/// Waits for a condition. Tests wait for time only in this file.
 ///
-/// - Parameter limit: what is normal; a busy machine is given three times that.
-/// - Throws: `Failure` with the words when the condition does not hold in time.
+/// - Parameters:
+///   - expectation: the text of the failure.
+///   - limit: the normal time. The function waits three times as long for a busy machine.
+/// - Throws: `Failure` when the condition does not hold in time.
 package func eventually(
-    _ what: @autoclosure () -> String, within limit: Duration, _ condition: () async throws -> Bool
+    _ expectation: @autoclosure () -> String, within limit: Duration, _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit * 3
     while true {
         if try await condition() { return }
-        guard ContinuousClock.now < deadline else { throw Failure("not within \(limit): \(what())") }
+        guard ContinuousClock.now < deadline else { throw Failure("not within \(limit): \(expectation())") }
         try await Task.sleep(for: .milliseconds(20))
     }
 }
 
-/// What the body gives, which waits for something.
+/// Returns the result of the body within a time limit.
 ///
-/// - Parameter limit: what is normal; a busy machine is given three times that.
-/// - Throws: `Failure` with the words when nothing comes in time.
+/// - Parameters:
+///   - limit: the normal time. The function waits three times as long for a busy machine.
+///   - expectation: the text of the failure.
+/// - Throws: `Failure` when the body does not return in time.
 package func inTime<Value: Sendable>(
-    _ limit: Duration, _ what: String, _ body: @escaping @Sendable () async throws -> Value
+    _ limit: Duration, _ expectation: String, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     try await withThrowingTaskGroup(of: Value?.self) { group in
         group.addTask { try await body() }
@@ -34,14 +38,14 @@ package func inTime<Value: Sendable>(
         }
         defer { group.cancelAll() }
         guard case .some(.some(let value)) = try await group.next() else {
-            throw Failure("not within \(limit): \(what)")
+            throw Failure("not within \(limit): \(expectation)")
         }
         return value
     }
 }
 
-/// The value, or a failure that says what is missing.
-package func requireValue<Value>(_ value: Value?, _ what: String) throws -> Value {
-    guard let value else { throw Failure(what) }
+/// Returns the value, or throws `Failure` with this text when it is nil.
+package func requireValue<Value>(_ value: Value?, _ message: String) throws -> Value {
+    guard let value else { throw Failure(message) }
     return value
 }

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A tenant's endpoint for one call: takes a connection, reads a request, writes fixed bytes.
+/// A tenant endpoint for one call: it accepts a connection, reads a request and writes fixed bytes.
 package final class FakeTenant: Sendable {
-    /// The whole answer that a session is valid.
+    /// The complete response that a session is valid.
     package static let valid =
         "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n" + #"{"success":true,"result":{"valid":true}} "#
-    /// Where it listens, on a loopback address.
+    /// The port on a loopback address.
     package let port: Int
     private let listener: Int32
     private let answer: [UInt8]
@@ -16,8 +16,8 @@ package final class FakeTenant: Sendable {
     private let thread: Mutex<pthread_t>
 
     /// - Parameters:
-    ///   - keepsOpen: the connection stays open after the answer until `stop`.
-    ///   - port: 0 for any that is free.
+    ///   - keepsOpen: whether the connection stays open after the response, until `stop`.
+    ///   - port: 0 for any free port.
     package init(answer: String, keepsOpen: Bool, address host: String = "127.0.0.1", port: Int = 0) throws {
         self.answer = Array(answer.utf8)
         self.keepsOpen = keepsOpen
@@ -49,7 +49,7 @@ package final class FakeTenant: Sendable {
         self.thread.withLock { $0 = thread }
     }
 
-    /// Ends it; returns what it was asked.
+    /// Stops the endpoint and returns the request that it received.
     package func stop() -> String {
         shutdown(listener, Int32(SHUT_RDWR))
         pthread_join(thread.withLock { $0 }, nil)
@@ -68,11 +68,11 @@ package final class FakeTenant: Sendable {
             request.withLock { $0 += buffer[..<count] }
         }
         _ = send(connection, answer, answer.count, Int32(MSG_NOSIGNAL))
-        // The caller hangs up when its limit is over.
+        // The caller closes the connection after its time limit.
         if keepsOpen { while read(connection, &buffer, buffer.count) > 0 {} }
     }
 
-    /// Whether the head and the body whose length it names are there.
+    /// Whether the request has its head and as many body bytes as its Content-Length.
     private static func isWhole(_ request: [UInt8]) -> Bool {
         let text = String(decoding: request, as: UTF8.self)
         guard let end = text.range(of: "\r\n\r\n") else { return false }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Ports of the loopback address that nothing listens on now.
+/// Finds free ports of the loopback address.
 package enum FreePorts {
-    /// A block of consecutive free ports below the range that the system gives to outgoing connections.
-    package static func take(_ count: Int) throws -> [Int] {
+    /// Returns consecutive free ports below the range that the system uses for outgoing connections.
+    package static func find(_ count: Int) throws -> [Int] {
         for _ in 0..<200 {
             let first = Int.random(in: 10_000..<(32_000 - count))
             let ports = Array(first..<first + count)

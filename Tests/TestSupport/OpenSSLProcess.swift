@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// `openssl s_client` or `s_server` as the other side of a TLS connection: what it is told to offer, it offers, however
-/// old or wrong.
+/// `openssl s_client` or `s_server` as the peer of a TLS connection. It offers any version and cipher, also old or
+/// wrong ones.
 package final class OpenSSLProcess: Sendable {
-    /// Arguments that make it offer TLS 1.1 alone; the libraries' own level forbids that version.
+    /// Arguments to offer only TLS 1.1, which the default security level of the library forbids.
     package static let onlyTLS11 = ["-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"]
 
     private let process: Process
@@ -22,12 +22,12 @@ package final class OpenSSLProcess: Sendable {
         process.standardOutput = output
         process.standardError = output
         input = pipe.fileHandleForWriting
-        // What is sent after its end is lost, no reason to end the tests.
+        // A write after the end of the process must not end the tests.
         Glibc.signal(SIGPIPE, SIG_IGN)
         try process.runWithOpenSignals()
     }
 
-    /// Runs the body with a client that has begun to connect to localhost's port.
+    /// Runs the body with a client that connects to a port of localhost.
     package static func withClient(
         _ port: Int, _ arguments: [String] = [], _ body: (OpenSSLProcess) async throws -> Void
     ) async throws {
@@ -36,12 +36,12 @@ package final class OpenSSLProcess: Sendable {
         try await body(client)
     }
 
-    /// Runs the body with a server that shows a certificate, on a port of its own; its output has what it is sent.
+    /// Runs the body with a server that presents a certificate, on a free port. Its output contains the received data.
     package static func withServer(
         _ certificates: TestCertificates, _ name: TestCertificates.Name, _ arguments: [String] = [],
         _ body: (_ port: Int, _ server: OpenSSLProcess) async throws -> Void
     ) async throws {
-        let port = try FreePorts.take(1)[0]
+        let port = try FreePorts.find(1)[0]
         let server = try OpenSSLProcess(
             [
                 "s_server", "-accept", "\(port)", "-cert", certificates.certificateFile(name), "-key",
@@ -52,16 +52,16 @@ package final class OpenSSLProcess: Sendable {
         try await body(port, server)
     }
 
-    /// What it said: of a client what came over TLS, and its complaints.
+    /// The output so far: received data and messages.
     package var output: String {
-        // Not all that is sent is text.
+        // Received data can be binary.
         (try? Data(contentsOf: log)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// Whether it is over: of a client, that the connection is.
+    /// Whether the process has ended. A client ends with its connection.
     package var hasEnded: Bool { !process.isRunning }
 
-    /// Sends text over the connection, once it stands.
+    /// Sends text over the connection as soon as it is established.
     package func send(_ text: String) throws { try input.write(contentsOf: Data(text.utf8)) }
 
     private func stop() {

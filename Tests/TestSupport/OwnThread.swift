@@ -1,8 +1,8 @@
 import Foundation
 
-/// A thread for what blocks or computes for long: the pool's two threads are those of every other test.
+/// Runs work that blocks or computes for long, so that it does not use one of the pool's two threads.
 package enum OwnThread {
-    /// Runs the body on a thread of its own.
+    /// Runs the body on a new thread.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             Thread { continuation.resume(with: Result(catching: body)) }.start()

@@ -1,25 +1,25 @@
 package import Foundation
 
-/// A RabbitMQ or PostgreSQL of one test that takes TLS alone, made as the local stack makes it; PostgreSQL's user is
-/// mss, with a password.
+/// A RabbitMQ or PostgreSQL server of one test that accepts only TLS. The scripts of the local stack create it. The
+/// user of PostgreSQL is mss, with a password.
 package struct SecureServer: Sendable {
     package enum Kind: String, Sendable {
         case rabbitmq
         case postgres
     }
 
-    /// PostgreSQL's; RabbitMQ has its built-in user.
+    /// The password of PostgreSQL. RabbitMQ has its built-in user.
     package static let password = "of-this-test"
-    /// Servers at a time.
+    /// Limits the number of servers that run at a time.
     package static let turnstile = Turnstile(places: 1)
 
     package let port: Int
     package let certificates: TestCertificates
-    /// The server's own folder, with its configuration.
+    /// The folder of the server, with its configuration.
     package let folder: URL
     private let kind: Kind
 
-    /// Runs the body with a server that shows the right certificate.
+    /// Runs the body with a server that presents the correct certificate.
     ///
     /// - Parameter configure: changes the configuration before the start.
     package static func with(
@@ -32,9 +32,9 @@ package struct SecureServer: Sendable {
         _ kind: Kind, configure: (SecureServer) throws -> Void, _ body: (SecureServer) async throws -> Void
     ) async throws {
         try await TestCertificates.with { certificates in
-            // RabbitMQ takes the two ports after its own.
+            // RabbitMQ also uses the next two ports.
             let server = SecureServer(
-                port: try FreePorts.take(3)[0], certificates: certificates,
+                port: try FreePorts.find(3)[0], certificates: certificates,
                 folder: certificates.folder.appending(path: kind.rawValue), kind: kind)
             let passwordFile = certificates.folder.appending(path: "password")
             try password.write(to: passwordFile, atomically: true, encoding: .utf8)
@@ -61,13 +61,14 @@ package struct SecureServer: Sendable {
         }
     }
 
-    /// Ends the server; waiting must not hold a thread that other tests need.
+    /// Ends the server without blocking a thread that other tests need.
     private static func end(_ process: Process) async throws {
         process.terminate()
         try await eventually("the server ends", within: .seconds(20)) { !process.isRunning }
     }
 
-    /// Gives the server a certificate; PostgreSQL shows it to new connections a moment later, RabbitMQ once started.
+    /// Replaces the server's certificate. PostgreSQL presents it to new connections a moment later, RabbitMQ after a
+    /// start.
     package func show(_ name: TestCertificates.Name) async throws {
         for ending in ["pem", "key"] {
             let data = try Data(contentsOf: certificates.folder.appending(path: "\(name.rawValue).\(ending)"))
@@ -76,15 +77,14 @@ package struct SecureServer: Sendable {
         try await script(["tls", folder.path, certificates.folder.path])
     }
 
-    /// Adds lines to one of the server's files.
+    /// Appends lines to a file of the server.
     package func append(_ lines: String, to file: String) throws {
         let url = folder.appending(path: file)
         try Data((try String(contentsOf: url, encoding: .utf8) + lines + "\n").utf8).write(to: url)
     }
 
     private var scriptFile: URL {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "deploy/scripts/\(kind.rawValue).sh")
+        ProjectFolder.url.appending(path: "deploy/scripts/\(kind.rawValue).sh")
     }
 
     private func script(_ arguments: [String]) async throws {

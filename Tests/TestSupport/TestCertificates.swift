@@ -1,28 +1,28 @@
 package import Foundation
 
-/// Authorities and certificates of one test, made by openssl in a folder of its own: right ones, and each kind of wrong.
+/// Certificate authorities and certificates of one test, correct and wrong ones. OpenSSL creates them in a new folder.
 package struct TestCertificates: Sendable {
     /// A certificate and its key.
     package enum Name: String, Sendable {
-        /// For localhost and 127.0.0.1.
+        /// A certificate for localhost and 127.0.0.1.
         case server
-        /// The same for the same names, made anew.
+        /// A newer certificate for the same names.
         case renewed
-        /// For another name.
+        /// A certificate for another name.
         case misnamed
-        /// It ended yesterday.
+        /// A certificate that expired yesterday.
         case expired
-        /// From an authority that nobody was told of.
+        /// A certificate of an authority that no process trusts.
         case foreign
-        /// Of a caller, from the authority.
+        /// A client certificate of the trusted authority.
         case client
-        /// Of a caller, from another authority.
+        /// A client certificate of another authority.
         case foreignClient
     }
 
     package let folder: URL
 
-    /// Makes them.
+    /// Creates all certificates.
     package init() async throws {
         folder = URL(fileURLWithPath: NSTemporaryDirectory()).appending(path: "mss-tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -32,22 +32,22 @@ package struct TestCertificates: Sendable {
         guard outcome.status == 0 else { throw Failure("openssl made no certificates: \(outcome.output)") }
     }
 
-    /// Runs the body with certificates, and removes them.
+    /// Runs the body with certificates and removes them afterwards.
     package static func with(_ body: (TestCertificates) async throws -> Void) async throws {
         let certificates = try await TestCertificates()
         defer { try? FileManager.default.removeItem(at: certificates.folder) }
         try await body(certificates)
     }
 
-    /// The right certificates' authority.
+    /// The authority of the correct certificates.
     package var authorityFile: String { folder.appending(path: "ca.pem").path }
-    /// The foreign ones'.
+    /// The authority of the foreign certificates.
     package var otherAuthorityFile: String { folder.appending(path: "other-ca.pem").path }
 
     package func certificateFile(_ name: Name) -> String { folder.appending(path: "\(name.rawValue).pem").path }
     package func privateKeyFile(_ name: Name) -> String { folder.appending(path: "\(name.rawValue).key").path }
 
-    /// Puts a certificate and its key in the place of others.
+    /// Replaces a certificate and its key by others.
     package func install(_ name: Name, over other: Name) throws {
         for ending in ["pem", "key"] {
             let data = try Data(contentsOf: folder.appending(path: "\(name.rawValue).\(ending)"))

@@ -1,9 +1,9 @@
 import Foundation
 
 extension TestDatabase {
-    /// Works as a login of its own, which is gone afterwards.
+    /// Runs the body as a new login, and removes the login afterwards.
     ///
-    /// - Parameter role: what the login is a member of; nil: nothing.
+    /// - Parameter role: the role of which the login is a member; nil for none.
     package nonisolated func withLogin(
         memberOf role: String?, _ body: (TestDatabase) async throws -> Void
     ) async throws {

@@ -5,10 +5,10 @@ package import PostgreSQL
 package import SyncModel
 package import SyncStore
 
-/// Connections to a database of the test server, on one thread: that of the owner to look and to arrange, and those of
-/// the tiers, with their rights, for what the tiers do.
+/// Connections to a database of the test server, on one thread: one of the owner, for preparation and checks, and one
+/// for each tier with that tier's rights.
 package actor TestDatabase {
-    /// The server's port, `MSS_TEST_POSTGRES_PORT`; without it there is no server to test with.
+    /// The server's port, `MSS_TEST_POSTGRES_PORT`. Nil: there is no test server.
     package static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
 
     /// The database's name.
@@ -26,8 +26,8 @@ package actor TestDatabase {
 
     /// - Parameters:
     ///   - database: one of the server's databases; it is not checked.
-    ///   - user: who logs in, instead of the owner.
-    ///   - hasTiers: false: everything is done by the one who logs in.
+    ///   - user: the login to use instead of the owner.
+    ///   - hasTiers: false to do everything as this login.
     package init(_ database: String, port: Int? = port, user: String = "mss", hasTiers: Bool = false) {
         self.init(
             PostgresConfiguration(host: "127.0.0.1", port: port ?? 0, database: database, user: user),
@@ -35,8 +35,8 @@ package actor TestDatabase {
     }
 
     /// - Parameters:
-    ///   - configuration: of any server.
-    ///   - hasTiers: false: everything is done by the one who logs in.
+    ///   - configuration: the connection to any server.
+    ///   - hasTiers: false to do everything as the login of the configuration.
     package init(_ configuration: PostgresConfiguration, hasTiers: Bool = false) {
         database = configuration.database
         self.configuration = configuration
@@ -54,11 +54,10 @@ package actor TestDatabase {
         relay = hasTiers ? connection(as: "mss_relay") : owner
     }
 
-    /// Databases at a time: making one copies the server's template, and its migrations meet others' at the roles.
+    /// Limits the databases at a time. A new database copies the server's template, and its migrations lock the roles.
     private static let turnstile = Turnstile(places: 4)
 
-    /// Runs the body with a database of its own and `count` connections to it; in one that is not migrated there are no
-    /// tiers.
+    /// Runs the body with a new database and `count` connections to it. A database without migrations has no tiers.
     package static func with(
         connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
@@ -82,56 +81,58 @@ package actor TestDatabase {
         try result.get()
     }
 
-    /// As the owner.
+    /// Executes as the owner.
     package func execute(_ script: String) throws(PostgresError) {
         try owner.execute(script: script, within: .seconds(60))
     }
 
-    /// As the oplog writer.
+    /// Executes as the oplog writer.
     package func executeAsWriter(_ script: String) throws(PostgresError) {
         try writer.execute(script: script, within: .seconds(30))
     }
 
-    /// Returns the names of the migrations applied.
-    package func migrate(to all: [Migration] = Migration.all) throws -> [String] {
-        try MigrationRunner.migrate(owner, to: all)
+    /// Returns the names of the migrations applied and of the function files that had changed.
+    package func migrate(
+        to all: [Migration] = Migration.all, functions: [FunctionFile] = FunctionFile.all
+    ) throws -> [String] {
+        try MigrationRunner.migrate(owner, to: all, functions: functions)
     }
 
     package func makeLogins(passwords: [String: String]) throws(PostgresError) {
         try TierLogins.make(owner, passwords: passwords)
     }
 
-    /// As the statistics aggregator.
+    /// Folds facts as the statistics aggregator.
     package func fold(_ batch: StatisticsBatch) throws(PostgresError) {
         try statistics.run(StatisticsStore.fold(batch), within: .seconds(10))
     }
 
-    /// As the statistics aggregator.
+    /// Runs as the statistics aggregator.
     package func runAsStatistics<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try statistics.run(query, within: .seconds(10))
     }
 
-    /// As the console.
+    /// Runs as the console.
     package func runAsConsole<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try console.run(query, within: .seconds(10))
     }
 
-    /// As the notifier.
+    /// Runs as the notifier.
     package func runAsNotifier<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try notifier.run(query, within: .seconds(10))
     }
 
-    /// As the relay.
+    /// Runs as the relay.
     package func runAsRelay<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try relay.run(query, within: .seconds(10))
     }
 
-    /// As the oplog writer.
+    /// Runs as the oplog writer.
     package func run<Output>(_ query: Query<Output>) throws(PostgresError) -> Output {
         try writer.run(query, within: .seconds(10))
     }
 
-    /// As the oplog writer's lanes for operations, which work for one instance at a time.
+    /// Runs as the oplog writer's workers for backend queries, which work for one instance at a time.
     package func runAsOperator<Output>(
         _ query: Query<Output>, of instanceID: InstanceID = InstanceID("app")
     ) throws(PostgresError) -> Output {
@@ -142,24 +143,24 @@ package actor TestDatabase {
         return try result.get()
     }
 
-    /// Works on the oplog writer's connection.
+    /// Runs the body on the oplog writer's connection.
     package func asWriter<Output: Sendable>(_ body: @Sendable (PostgresConnection) throws -> Output) throws -> Output {
         try body(writer)
     }
 
-    /// As the oplog writer.
+    /// Runs as the oplog writer.
     package func run(
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
     ) throws(PostgresError) -> [Result<PostgresRows, PostgresError>] {
         try writer.run(statements, within: limit)
     }
 
-    /// Stores pushes that all have a configuration.
+    /// Stores pushes. Each must have a configuration.
     package func append(_ pushes: [OplogStore.Append]) throws -> [OplogStore.Appended] {
         try run(OplogStore.append(pushes)).map { try requireValue($0, "no configuration took the push") }
     }
 
-    /// Makes instance "app" with an online configuration "B" for every device of a user.
+    /// Creates the instance "app" with an online configuration "B" for the devices of a user.
     package func configure(isMultiDevice: Bool = true) throws {
         try configure([
             SyncConfiguration(
@@ -168,7 +169,7 @@ package actor TestDatabase {
         ])
     }
 
-    /// The same with these configurations of the instance.
+    /// Creates the instance "app" with these configurations.
     package func configure(_ configurations: [SyncConfiguration]) throws {
         let instance = Instance(
             id: InstanceID("app"), name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
@@ -176,7 +177,7 @@ package actor TestDatabase {
         for configuration in configurations { _ = try run(ControlStore.put(configuration, by: "test")) }
     }
 
-    /// Connects a process's way, as whoever logs in.
+    /// Connects like a process, with the login of the configuration.
     package func connectAsProcess() throws(PostgresError) {
         let connection = SyncDatabase.connection(configuration, logger: Logger(label: "test"))
         _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(5))
@@ -184,10 +185,12 @@ package actor TestDatabase {
 
     package func verify() throws { try MigrationRunner.verify(writer) }
 
-    /// The rows of a query whose columns are all text, as the owner.
+    /// Returns the rows of a query as the owner. All columns must be text.
     package func rows(_ sql: String, columns: Int) throws -> [[String?]] {
-        try owner.run(PostgresStatement(sql), within: .seconds(10)).map { row in
-            (0..<columns).map { row.isNull($0) ? nil : row.text($0) }
+        try owner.run(PostgresStatement(sql), within: .seconds(10)).decode { row throws(PostgresError) in
+            var texts: [String?] = []
+            for _ in 0..<columns { texts.append(try row.next()) }
+            return texts
         }
     }
 
@@ -197,7 +200,7 @@ package actor TestDatabase {
     }
 }
 
-/// What the database said no with; nil when it did not.
+/// Returns the database error of the body, or nil when the body has none.
 package func refusal<Output: Sendable>(_ body: () async throws -> Output) async -> PostgresError? {
     do {
         _ = try await body()

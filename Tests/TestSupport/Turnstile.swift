@@ -1,11 +1,12 @@
-/// Lets so many through at a time; the others wait in their order. For what a small machine cannot do all at once.
+/// Limits the number of bodies that run at a time; the others wait in order. Tests use it for work that is too heavy
+/// for a small machine.
 package actor Turnstile {
     private var places: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     package init(places: Int) { self.places = places }
 
-    /// Runs the body once there is a place.
+    /// Runs the body as soon as the limit permits it.
     package nonisolated func pass<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         await enter()
         do {

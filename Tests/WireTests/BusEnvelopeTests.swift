@@ -7,15 +7,15 @@ import Testing
 
 @Suite("Bus messages")
 struct BusEnvelopeTests {
-    /// An envelope type with a sample, its type forgotten.
+    /// An envelope type with a sample, type-erased.
     struct Kind: CustomTestStringConvertible, Sendable {
         let name: String
         let body: [UInt8]
-        /// The body of the list twice over.
+        /// The body of a list that contains the sample's elements twice.
         let doubled: [UInt8]
-        /// Reads a body and writes it again as the whole envelope; nil when it is none.
+        /// Parses a body as an envelope and serializes it again. Nil when the body is not an envelope.
         let rewrite: @Sendable ([UInt8]) -> [UInt8]?
-        /// Reads a body as a list and counts it.
+        /// Parses a body as a list and returns the number of elements.
         let count: @Sendable ([UInt8]) -> Int?
 
         var testDescription: String { name }
@@ -90,16 +90,15 @@ struct BusEnvelopeTests {
         Kind("facts for figures", Mss_Bus_V1_Facts.self, BusSamples.figureFacts),
     ]
 
-    @Test("the bytes of every envelope are those on record", arguments: kinds)
+    @Test("the bytes of every envelope are the recorded ones", arguments: kinds)
     func golden(_ kind: Kind) throws {
         let golden = try #require(BusGoldenBytes.byName[kind.name])
         #expect(kind.body.map { String(format: "%02x", $0) }.joined() == golden)
     }
 
-    @Test("BusMessages.md names every queue and exchange that there is, and none that there is not")
+    @Test("BusMessages.md names exactly the existing queues and exchanges")
     func document() throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Shared/BusMessages/BusMessages.md")
+        let file = ProjectFolder.url.appending(path: "Shared/Messages/BusMessages/BusMessages.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         let named = Set(text.matches(of: /`(mss\.[a-z.]+)`/).map { String($0.1) })
         let queues = CommandQueue.allCases.map(\.rawValue) + [Topology.factsQueue, Topology.deadFactsQueue]
@@ -110,7 +109,7 @@ struct BusEnvelopeTests {
         #expect(named.subtracting(queues.map(Topology.exchange)) == Set(queues + exchanges))
     }
 
-    @Test("the announcement of control versions has the bytes on record")
+    @Test("the announcement of control versions has the recorded bytes")
     func goldenChanges() throws {
         let changes = Mss_Bus_V1_ControlChanges.with {
             $0.schema = Topology.schemaVersion
@@ -120,7 +119,7 @@ struct BusEnvelopeTests {
         #expect(bytes == [0x08, 0x01, 0x12, 0x03, 0x08, 0xAC, 0x02])
     }
 
-    @Test("a body of commands that came back tells their numbers, whatever they are") func heads() {
+    @Test("a returned body gives the numbers of its commands, of any kind") func heads() {
         func check<E: Envelope>(_: E.Type, _ commands: [E.Element], _ number: (E.Element) -> UInt64) {
             #expect(Mss_Bus_V1_CommandHeads.elements(of: E.body(commands))?.map(\.correlation) == commands.map(number))
         }
@@ -136,7 +135,7 @@ struct BusEnvelopeTests {
         check(Mss_Bus_V1_RelayCommands.self, BusSamples.relayCommands, \.correlation)
     }
 
-    @Test("what was written is read back the same", arguments: kinds)
+    @Test("a written body is read back unchanged", arguments: kinds)
     func roundTrip(_ kind: Kind) { #expect(kind.rewrite(kind.body) == kind.body) }
 
     @Test("two bodies one after the other are the body of both lists", arguments: kinds)
@@ -144,7 +143,7 @@ struct BusEnvelopeTests {
         let one = try #require(kind.count(kind.body))
         #expect(one > 0)
         #expect(kind.count(kind.body + kind.body) == 2 * one)
-        // The same bytes as one envelope of both lists: the schema once, the elements in order.
+        // The bytes of one envelope of both lists: the schema once, then the elements in order.
         #expect(kind.rewrite(kind.body + kind.body) == kind.doubled)
     }
 
@@ -171,7 +170,7 @@ struct BusEnvelopeTests {
         #expect(facts[0].body == nil)
     }
 
-    @Test("a body that was cut off is refused or read as what is whole, never a crash", arguments: kinds)
+    @Test("a truncated body is refused or read up to its last complete element, never a crash", arguments: kinds)
     func truncation(_ kind: Kind) throws {
         let whole = try #require(kind.count(kind.body))
         for length in kind.body.indices {
@@ -195,7 +194,7 @@ struct BusEnvelopeTests {
                 default: body.insert(byte, at: place)
                 }
             }
-            // What is taken for an envelope must be one: it is written and read once more.
+            // A body that parses as an envelope must survive serializing and parsing.
             if let again = kind.rewrite(body) {
                 #expect(kind.count(again) == kind.count(body), "seed \(seed), round \(round)")
             }

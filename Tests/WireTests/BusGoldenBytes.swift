@@ -1,4 +1,5 @@
-/// The bytes of `BusSamples`, in hex. They are never edited: a schema that changes them breaks a running neighbour.
+/// The bytes of `BusSamples` in hexadecimal. Never edit them: a schema change that changes them breaks processes of
+/// another release.
 enum BusGoldenBytes {
     static let byName: [String: String] = [
         "append": """

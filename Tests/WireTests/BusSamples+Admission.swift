@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-// Keys, and what processes count together.
+// Keys, and the counts that processes share.
 extension BusSamples {
     static let admissions: [Mss_Bus_V1_AdmissionCommand] = [
         .with {

@@ -1,7 +1,7 @@
 import BusMessages
 import SwiftProtobuf
 
-// The database's time, the head of a backlog's opening, and live pushes whose notice is on its way.
+// The database time, the head at which a backlog opens, and non-persistent pushes whose notice is in flight.
 extension BusSamples {
     static let backlogFetches: [Mss_Bus_V1_FetchCommand] = [
         .with {

@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-// Operations of devices.
+// Device operations.
 extension BusSamples {
     static let deviceOperation = Mss_Bus_V1_DeviceOperation.with {
         $0.operationID = "o1"

@@ -3,7 +3,7 @@ import Foundation
 import SwiftProtobuf
 import SyncModel
 
-// What people ask for at the console and with the tool, and what they are answered.
+// Commands of operators at the console and in `mssctl`, and the replies.
 extension BusSamples {
     private static let record = Mss_Bus_V1_OperationRecord.with {
         $0.number = 7
@@ -109,7 +109,7 @@ extension BusSamples {
         },
     ]
 
-    // Where people came from.
+    // The addresses of operators.
     static let personSources: [Mss_Bus_V1_OperationCommand] = [
         .with {
             $0.correlation = 1

@@ -1,7 +1,7 @@
 import BusMessages
 import SwiftProtobuf
 
-/// Whose sync points they are, and how far a store itself is.
+// The receivers of sync points, and the positions of stores.
 extension BusSamples {
     static let receiverAcks: [Mss_Bus_V1_AckCommand] = [
         .with {

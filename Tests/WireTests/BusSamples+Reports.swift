@@ -1,7 +1,7 @@
 import BusMessages
 import SwiftProtobuf
 
-// What processes say of themselves.
+// Status reports of processes.
 extension BusSamples {
     static let processReports: [Mss_Bus_V1_ProcessReport] = [
         .with {
@@ -10,7 +10,7 @@ extension BusSamples {
             $0.version = "0.1.0"
             $0.startedAtMs = 1_700_000_000_000
             $0.ready = true
-            // One of each: the order within a map is nobody's promise.
+            // Each map has one entry, because the order within a map is undefined.
             $0.conditions = ["amqp": true]
             $0.figures = ["mss_ingest_in_flight": 1.5]
             $0.devices = ["demo_app": 2]

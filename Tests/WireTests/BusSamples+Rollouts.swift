@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-// Global pushes that go out in stages.
+// Roll-outs.
 extension BusSamples {
     private static let rolloutName = Mss_Bus_V1_RolloutName.with {
         $0.instanceID = "demo_app"

@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-/// What concerns verdicts and their ends.
+// Verdicts and revocations.
 extension BusSamples {
     static let verdictReplies: [Mss_Bus_V1_Reply] = [
         .with {

@@ -2,7 +2,7 @@ import BusMessages
 import Foundation
 import SwiftProtobuf
 
-/// One envelope of each kind, every field set, so that golden bytes pin every field number and type.
+/// One envelope of each kind with every field set, so that golden bytes fix every field number and type.
 enum BusSamples {
     static let target = Mss_Bus_V1_Target.with {
         $0.instanceID = "demo_app"
@@ -129,7 +129,7 @@ enum BusSamples {
         },
     ]
 
-    /// What devices ask for, answered.
+    /// Replies to requests of devices.
     static let requestReplies: [Mss_Bus_V1_Reply] = [
         .with {
             $0.correlation = 2
@@ -155,7 +155,7 @@ enum BusSamples {
         },
     ]
 
-    /// A device that does not take two business types.
+    /// A device with two suspended Sync IDs.
     static let suspensions: [Mss_Bus_V1_SessionCommand] = [
         .with {
             $0.correlation = 2
@@ -164,7 +164,7 @@ enum BusSamples {
         }
     ]
 
-    /// A device that shows a secret to an instance that binds ids.
+    /// A device that presents its secret to an instance with device secrets.
     static let deviceSecrets: [Mss_Bus_V1_SessionCommand] = [
         .with {
             $0.correlation = 3
@@ -174,7 +174,7 @@ enum BusSamples {
         }
     ]
 
-    /// A connection by its gateway's own number.
+    /// A connection with the number that its gateway gave it.
     static let connectionNumbers: [Mss_Bus_V1_SessionCommand] = [
         .with {
             $0.correlation = 5
@@ -185,7 +185,7 @@ enum BusSamples {
         }
     ]
 
-    /// A device that says where it can be woken.
+    /// A device that registers its token for wake-up pushes.
     static let pushTokens: [Mss_Bus_V1_SessionCommand] = [
         .with {
             $0.correlation = 6
@@ -195,7 +195,7 @@ enum BusSamples {
         }
     ]
 
-    /// The secret of a device id is forgotten.
+    /// A command that deletes the secret of a device id.
     static let deviceReleases: [Mss_Bus_V1_ControlCommand] = [
         .with {
             $0.correlation = 4
@@ -204,7 +204,7 @@ enum BusSamples {
         }
     ]
 
-    /// The device id is another's.
+    /// The reply that the device id belongs to another secret.
     static let wrongDeviceSecrets: [Mss_Bus_V1_Reply] = [
         .with {
             $0.correlation = 3

@@ -6,7 +6,7 @@ import SwiftProtobuf
 import TestSupport
 import Testing
 
-/// Frames of the device protocol: golden bytes from the normative text, every split, hostile input.
+/// Frames of the device protocol: golden bytes from DeviceProtocol.md, every split, hostile input.
 @Suite struct DeviceFrameTests {
     private static let connect = Mss_Device_V1_Packet.with {
         $0.connect.protocolVersion = 1
@@ -128,7 +128,7 @@ import Testing
         let limit = DeviceProtocolLimits.toGatewayBytes
         #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([[0, 1, 0, 1]]) }
         #expect(throws: FrameError.tooLarge(bytes: 0xffff_ffff)) { try decoded([[0xff, 0xff, 0xff, 0xff]]) }
-        // Behind the first frame a longer one may be of operations: its first bytes decide.
+        // After the first frame, an operation frame can be longer. Its first bytes decide.
         let ping = bytes(of: Self.ping)
         #expect(try decoded([ping, [0, 1, 0, 1], [0xA2], [1]]) == [Self.ping])
         #expect(throws: FrameError.tooLarge(bytes: limit + 1)) { try decoded([ping, [0, 1, 0, 1, 0x0a]]) }
@@ -141,7 +141,7 @@ import Testing
             $0.submitOperations.operations = [.with { $0.body = Data(repeating: 7, count: 3 * limit) }]
         }
         #expect(try decoded([ping] + bytes(of: large).map { [$0] }) == [Self.ping, large])
-        // At the limit it is only waited for.
+        // A frame of exactly the limit is permitted; the decoder waits for its data.
         #expect(try decoded([[0, 1, 0, 0]]) == [])
     }
 
@@ -188,7 +188,7 @@ import Testing
         return Array(buffer.readableBytesView)
     }
 
-    /// What a gateway's decoder makes of these pieces, one after the other.
+    /// Decodes these pieces in order with the gateway's decoder.
     private func decoded(_ pieces: [[UInt8]]) throws -> [Mss_Device_V1_Packet] {
         var decoder = PacketDecoder.ofDevice
         var buffer = ByteBuffer()
@@ -207,10 +207,9 @@ import Testing
         }
     }
 
-    /// The bytes of the example that follows a line with this start: the columns before the explanation.
+    /// The bytes of the example after a line with this start: the columns before the explanation.
     private func exampleInText(after start: String) throws -> String {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../Shared/DeviceProtocol/DeviceProtocol.md")
+        let file = ProjectFolder.url.appending(path: "Shared/Device/DeviceProtocol/DeviceProtocol.md")
         let lines = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
         let first = try #require(lines.firstIndex { $0.hasPrefix(start) })
         let block = lines[first...].drop { !$0.hasPrefix("```") }.dropFirst().prefix { !$0.hasPrefix("```") }

@@ -153,7 +153,7 @@ def behaviours(forbidden):
         "chunks-cut": CHUNKED + chunk(VALID),
         "nul-in-field": answer(VALID, fields=b"X-Nul: a\0b\r\n"),
         "blank-in-name": answer(VALID, fields=b"X Blank: y\r\n"),
-        # Valid is what was not asked for: it must not be the answer to the next question.
+        # The valid answer has no request: it must not be the answer to the next request.
         "two-answers": answer(INVALID) + answer(VALID) * 3,
         "answers-ahead": then_silent(answer(INVALID) + answer(VALID)),
         "silent-afterwards": then_silent(answer(INVALID)),
@@ -195,7 +195,7 @@ def serve(connection, table):
                 behave = table[path]
                 if isinstance(behave, bytes):
                     connection.sendall(behave)
-                    # What cannot be taken back must not be cut off by a reset.
+                    # A reset must not cut off data that was already sent.
                     connection.shutdown(socket.SHUT_WR)
                     silent(connection)
                 else:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the service reaches on this machine, load generator included: the table of deploy/load/Measurements.md. Release
+# The rates of the service on this machine, load generator included: the table of deploy/load/Measurements.md. Release
 # build, a stack of its own that is gone afterwards, about ten minutes for each round.
 #   bars.sh [--tls] [ROUNDS]     medians of so many rounds (3); --tls: TLS also between the processes and both servers
 # The machine should do nothing else meanwhile.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the console's questions take with many facts in the database, and how large that is.
+# The time of the console's queries with many facts in the database, and the disk space of the figures.
 #   figures.sh [FACTS]     on a PostgreSQL of its own; 1,000,000 by default. A hundred million take 20 GB and some time
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What honest devices notice of an attack: 2,000 slow clients and 500 junk handshakes a second, from 250 addresses.
+# The effect of an attack on honest devices: 2,000 slow clients and 500 junk handshakes a second, from 250 addresses.
 #   flood.sh [ROUNDS]     on the local stack (deploy/up --detach); 3 by default, about 45 s each
 # Rounds with and without the attack alternate. It fails when a push was lost, or when the median p99 under attack is
 # more than twice the median without. The devices of each round connect while the attack goes on.

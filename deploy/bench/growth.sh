@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What a push and a connect cost as everything grows, on a stack of its own for each axis, which is gone afterwards.
+# The cost of a push and a connect as everything grows, on a stack of its own for each axis, which is gone afterwards.
 #   growth.sh [--upto OPLOGS] [--table FILE] [AXIS…]
 # Axes: configurations devices gateways writers size; all by default. Size goes up to 100 million oplogs in 10 million
 # channels, which takes half an hour and 45 GB; --upto leaves out the steps above so many. --table also writes the
-# tables to a file. Prints a table (Markdown) for each axis; deploy/load/README.md says what is in it.
+# tables to a file. Prints a table (Markdown) for each axis; deploy/load/README.md describes it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 upto=100000000 table=/dev/null axes=()
@@ -53,7 +53,7 @@ names = [("UCHAT", "appointed"), ("NEWS", "global")] + [(f"SYNC-{n}", "appointed
 print(json.dumps({"instances": [{"instanceId": "growth"}], "configurations": [configuration(*name) for name in names]}))
 PYTHON
     mssctl apply "$folder/control.json" > "$folder/apply.log"
-    # What is filled in is from before.
+    # The filled-in rows are older than the configuration.
     sql -c "UPDATE sync_configuration SET data_since = '-infinity' WHERE instance_id = 'growth'"
 }
 
@@ -75,7 +75,7 @@ fill_channels() { # COUNT: users with a channel, a device, a sync point and thei
         setval(pg_get_serial_sequence('statistics_target', 'target_id'), $1)" > "$folder/setval"
 }
 # The five weeks that a retention of 30 days leaves; of this one as far as it has come.
-weeks() { # name|from|to|end of what is there
+weeks() { # name|from|to|end of the rows
     sql -c "SELECT 'oplog_' || to_char(m AT TIME ZONE 'UTC', 'YYYYMMDD'), m, m + interval '7 days',
             least(m + interval '7 days', now())
         FROM generate_series(0, 4) w,
@@ -83,11 +83,13 @@ weeks() { # name|from|to|end of what is there
                 AT TIME ZONE 'UTC' AS m) monday ORDER BY 1"
 }
 fill_oplogs() { # COUNT CHANNELS: so many in all, in the order of time, each to the next channel of a scattered round
-    local part=$(($1 / 5)) first=0 name from to end
+    local part=$(($1 / 5)) first=0 name from to end columns
+    columns='channel_id, oplog_id, third_message_id, third_message_hash, payload, is_binary, operating_system,
+        minimum_version, maximum_version, share_start, share_size, valid_until, created_at, recalls, recalled_at'
     while IFS='|' read -r name from to end; do
         sql -c "DROP TABLE IF EXISTS $name"
         # With the constraint attaching reads no row.
-        copy "$name" "CREATE TABLE $name (LIKE oplog,
+        copy "$name ($columns)" "CREATE TABLE delivery.$name (LIKE oplog INCLUDING DEFAULTS,
                 CONSTRAINT week CHECK (created_at >= '$from' AND created_at < '$to'))" \
             "SELECT 1 + n * 7919 % $2, 1 + n / $2, 'growth-' || n, hashint8extended(n, 0),
                 convert_to(rpad('{\"number\":' || n || '}', 100), 'UTF8'), false, 0::smallint, '', '', 0::smallint,
@@ -119,7 +121,7 @@ FROM made m, generate_series(1, 5000) n;
 SQL
 }
 
-# A fault ends the script, with what the load has said.
+# A fault ends the script, with the load's output.
 load_growth() {
     load --instance growth --gateway "${gateways#,}" "$@" > "$folder/load.log" 2>&1 ||
         { cat "$folder/load.log" >&2; exit 1; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an idle device's connection costs on the wire in an hour, at the heartbeat of the running gateway.
+# The bytes of an idle device's connection in an hour, at the heartbeat of the running gateway.
 #   idle.sh [MINUTES]     on the local stack (deploy/up --detach); 5 by default, counted up to an hour
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -10,7 +10,7 @@ devices=${1:-40000} gateways=${2:-3}
 source deploy/bench/stack.sh
 start_stack --plain --scale gateway="$gateways"
 addresses=$(seq -f "127.0.0.1:%.0f" -s , "$MSS_STACK_DEVICE_PORT" $((MSS_STACK_DEVICE_PORT + gateways - 1)))
-# Each generator holds what it may.
+# Each generator holds as many devices as its open files allow.
 parts=$(((devices + 14999) / 15000))
 generators=()
 for part in $(seq "$parts"); do

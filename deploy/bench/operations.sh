@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What devices send up: how many operations a second the service holds with a fast tenant, and what becomes of another
-# tenant's while one is slow. On a stack of its own; each run checks that every operation was done once, in order, and
+# Device operations: how many a second the service holds with a fast tenant, and those of another tenant
+# while one is slow. On a stack of its own; each run checks that every operation was done once, in order, and
 # that its result reached its device.
 #   operations.sh [RATE] [SECONDS] [RUNS]      3,000 a second for 20 s, three times
 # That many from devices that come back with sixteen things to send, and with four, and two thirds of it where each goes

@@ -56,7 +56,7 @@ def main():
     seen = set()
     while queue:
         address = queue.popleft()
-        # The newest of what a list has, and some of those that are asked for by name.
+        # The newest entries of a list, and some entries that are requested by name.
         if address in seen or len(found[kind(address)]) >= SAMPLES and address not in asked:
             continue
         seen.add(address)

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # For the benchmarks: servers of their own in a folder that is gone afterwards. Sourced in the project's root, with
-# what `swift build -c release --product mssctl` makes.
+# the product of `swift build -c release --product mssctl`.
 folder=$(mktemp -d)
 bench_pids=()
 stop_servers() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How soon a cached resource that changed is fresh on an online device, and what it costs that 10 of 1,000 changed.
+# How soon a cached resource that changed is fresh on an online device, and the cost when 10 of 1,000 changed.
 #   resources.sh [ROUNDS]     200 pushes by default; about a minute, on a stack of its own that is gone afterwards
 # The device is one of the tests' (debug build), and fails beyond 1 s and beyond twice the bytes of the ten.
 set -euo pipefail

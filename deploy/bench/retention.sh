@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What retention costs: the latency of pushes while partitions of a million oplogs are removed, beside the latency
-# without, and what a million oplogs take on disk.
+# The cost of retention: the latency of pushes while partitions of a million oplogs are removed, beside the latency
+# without, and the disk space of a million oplogs.
 #   retention.sh [PAYLOAD_BYTES]     on the local stack (deploy/up --detach); 100 by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,7 +19,7 @@ BEGIN
     FOR week IN 7..10 LOOP
         monday := (date_trunc('week', now() AT TIME ZONE 'UTC') - make_interval(weeks => week)) AT TIME ZONE 'UTC';
         name := 'oplog_' || to_char(monday AT TIME ZONE 'UTC', 'YYYYMMDD');
-        EXECUTE format('CREATE TABLE %s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
+        EXECUTE format('CREATE TABLE delivery.%s PARTITION OF oplog FOR VALUES FROM (%L) TO (%L)',
             name, monday, monday + interval '7 days');
         EXECUTE format('INSERT INTO oplog SELECT n %% 10000, week, ''bench-'' || n, n,
             convert_to(repeat(''x'', %s), ''UTF8''), false, 0, '''', '''', 0, 10000, now(), %L

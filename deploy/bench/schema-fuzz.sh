@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls the API with what its description allows and with what it does not, and compares each answer with it.
+# Makes allowed and forbidden calls from the API's description, and compares each answer with the description.
 #   schema-fuzz.sh [CASES]     on the local stack (deploy/up --detach); at least 20,000 by default
 # The seed is fixed (SEED), so that a finding comes again. Schemathesis is installed under .local/.
 set -euo pipefail
@@ -14,7 +14,7 @@ mkdir -p .local
 fuzz="$venv/bin/schemathesis"
 export SCHEMATHESIS_HOOKS="$bench/schema_checks.py"
 cd "$venv" # where it leaves its notes
-# The six operations take equal parts; what the fixed phases add to them comes on top.
+# The six operations take equal parts; the calls of the fixed phases come on top.
 "$fuzz" --config-file "$bench/schemathesis.toml" run "$url/openapi.json" \
     --max-examples $(((cases + 5) / 6)) --seed "$seed" --checks all --continue-on-failure \
     --suppress-health-check all --generation-database none --request-timeout 30

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sends the API mutated requests and asks a strict parser (h11) what they are: where the two differ in how many requests
-# there are, a proxy in front might differ too, and a request could be smuggled past it.
+# Sends mutated requests to the API and to a strict parser (h11): where the two differ in the number of requests, a
+# proxy in front might differ too, and a request could be smuggled past it.
 #   smuggling.sh [CASES]     on the local stack (deploy/up --detach); 5,000 by default
 # The seed is fixed (SEED), so that a finding comes again. h11 is installed under .local/.
 set -euo pipefail

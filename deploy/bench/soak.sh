@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A load held for minutes: latency, memory and what lags behind, minute by minute, as a table of Markdown. Release
+# A load held for minutes: latency, memory and the delay of figures, minute by minute, as a table of Markdown. Release
 # build, a stack of its own that is gone afterwards. Fails when a push is lost, or when a minute's p99 is above three
 # times that of the median minute. Each minute ends with all its pushes delivered, acknowledged and recorded.
 #   soak.sh RATE [MINUTES]     single pushes a second; 10 minutes

@@ -25,7 +25,7 @@ load() { # OPTION…: mssctl load on it
 }
 
 memory() { # FIELD: the time, and for each process with its children, but the tests' tenant, a line NAME=KILOBYTES
-    # Pss counts what is shared once, Pss_Anon leaves out files and PostgreSQL's shared buffers.
+    # Pss counts shared memory once, Pss_Anon leaves out files and PostgreSQL's shared buffers.
     local child pids pid
     date +time=%s
     for child in "$MSS_STACK_FOLDER"/run/*.child; do

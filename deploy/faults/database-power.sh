@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The power of the machine that a local stack's PostgreSQL runs on (MSS_STACK_FOLDER names the stack's folder).
-#   database-power.sh off          every process of the server is gone at once, and nobody starts it; when the server's
-#                                  folder is a disk of disk.sh, what was not flushed to it is gone too
+#   database-power.sh off          every process of the server is gone at once, and is not started; when the server's
+#                                  folder is a disk of disk.sh, unflushed data is gone too
 #   database-power.sh on [DISK]    that disk is there again; the supervisor starts the server
 set -euo pipefail
 cd "$(dirname "$0")/../.."

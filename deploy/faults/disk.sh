@@ -2,8 +2,8 @@
 # A disk that can lose its power, or be full: an ext4 file system in a loop file. Root; the mount is one of the caller's
 # mount namespace.
 #   disk.sh make FILE MEGABYTES    a new file with an empty file system
-#   disk.sh mount FILE FOLDER      the folder is that disk; what its journal has is replayed
-#   disk.sh cut FOLDER             the power goes: what was not flushed never reaches the disk, nor does anything later
+#   disk.sh mount FILE FOLDER      the folder is that disk; its journal is replayed
+#   disk.sh cut FOLDER             the power goes: unflushed data never reaches the disk, nor does anything later
 #   disk.sh unmount FOLDER         waits up to 10 s for the last process that is in it
 #   disk.sh fill FOLDER            the file `ballast` takes all that is free
 #   disk.sh free FOLDER            and gives it back
@@ -12,7 +12,7 @@ verb=${1:?see the header}
 case $verb in
 make)
     truncate --size "${3:?MEGABYTES is missing}M" "${2:?FILE is missing}"
-    # Nothing is kept for root: what is full is full for everybody.
+    # No space is reserved for root: a full disk is full for every user.
     mkfs.ext4 -q -F -m 0 "$2"
     ;;
 mount)
@@ -34,7 +34,7 @@ unmount)
     umount "$2"
     ;;
 fill)
-    # The most of it at once, then what is left.
+    # The most of it at once, then the rest.
     free=$(df --output=avail --block-size=1 "${2:?FOLDER is missing}" | tail -n 1)
     fallocate --length "$free" "$2/ballast" 2> /dev/null || true
     cat /dev/zero >> "$2/ballast" 2> /dev/null || true

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# PostgreSQL fails over to a standby that lacks the last commits, while a backend pushes to devices: what was answered
-# after that reaches its device, once and in order, and no id stands for two contents; what was lost with the old
-# primary is counted apart. Then the old primary is back, first elsewhere, then at its successor's address: nothing is
-# written to it. Release build, root, a stack of its own that is gone afterwards.
+# PostgreSQL fails over to a standby that lacks the last commits, while a backend pushes to devices: each push that was
+# answered after that reaches its device, once and in order, and no id has two contents; pushes that were lost with the
+# old primary are counted apart. Then the old primary is back, first elsewhere, then at its successor's address: nothing
+# is written to it. Release build, root, a stack of its own that is gone afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=deploy/faults/servers.sh
@@ -22,7 +22,7 @@ await "the standby's connection" is_streaming
 start_devices failover
 start_pushing --prefix failover --users "$users"
 await_pushes 1000
-# From here on the standby lacks what is committed.
+# From here on the standby lacks the commits.
 ask "$other_port" "ALTER SYSTEM SET primary_conninfo = ''"
 ask "$other_port" "SELECT pg_reload_conf()" > /dev/null
 await_pushes 500

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One of three gateways is killed under pushes and stays away: its third of the devices must be back on the others
-# within 120 s with nothing lost, and pushes to devices of the others may have a p99 of at most three times what it was
+# within 120 s with nothing lost, and pushes to devices of the others may have a p99 of at most three times the one
 # before. Release build, root, a stack of its own that is gone afterwards; about eight minutes.
 #   gateway-loss.sh [DEVICES]     20000
 set -euo pipefail
@@ -12,7 +12,7 @@ source deploy/faults/machine.sh
 others=$((devices / 3))
 crowd=$((devices - others))
 generators=()
-# What two cores bear that all of the service and the devices share: with 500 a second everybody is back sooner, and
+# This suits two cores that all of the service and the devices share: with 500 a second all devices are back sooner, and
 # pushes to the others wait for a processor meanwhile.
 mkdir -p "$MSS_STACK_FOLDER/settings"
 for number in 1 2 3; do

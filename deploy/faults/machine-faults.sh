@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A wrong wall clock and a slow disk for processes that run: machine_faults.c, and the file that says what it does.
+# A wrong wall clock and a slow disk for processes that run: machine_faults.c, and the file with its settings.
 #   machine-faults.sh build LIBRARY                  compile it: LD_PRELOAD=LIBRARY MACHINE_FAULTS=FILE COMMAND…
 #   machine-faults.sh set FILE CLOCK_MS [SYNC_MS]    the clock is so far ahead (-3600000: an hour behind), and a flush
 #                                                    takes so much longer, from now on; also makes the file

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts here share: a local stack of its own in a mount namespace of its own, on the release build. Sourced
+# Shared by the scripts here: a local stack of its own in a mount namespace of its own, on the release build. Sourced
 # from the top folder, not run.
 [ -n "${MSS_FAULTS_NAMESPACE:-}" ] || exec env MSS_FAULTS_NAMESPACE=own unshare --mount "$0" "$@"
 export MSS_STACK_CONFIGURATION=${MSS_STACK_CONFIGURATION:-release}
@@ -51,7 +51,7 @@ database() { # PSQL-OPTION…: as the owner
         -p "$MSS_STACK_POSTGRES_PORT" -U mss mss "$@"
 }
 
-rows() { # what the database has of pushes
+rows() { # the pushes in the database
     database -c "SELECT c.target, o.third_message_id, o.oplog_id FROM oplog o JOIN channel c USING (channel_id)
         WHERE c.biz_type = 'UCHAT'"
 }

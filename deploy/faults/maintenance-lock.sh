@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A session holds a lock on the oplog for 60 s, as a dump does, while the partitions of the coming weeks are missing and
-# are made every second: pushes may have a p99 of at most twice what it is without. The partitions must be there while
+# A session holds a lock on the oplog for 90 s, as a dump does, while the partitions of the coming weeks are missing and
+# are made every second: pushes may have a p99 of at most twice the one without. The partitions must be there while
 # the lock is held. Release build, a stack of its own that is gone afterwards; about three minutes.
 #   maintenance-lock.sh [RATE]     pushes a second: 300
 set -euo pipefail

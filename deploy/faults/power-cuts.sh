@@ -24,7 +24,7 @@ stop_stack() {
 "$faults/disk.sh" make "$disk" 8000
 "$faults/disk.sh" mount "$disk" "$data"
 start_stack --scale ingest=2 --scale writer=2 --scale gateway=1
-# What the stack's own scripts wrote, they did not wait for.
+# The stack's own scripts did not wait for their writes.
 sync --file-system "$data"
 start_pushing --users 50
 for cut in $(seq "$cuts"); do

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the scripts share in which PostgreSQL's server is replaced under load: servers, and devices that print what they
-# get (`mssctl listen`). Sourced from the top folder, not run; root, release build.
+# Shared by the scripts in which PostgreSQL's server is replaced under load: servers, and devices that print their
+# oplogs (`mssctl listen`). Sourced from the top folder, not run; root, release build.
 # shellcheck source=deploy/faults/machine.sh
 source deploy/faults/machine.sh
 # shellcheck source=deploy/scripts/stack.sh
@@ -48,7 +48,7 @@ await() { # WHAT COMMAND…: succeeds, within a minute
     complain "$what took longer than a minute"
 }
 
-start_devices() { # PREFIX: one for each user, until each has what there is
+start_devices() { # PREFIX: one for each user, until each has all of its data
     mkdir -p "$devices"
     for user in $(seq 0 $((users - 1))); do
         ".build/$MSS_STACK_CONFIGURATION/mssctl" listen --json --instance demo_app --device "device-$user" \

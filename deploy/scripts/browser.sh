@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what drives a browser in tests, in a folder of its own, and prints its Python.
+# Installs the browser driver of the tests, in a folder of its own, and prints its Python.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 deploy/scripts/packages.sh chromium fonts-wqy-microhei nodejs python3-venv >&2

@@ -21,7 +21,7 @@ complain() {
     echo "check-deployment: $1" >&2
     failed=yes
 }
-same() { # FILE: what was made as $work/new is what is on record
+same() { # FILE: it equals $work/new
     if [ -n "${MSS_WRITE:-}" ]; then cp "$work/new" "$1"; fi
     diff -u "$1" "$work/new" >&2 || complain "$1 is old: MSS_WRITE=1 deploy/scripts/check-deployment.sh"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Dockerfile's steps without an engine, on Debian 12 as root: what it copies is built as it says, its packages are
+# The Dockerfile's steps without an engine, on Debian 12 as root: its sources are built by its steps, its packages are
 # put into a new root file system, and every program of the image starts there as the image's user, without
 # capabilities and with nothing it can write to. Some ten minutes; it needs mmdebstrap.
 #   check-image.sh
@@ -10,7 +10,7 @@ deploy/scripts/packages.sh mmdebstrap
 work=$(mktemp -d)
 trap 'umount -q "$work/mounted/proc" "$work/mounted" 2> /dev/null || true; rm -rf --one-file-system "$work"' EXIT
 
-# The build stage: nothing but what it copies.
+# The build stage: nothing but the copied files.
 source=$PWD/.build-image/source
 rm -rf "$source"
 mkdir -p "$source" "$work/out" "$work/mounted"

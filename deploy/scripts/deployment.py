@@ -60,14 +60,14 @@ def reference(binaries: Path) -> str:
     rows: dict[str, tuple[str, list[str]]] = {}
     for program in PROGRAMS:
         for name, text in settings(binaries, program).items():
-            # What each ring of keys is made for differs by process.
+            # The purpose of the key ring differs by process.
             text = re.sub(r"--purpose \w+", "--purpose PURPOSE", text)
             rows.setdefault(name, (text, []))[1].append(program.removeprefix("mss-"))
     lines = [
         "# Settings", "",
         "Made from the programs' own `--help` (`deploy/scripts/deployment.py reference`); a test compares. A setting",
         "is an environment variable, or a member of the JSON file that `MSS_CONFIG_FILE` names; each may also come",
-        "from a file, whose path `NAME_FILE` says. An unknown or bad one is named at the start, with what is expected.",
+        "from a file, whose path `NAME_FILE` says. A process names an unknown or bad one at its start, with the form.",
         "",
         "| Setting | Expected | Default | Processes |", "|---|---|---|---|",
     ]

@@ -20,5 +20,5 @@ generate() { # folder, file
     fi
 }
 [ "${1:-}" = --check ] && check=yes
-generate BusMessages bus_messages
-generate DeviceProtocol device_packet
+generate Messages/BusMessages bus_messages
+generate Device/DeviceProtocol device_packet

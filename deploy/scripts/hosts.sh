@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Separate hosts on one machine, for tests: network namespaces with an address each, on a switch of their own that leads
 # nowhere else. Root only; it takes iproute2 and nftables.
-#   hosts.sh laboratory COMMAND…   runs a command on a machine of its own that has such a switch
-#   hosts.sh host NAME PORT…       there: makes the host, unless it is there; it has NAME in everybody's /etc/hosts, and
-#                                  what listens on these ports of its loopback address is reached from the others, and
-#                                  on the laboratory's own loopback address, as behind a balancer
+#   hosts.sh laboratory COMMAND…   runs a command in a namespace of its own with such a switch
+#   hosts.sh host NAME PORT…       there: makes the host, unless it exists; NAME is in /etc/hosts of every host. Its
+#                                  loopback address can be reached on these ports from the other hosts, and on the
+#                                  laboratory's own loopback address, as behind a load balancer
 set -euo pipefail
 verb=${1:?see the header}
 shift
@@ -66,7 +66,7 @@ host)
         ip netns exec "$name" nft add rule ip hosts prerouting tcp dport @own dnat to 127.0.0.1
         # As if it came from a balancer on the same machine.
         ip netns exec "$name" nft add rule ip hosts input iifname eth0 snat to 127.0.0.1
-        # What is not here is in the laboratory, such as the tenants.
+        # Other services, such as the tenants, are in the laboratory.
         ip netns exec "$name" nft add rule ip hosts output ip daddr 127.0.0.1 tcp dport != @own dnat to "$network.1"
         ip netns exec "$name" nft add rule ip hosts postrouting oifname eth0 masquerade
     fi

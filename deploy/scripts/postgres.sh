@@ -3,7 +3,7 @@
 #   postgres.sh init DIR PORT [PASSWORD]   make the cluster; PASSWORD is the file of user mss's; without all are trusted
 #   postgres.sh tls DIR TLS                from now on it takes TLS alone, with TLS/postgres.pem and its key
 #   postgres.sh standby DIR OF HOST PORT   make a standby of the running server in OF, which is at HOST; serves at PORT
-#   postgres.sh run DIR                    serve in the foreground (exec), after removing what a killed server left
+#   postgres.sh run DIR                    serve in the foreground (exec), after removing the remains of a killed server
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there
 set -euo pipefail

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What deploy/up and deploy/down share: where the local stack lives, its addresses, its processes. Sourced, not run.
+# Shared by deploy/up and deploy/down: the place of the local stack, its addresses, its processes. Sourced, not run.
 # shellcheck disable=SC2034 # the variables are for those that source it
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

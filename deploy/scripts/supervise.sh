@@ -7,7 +7,7 @@ set -uo pipefail
 source "$(dirname "$0")/stack.sh"
 name=$1
 shift
-# What whoever called deploy/up has open is not ours: he may wait for its end. 255 is this script.
+# Closes the descriptors of the caller of deploy/up, which may wait for their end. 255 is this script.
 for path in "/proc/$$/fd/"*; do
     descriptor=${path##*/}
     [ "$descriptor" -le 2 ] || [ "$descriptor" = 255 ] || exec {descriptor}>&-

@@ -1,19 +1,21 @@
 import SyncModel
 
-/// Who may use a route: every route states one, and it is asked in one place (reliability SEC14).
+/// The right that a route requires. `RequestAuthorization` checks it for every route (SEC14).
 enum Access: Hashable, Sendable {
-    /// Everybody, before the sign-in.
+    /// Everyone, also before the sign-in.
     case open
-    /// Whoever is signed in.
+    /// Any signed-in account.
     case signedIn
-    /// Whoever has this role or a higher one at the instance of the path.
+    /// An account with at least this role at the instance of the path.
     case instance(ConsoleRole)
-    /// Whoever has this role or a higher one for the service as a whole.
+    /// An account with at least this role for the whole service.
     case service(ConsoleRole)
 
-    /// Whether an account may; nil: nobody is signed in.
+    /// Whether an account has the right.
     ///
-    /// - Parameter instance: the instance of the path, when it names one.
+    /// - Parameters:
+    ///   - account: nil when no account is signed in.
+    ///   - instance: the instance of the path; nil when the path names none.
     func allows(_ account: ConsoleAccount?, instance: InstanceID?) -> Bool {
         switch self {
         case .open: true
@@ -23,11 +25,11 @@ enum Access: Hashable, Sendable {
         }
     }
 
-    /// For the API's description.
+    /// The right in words, for the API's description; translated in `sentences.json`.
     var words: String {
         switch self {
-        case .open: "everybody"
-        case .signedIn: "whoever is signed in"
+        case .open: "everyone"
+        case .signedIn: "any signed-in account"
         case .instance(let role): "\(role.word) of the instance"
         case .service(let role): "\(role.word) of the service"
         }

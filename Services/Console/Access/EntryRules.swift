@@ -1,28 +1,28 @@
-/// What the settings say about who may come in, and from where.
+/// The settings' rules for sources, origins and second factors.
 struct EntryRules: Sendable {
-    /// As browsers see the console, such as `https://console.example.com`; nil: as the Host field of a request says.
+    /// The console's origin for browsers, such as `https://console.example.com`; nil: the Host field of a request.
     var origin: String?
-    /// Addresses of proxies whose word about where a request comes from counts.
+    /// Addresses of proxies whose `X-Forwarded-For` is trusted.
     var trustedProxies: Set<String> = []
-    /// Whoever may change anything needs a second factor, and is led to it before anything else.
+    /// Whether an account that may change anything needs a second factor before it can do anything else.
     var requiresSecondFactor = false
 
-    /// Where a request comes from: the other side's address, or, behind proxies that are trusted, the nearest one that is
-    /// not one of theirs.
+    /// The source of a request: the peer's address, or behind trusted proxies the last address that is not a trusted
+    /// proxy.
     ///
     /// - Parameters:
-    ///   - peer: the connection's other side.
-    ///   - forwarded: `X-Forwarded-For`, to which each proxy has added where it got the request from.
+    ///   - peer: the address of the connection's peer.
+    ///   - forwarded: `X-Forwarded-For`, to which each proxy appends the address of its client.
     func source(peer: String, forwarded: String?) -> String {
         let peer = Self.plain(peer)
         guard trustedProxies.contains(peer), let forwarded else { return peer }
         let way = forwarded.split(separator: ",").map { Self.plain(String($0).trimmed) }
-        // What stands further left was said by whoever asked, and may be anything.
+        // The client can send any addresses before the one that the first trusted proxy appended.
         let nearest = way.reversed().first { !trustedProxies.contains($0) }
         return nearest.flatMap { Self.isAddress($0) ? $0 : nil } ?? peer
     }
 
-    /// An IPv4 address that is written as an IPv6 one is the IPv4 address.
+    /// Writes an IPv4-mapped IPv6 address as IPv4.
     private static func plain(_ address: String) -> String {
         address.lowercased().hasPrefix("::ffff:") && address.contains(".")
             ? String(address.dropFirst("::ffff:".count)) : address

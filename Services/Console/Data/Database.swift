@@ -1,3 +1,4 @@
+import ConnectionThread
 import Logging
 import PostgreSQL
 import ServiceKit
@@ -5,33 +6,34 @@ import ServiceLifecycle
 import SyncStore
 import Synchronization
 
-/// The console's few connections to the database, each query on the one with the fewest before it.
+/// The console's connections to the database; each query goes to the connection with the fewest waiting queries.
 ///
-/// A console that is slow or dead holds up nobody: its role has no part in the way of pushes (reliability, fault 51).
+/// A slow or dead console delays no push: its database role takes no part in the delivery of pushes (F51).
 final class Database: Service {
-    /// Connections: people look at pages, a few at a time.
-    private static let lanes = 4
-    /// Queries that may wait for one connection; above that the answer is "busy".
+    /// The default number of connections; few operators use a console at one time.
+    private static let defaultWorkerCount = 4
+    /// Queries that can wait for one connection; above it the response is "busy".
     private static let waitingMaximum = 32
     private static let watchInterval = Duration.seconds(2)
 
-    private let lanes: [DatabaseLane]
-    /// How long one query may take.
+    private let workers: [ConsoleStoreWorker]
+    /// The longest run time of one query.
     private let limit: Duration
     private let waiting: Mutex<[Int]>
     private let health: HealthState
     private let logger: Logger
 
     /// - Parameters:
-    ///   - laneCount: connections.
-    ///   - limit: how long one query may take; one that has waited half as long for its turn is not begun any more.
+    ///   - workerCount: the number of connections.
+    ///   - limit: the longest run time of one query. A query that has waited half of this time is not started.
     init(
-        configuration: PostgresConfiguration, health: HealthState, logger: Logger, laneCount: Int = lanes,
+        configuration: PostgresConfiguration, health: HealthState, logger: Logger,
+        workerCount: Int = defaultWorkerCount,
         limit: Duration = .seconds(4)
     ) {
         self.limit = limit
-        lanes = (0..<laneCount).map { _ in DatabaseLane(configuration: configuration, logger: logger) }
-        waiting = Mutex(Array(repeating: 0, count: laneCount))
+        workers = (0..<workerCount).map { _ in ConsoleStoreWorker(configuration: configuration, logger: logger) }
+        waiting = Mutex(Array(repeating: 0, count: workerCount))
         self.health = health
         self.logger = logger
         health.set("postgres", isReady: false)
@@ -39,20 +41,20 @@ final class Database: Service {
 
     /// Runs a query.
     ///
-    /// - Throws: `ConsoleFault.databaseAway` when the database is away or too busy.
+    /// - Throws: `databaseAway` when the query fails; `busy` when too many queries wait.
     func run<Output>(_ query: Query<Output>) async throws(ConsoleFault) -> Output {
-        let lane: Int? = waiting.withLock { waiting in
-            guard let lane = waiting.indices.min(by: { waiting[$0] < waiting[$1] }),
-                waiting[lane] < Self.waitingMaximum
+        let index: Int? = waiting.withLock { waiting in
+            guard let index = waiting.indices.min(by: { waiting[$0] < waiting[$1] }),
+                waiting[index] < Self.waitingMaximum
             else { return nil }
-            waiting[lane] += 1
-            return lane
+            waiting[index] += 1
+            return index
         }
-        guard let lane else { throw ConsoleFault.busy }
-        defer { waiting.withLock { $0[lane] -= 1 } }
+        guard let index else { throw ConsoleFault.busy }
+        defer { waiting.withLock { $0[index] -= 1 } }
         let output: Output?
         do throws(PostgresError) {
-            output = try await lanes[lane].run(query, within: limit, noLaterThan: .now + limit / 2)
+            output = try await workers[index].run(query, within: limit, noLaterThan: .now + limit / 2)
         } catch {
             logger.warning(
                 "a query failed", metadata: ["error": "\(error.message)", "request_id": "\(RequestName.current)"])
@@ -62,7 +64,7 @@ final class Database: Service {
         return output
     }
 
-    /// Shows whether the database is there, until graceful shutdown.
+    /// Reports to the health state whether the database answers, until graceful shutdown.
     func run() async throws {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             do throws(ConsoleFault) {
@@ -73,6 +75,34 @@ final class Database: Service {
             }
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.watchInterval) }
         }
-        for lane in lanes { await lane.close() }
+        for worker in workers { await worker.close() }
+    }
+}
+
+/// One connection to the database and its thread.
+private actor ConsoleStoreWorker {
+    private let thread = ConnectionThread(name: "console-db")
+    private let connection: PostgresConnection
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    init(configuration: PostgresConfiguration, logger: Logger) {
+        connection = SyncDatabase.connection(configuration, logger: logger)
+    }
+
+    /// Runs one query. After a lost connection the next query connects again.
+    ///
+    /// - Returns: nil, without running the query, after `latest`.
+    func run<Output>(
+        _ query: Query<Output>, within limit: Duration, noLaterThan latest: ContinuousClock.Instant
+    ) throws(PostgresError) -> Output? {
+        guard .now <= latest else { return nil }
+        return try connection.run(query, within: limit)
+    }
+
+    /// Ends the connection and its thread; call it last.
+    func close() {
+        connection.close()
+        thread.stop()
     }
 }

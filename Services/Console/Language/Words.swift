@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the pages say, in each language; keys and texts are in `words.json`.
+/// The texts of the pages in one language; see `words.json`.
 struct Words: Sendable {
     /// Texts by key.
     let texts: [String: String]
-    /// Those of closed sets, such as `role.viewer`: by the set, then by the word.
+    /// Texts of closed sets, such as `role.viewer`: by set, then by word.
     let sets: [String: [String: String]]
 
     init(texts: [String: String]) {
@@ -17,15 +17,15 @@ struct Words: Sendable {
         self.sets = sets
     }
 
-    /// The text of a key, with the detail where it says `%`; a key that has none is shown itself.
+    /// The text of a key, with the detail in place of `%`; the key itself when it has no text.
     func text(_ key: String, _ detail: String = "") -> String {
         (texts[key] ?? key).replacing("%", with: detail)
     }
 
-    /// The words of a language.
+    /// The texts of a language.
     static func of(_ language: Language) -> Words { all[language] ?? Words(texts: [:]) }
 
-    /// As they stand in the file: key → language → text.
+    /// The file: key → language → text.
     static let file: [String: [String: String]] =
         (try? JSONDecoder().decode([String: [String: String]].self, from: Data(PackageResources.words_json))) ?? [:]
 
@@ -33,4 +33,26 @@ struct Words: Sendable {
         uniqueKeysWithValues: Language.allCases.map { language in
             (language, Words(texts: file.compactMapValues { $0[language.rawValue] }))
         })
+}
+
+/// A language of the console's pages.
+enum Language: String, CaseIterable, Sendable {
+    case english = "en"
+    case chinese = "zh"
+
+    /// The language that a browser prefers (RFC 9110, Accept-Language); English when it names no supported one.
+    ///
+    /// - Parameter header: the value of Accept-Language.
+    init(accepting header: String?) {
+        let ranges = (header ?? "").split(separator: ",").map { range -> (tag: String, weight: Double) in
+            let parts = range.split(separator: ";").map { $0.filter { $0 != " " } }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            return (parts.first?.lowercased() ?? "", weight)
+        }
+        let known = ranges.filter { $0.weight > 0 }.compactMap { range in
+            Language(rawValue: String(range.tag.prefix(2))).map { ($0, range.weight) }
+        }
+        // Of equal weights the first one wins.
+        self = known.max { $0.1 < $1.1 }.flatMap { best in known.first { $0.1 == best.1 }?.0 } ?? .english
+    }
 }

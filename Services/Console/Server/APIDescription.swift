@@ -1,7 +1,7 @@
 import Foundation
 import ServiceKit
 
-/// The JSON API described as OpenAPI 3.1, made from the routes themselves, so that it names all of them (spec C11).
+/// The OpenAPI 3.1 description of the JSON API, made from the routes, so that it is complete (C11).
 enum APIDescription {
     /// The document's text.
     static func document(of routes: [Route]) -> [UInt8] {
@@ -28,10 +28,10 @@ enum APIDescription {
     }
 
     private static let introduction = """
-        Everything that the console's pages do. Sign in with POST /api/v1/session and send the token as \
-        Authorization: Bearer. What is hard to undo asks for the password again (PASSWORD_NEEDED): give it to POST \
-        /api/v1/session/confirm, it holds for five minutes. Times are milliseconds since 1970. Every refusal has a code, \
-        a sentence that says what to do, the member that it is about where there is one, and the request's id.
+        The calls of the console's pages. Sign in with POST /api/v1/session and send the token as \
+        Authorization: Bearer. Calls that are hard to undo need the password again (PASSWORD_NEEDED): send it to POST \
+        /api/v1/session/confirm; it is valid for five minutes. Times are milliseconds since 1970. Every refusal has a \
+        code, a sentence with the reason and the action, the wrong member if there is one, and the request's id.
         """
 
     private static func operation(_ route: Route) -> [String: Any] {
@@ -50,13 +50,13 @@ enum APIDescription {
         ]
         var operation: [String: Any] = [
             "summary": route.summary,
-            "description": "For \(route.access.words).\(route.needsPassword ? " Asks for the password." : "")",
+            "description": "For \(route.access.words).\(route.needsPassword ? " Needs the password again." : "")",
             "operationId": name(of: route), "parameters": parameters,
             "responses": ["2XX": answer(route), "4XX": refusal, "5XX": refusal],
         ]
         if route.method != .get {
-            // Made, but not seen by this console yet.
-            let late = refusal.merging(["description": "Done, and not seen here yet: ask again."]) { $1 }
+            // The change is made, but this console's copy does not have it yet.
+            let late = refusal.merging(["description": "Done, but not visible here yet: read again."]) { $1 }
             operation["responses"] = ["2XX": answer(route), "202": late, "4XX": refusal, "5XX": refusal]
         }
         if !route.inputs.isEmpty { operation["requestBody"] = body(route.inputs) }
@@ -64,13 +64,13 @@ enum APIDescription {
         return operation
     }
 
-    /// A success, with the schema of what is encoded.
+    /// The successful response, with its schema.
     private static func answer(_ route: Route) -> [String: Any] {
         guard let schema = schema(of: route) else { return ["description": "Done."] }
         return ["description": "Done.", "content": ["application/json": ["schema": schema]]]
     }
 
-    /// The schema of a route's answer; nil: it has none.
+    /// The schema of a route's answer; nil when the answer is empty or not JSON.
     static func schema(of route: Route) -> [String: Any]? { route.example.map { SchemaEncoder.schema(of: $0) } }
 
     private static func body(_ inputs: [RouteInput]) -> [String: Any] {
@@ -89,7 +89,7 @@ enum APIDescription {
         ]
     }
 
-    /// Unique: method and path in letters.
+    /// A unique operation id, made from the method and the path.
     private static func name(of route: Route) -> String {
         let words = route.pattern.text.dropFirst("/api/v1/".count).split { !$0.isLetter }
         return route.method.rawValue.lowercased() + words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()

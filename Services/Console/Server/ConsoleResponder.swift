@@ -5,11 +5,12 @@ import NIOCore
 import ServiceKit
 import SyncModel
 
-/// Where a request goes: asset, route or refusal; every answer with its security headers and request id.
+/// Answers requests with an asset, a route's answer or a refusal. Adds security headers and a request id to each.
 struct ConsoleResponder: HTTPResponder {
     typealias Context = ConsoleContext
 
-    /// A body is a form: the longest has a payload of 4,096 characters, each of six bytes as JSON may escape it.
+    /// The longest body in bytes. The longest form has a payload of 4,096 characters, which JSON can escape to six
+    /// bytes each.
     static let bodyBytes = 64 * 1_024
 
     let routes: [Route]
@@ -20,7 +21,7 @@ struct ConsoleResponder: HTTPResponder {
     var rules = EntryRules()
     let logger: Logger
 
-    /// Throws nothing: what the server made of an error would not have the console's form.
+    /// Does not throw, because the server would answer an error in a form of its own.
     func respond(to request: Request, context: ConsoleContext) async -> Response {
         let facts = RequestFacts(request.head)
         let requestID = UUID().uuidString.lowercased()
@@ -32,27 +33,28 @@ struct ConsoleResponder: HTTPResponder {
     ) async -> Response {
         let source = rules.source(peer: context.source, forwarded: facts.forwardedFor)
         if facts.method == "GET", let asset = Asset.all[facts.path] { return response(asset, to: request, requestID) }
-        let visitor: Visitor?
+        let principal: RequestPrincipal?
         do throws(ConsoleFault) {
-            visitor = try await sessions.visitor(facts.session, from: source)
+            principal = try await sessions.principal(facts.session, from: source)
         } catch {
-            let exchange = exchange(facts, [:], [], nil, source, requestID)
-            return response(problem(error, exchange, facts), exchange)
+            let consoleRequest = makeConsoleRequest(facts, [:], [], nil, source, requestID)
+            return response(problem(error, consoleRequest, facts), consoleRequest)
         }
         do throws(ConsoleFault) {
             let (route, parts) = try route(of: facts)
-            try Gate.check(route, facts, visitor, instance: parts["instance"].map(InstanceID.init), rules: rules)
+            try RequestAuthorization.check(
+                route, facts, principal, instance: parts["instance"].map(InstanceID.init), rules: rules)
             let body = try await body(of: request)
-            let exchange = exchange(facts, parts, body, visitor, source, requestID)
+            let consoleRequest = makeConsoleRequest(facts, parts, body, principal, source, requestID)
             do throws(ConsoleFault) {
                 try InputForm.check(route, parts: parts, query: facts.query, body: body)
-                return response(try await route.answer(exchange), exchange)
+                return response(try await route.answer(consoleRequest), consoleRequest)
             } catch {
-                return response(problem(error, exchange, facts), exchange)
+                return response(problem(error, consoleRequest, facts), consoleRequest)
             }
         } catch {
-            let exchange = exchange(facts, [:], [], visitor, source, requestID)
-            return response(problem(error, exchange, facts), exchange)
+            let consoleRequest = makeConsoleRequest(facts, [:], [], principal, source, requestID)
+            return response(problem(error, consoleRequest, facts), consoleRequest)
         }
     }
 
@@ -84,31 +86,33 @@ struct ConsoleResponder: HTTPResponder {
         return body
     }
 
-    private func exchange(
-        _ facts: RequestFacts, _ parts: [String: String], _ body: [UInt8], _ visitor: Visitor?,
+    private func makeConsoleRequest(
+        _ facts: RequestFacts, _ parts: [String: String], _ body: [UInt8], _ principal: RequestPrincipal?,
         _ source: String, _ requestID: String
-    ) -> Exchange {
-        let chosen = [visitor?.account.language, facts.cookie("mss-language")].compactMap { $0 }
+    ) -> ConsoleRequest {
+        let chosen = [principal?.account.language, facts.cookie("mss-language")].compactMap { $0 }
             .compactMap(Language.init).first
-        return Exchange(
+        return ConsoleRequest(
             method: Method(rawValue: facts.method) ?? .get, path: facts.path, parts: parts, query: facts.query,
-            body: body, visitor: visitor, language: chosen ?? Language(accepting: facts.language),
+            body: body, principal: principal, language: chosen ?? Language(accepting: facts.language),
             lastInstance: facts.cookie("mss-instance")?.removingPercentEncoding,
             source: source, requestID: requestID)
     }
 
     // MARK: Answers
 
-    /// A program gets JSON; a person a page, or the way to the sign-in.
-    private func problem(_ fault: ConsoleFault, _ exchange: Exchange, _ facts: RequestFacts) -> ConsoleAnswer {
-        note(fault, exchange)
+    /// The answer for a refusal: JSON under `/api/`, otherwise a page or a redirect.
+    private func problem(_ fault: ConsoleFault, _ consoleRequest: ConsoleRequest, _ facts: RequestFacts)
+        -> ConsoleAnswer
+    {
+        logRefusal(fault, consoleRequest)
         var headers = fault.retryAfter.map { [("Retry-After", "\($0)")] } ?? []
         if fault == .signedOut, facts.session != nil { headers.append(SessionCookie.removal) }
-        let detail = fault.isSentence ? Sentences.text(fault.detail, in: exchange.language) : fault.detail
-        let words = exchange.words.text(fault.word, detail)
-        guard !exchange.path.hasPrefix("/api/") else {
+        let detail = fault.isSentence ? Sentences.text(fault.detail, in: consoleRequest.language) : fault.detail
+        let words = consoleRequest.words.text(fault.word, detail)
+        guard !consoleRequest.path.hasPrefix("/api/") else {
             var answer = ConsoleAnswer.json(
-                Problem(code: fault.code, detail: words, field: fault.field, requestId: exchange.requestID),
+                Problem(code: fault.code, detail: words, field: fault.field, requestId: consoleRequest.requestID),
                 status: fault.status)
             answer.headers += headers
             return answer
@@ -123,26 +127,27 @@ struct ConsoleResponder: HTTPResponder {
         var answer = ConsoleAnswer.page(
             PageContent(
                 template: "problem", title: "title.problem",
-                content: ProblemPage(status: fault.status, detail: words, requestID: exchange.requestID)))
+                content: ProblemPage(status: fault.status, detail: words, requestID: consoleRequest.requestID)))
         answer.status = fault.status
         answer.headers += headers
         return answer
     }
 
-    /// Whoever reports a refusal names its request, and it is found here; never with a query or what was typed.
-    private func note(_ fault: ConsoleFault, _ exchange: Exchange) {
+    /// Logs a refusal under its request id. The line never contains a query or input.
+    private func logRefusal(_ fault: ConsoleFault, _ consoleRequest: ConsoleRequest) {
         guard fault.status >= 400 else { return }
         logger.log(
-            level: fault.status >= 500 ? .warning : .info, "a request was refused",
+            level: fault.status >= 500 ? .warning : .info, "refused a request",
             metadata: [
-                "request_id": "\(exchange.requestID)", "status": "\(fault.status)", "code": "\(fault.code)",
-                "method": "\(exchange.method.rawValue)", "path": "\(exchange.path)", "source": "\(exchange.source)",
-                "account": "\(exchange.visitor?.account.name ?? "")",
+                "request_id": "\(consoleRequest.requestID)", "status": "\(fault.status)", "code": "\(fault.code)",
+                "method": "\(consoleRequest.method.rawValue)", "path": "\(consoleRequest.path)",
+                "source": "\(consoleRequest.source)",
+                "account": "\(consoleRequest.principal?.account.name ?? "")",
             ])
     }
 
-    private func response(_ answer: ConsoleAnswer, _ exchange: Exchange) -> Response {
-        var headers = headers(exchange.requestID, SecurityHeaders.notKept)
+    private func response(_ answer: ConsoleAnswer, _ consoleRequest: ConsoleRequest) -> Response {
+        var headers = headers(consoleRequest.requestID, SecurityHeaders.notKept)
         for (name, value) in answer.headers {
             if let name = HTTPFields.Element.Name(name) { headers.append(HTTPFields.Element(name: name, value: value)) }
         }
@@ -154,7 +159,7 @@ struct ConsoleResponder: HTTPResponder {
             body = ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
         case .page(let content):
             headers[.contentType] = "text/html; charset=utf-8"
-            body = ResponseBody(byteBuffer: ByteBuffer(string: renderer.html(content, for: exchange)))
+            body = ResponseBody(byteBuffer: ByteBuffer(string: renderer.html(content, for: consoleRequest)))
         case .stream(let type, let pieces):
             headers[.contentType] = type
             body = ResponseBody { writer in
@@ -183,7 +188,7 @@ struct ConsoleResponder: HTTPResponder {
     }
 }
 
-/// A refusal as the API says it.
+/// A refusal in the API.
 struct Problem: Encodable {
     let code: String
     let detail: String
@@ -191,9 +196,50 @@ struct Problem: Encodable {
     let requestId: String
 }
 
-/// A refusal as a page says it.
+/// A refusal on a page.
 struct ProblemPage: Sendable {
     let status: Int
     let detail: String
     let requestID: String
+}
+
+/// Hummingbird's context of a request, with the peer's address.
+struct ConsoleContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    /// The peer's address, without its port.
+    let source: String
+
+    init(source: ApplicationRequestContextSource) {
+        coreContext = .init(source: source)
+        self.source = source.channel.remoteAddress?.ipAddress ?? ""
+    }
+}
+
+/// The name of the current request in responses and logs.
+enum RequestName {
+    /// Empty outside of a request.
+    @TaskLocal static var current = ""
+}
+
+/// A file that pages load, embedded in the binary.
+struct Asset: Sendable {
+    let type: String
+    let bytes: [UInt8]
+    /// The entity tag of the content (HTTP's ETag).
+    let tag: String
+
+    private init(_ type: String, _ bytes: [UInt8]) {
+        self.type = type
+        self.bytes = bytes
+        // FNV-1a; the tag must differ when the content differs.
+        let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        tag = "\"\(String(hash, radix: 16))\""
+    }
+
+    /// Files by path.
+    static let all = [
+        "/assets/console.css": Asset("text/css; charset=utf-8", PackageResources.console_css),
+        "/assets/console.js": Asset("text/javascript; charset=utf-8", PackageResources.console_js),
+        "/assets/icon.svg": Asset("image/svg+xml", PackageResources.icon_svg),
+    ]
 }

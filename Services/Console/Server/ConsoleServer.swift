@@ -1,11 +1,13 @@
+import Foundation
 import Hummingbird
 import Logging
 import NIOCore
+import NIOHTTP1
 import ServerTLS
 import ServiceKit
 import ServiceLifecycle
 
-/// The listening server of the console, bounded in connections, time and size.
+/// The HTTP server of the console, with limits on connections, times and sizes.
 struct ConsoleServer: Service {
     let host: String
     let port: Int
@@ -13,7 +15,7 @@ struct ConsoleServer: Service {
     /// Nil: plain HTTP.
     var certificates: ServerCertificates?
     var limits = ConnectionLimits.console
-    /// Told the port once it listens.
+    /// Called with the port once the server listens.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
@@ -41,7 +43,7 @@ struct ConsoleServer: Service {
 }
 
 extension ConnectionLimits {
-    /// The console's: people, and the live pages that they leave open.
+    /// The console's limits: they allow for operators who leave live pages open.
     static let console: ConnectionLimits = {
         var limits = ConnectionLimits()
         limits.head = .seconds(10)
@@ -49,4 +51,28 @@ extension ConnectionLimits {
         limits.sourceConnections = 128
         return limits
     }()
+}
+
+/// Writes the refusals of a connection's guard in the form of the console (SEC3).
+private struct ConsoleGuarding: GuardedServer {
+    let logger: Logger
+
+    func refusal(_ status: HTTPResponseStatus, _ detail: String) -> GuardRefusal {
+        let requestID = UUID().uuidString.lowercased()
+        logger.info(
+            "refused a request before it was read",
+            metadata: ["request_id": "\(requestID)", "status": "\(status.code)", "detail": "\(detail)"])
+        let problem = Problem(code: "BAD_REQUEST", detail: detail, field: nil, requestId: requestID)
+        let body = (try? JSONEncoder().encode(problem)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        var headers =
+            SecurityHeaders.all + [
+                SecurityHeaders.notKept, ("Content-Type", "application/json; charset=utf-8"),
+                ("X-Request-Id", requestID),
+            ]
+        if status == .serviceUnavailable { headers.append(("Retry-After", "2")) }
+        return GuardRefusal(headers: headers, body: body)
+    }
+
+    /// Answers `Expect: 100-continue`: accepts bodies up to the length limit.
+    func takesBody(of head: HTTPRequestHead, bytes: Int) -> Bool { bytes <= ConsoleResponder.bodyBytes }
 }

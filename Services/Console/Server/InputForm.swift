@@ -1,9 +1,9 @@
 import Foundation
 
-/// What every route's input must be, whatever it is for: so that nothing reaches the store or the database that they
-/// cannot take; pure.
+/// Checks that apply to the input of every route, so that the store and the database can read every value; pure.
 enum InputForm {
-    /// - Throws: `wrong` with the name of what contains NUL, or is no whole number of 64 bits where the route takes one.
+    /// - Throws: `wrong` with the name of an input that contains NUL, or of a whole number that does not fit into 64
+    ///   bits.
     static func check(
         _ route: Route, parts: [String: String], query: [String: String], body: [UInt8]
     ) throws(ConsoleFault) {
@@ -32,4 +32,9 @@ enum InputForm {
         default: false
         }
     }
+}
+
+extension String {
+    /// The text without white space at both ends.
+    var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import SyncModel
 
-/// Addresses of the console's pages, with every part escaped.
+/// Builds paths of the console's pages; escapes every part.
 enum Paths {
     /// A page of an instance.
     ///
-    /// - Parameter query: names and values; absent ones are left out.
+    /// - Parameter query: names and values; nil and empty values are left out.
     static func page(_ instanceID: InstanceID, _ parts: String..., query: [(String, String?)] = []) -> String {
         let path = (["instances", instanceID.text] + parts).map(escape).joined(separator: "/")
         return "/\(path)\(Self.query(query))"

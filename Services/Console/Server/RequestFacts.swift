@@ -1,12 +1,12 @@
 import Foundation
 import Hummingbird
 
-/// What the head of a request says that decides whether it is taken at all; pure.
+/// The parts of a request's head that routing and authorization read; pure.
 struct RequestFacts: Sendable {
     let method: String
-    /// Path and query as they were sent.
+    /// Path and query as received.
     let target: String
-    /// Without query.
+    /// The target without the query.
     let path: String
     let query: [String: String]
     let authorization: String?
@@ -16,7 +16,7 @@ struct RequestFacts: Sendable {
     let fetchSite: String?
     let host: String?
     let language: String?
-    /// Where proxies say that the request comes from.
+    /// The value of X-Forwarded-For.
     let forwardedFor: String?
 
     init(_ head: HTTPRequest) {
@@ -48,8 +48,8 @@ struct RequestFacts: Sendable {
         return values
     }
 
-    /// The session that the request shows: a program's header before a browser's cookie.
-    var session: (token: SessionToken, proof: Visitor.Proof)? {
+    /// The session token of the request: of the header Authorization, otherwise of the cookie.
+    var session: (token: SessionToken, proof: RequestPrincipal.Proof)? {
         if let authorization, authorization.lowercased().hasPrefix("bearer ") {
             return SessionToken(text: authorization.dropFirst(7)).map { ($0, .bearer) }
         }
@@ -62,17 +62,18 @@ struct RequestFacts: Sendable {
         return nil
     }
 
-    /// Whether a page of another site has sent this: what a browser says of itself, where it says something.
+    /// Whether a page of another site has sent the request, by Sec-Fetch-Site and Origin. False when a client sends
+    /// neither.
     ///
-    /// - Parameter ours: the console's own origin; nil: whatever the Host field says.
-    func isFromElsewhere(than ours: String?) -> Bool {
+    /// - Parameter ours: the console's own origin; nil: the origin of the Host field.
+    func isCrossSite(origin ours: String?) -> Bool {
         if let fetchSite, fetchSite != "same-origin", fetchSite != "none" { return true }
         guard let origin else { return false }
         if let ours { return origin.lowercased() != ours }
         return host.map { origin != "http://\($0)" && origin != "https://\($0)" } ?? true
     }
 
-    /// What a page told the browser to keep: the language, the instance.
+    /// The value of a cookie that a page has set.
     func cookie(_ name: String) -> String? {
         (cookies ?? "").split(separator: ";").lazy.map { $0.drop { $0 == " " } }
             .first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.count + 1)) }

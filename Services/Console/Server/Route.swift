@@ -1,26 +1,27 @@
+import Foundation
 import SyncModel
 
-/// One thing that can be asked of the console, by whom, and what answers it.
+/// One route: its method and path, its required right, and its handler.
 struct Route: Sendable {
-    typealias Handler = @Sendable (Exchange) async throws(ConsoleFault) -> ConsoleAnswer
+    typealias Handler = @Sendable (ConsoleRequest) async throws(ConsoleFault) -> ConsoleAnswer
 
     let method: Method
     let pattern: RoutePattern
     let access: Access
-    /// The password must have been given within the last five minutes (reliability SEC14).
+    /// Whether the account must have confirmed its password within the last five minutes (SEC14).
     var needsPassword = false
-    /// What it does, in one sentence, for the API's description.
+    /// The route's effect in one sentence, for the API's description; translated in `sentences.json`.
     let summary: String
     /// The members of the body.
     var inputs: [RouteInput] = []
-    /// The names in the query.
+    /// The parameters of the query.
     var queries: [RouteInput] = []
-    /// What it answers, with everything that can be there: the description's schema is of this very encoding. Nil: an
-    /// empty object, or no JSON.
+    /// An answer in which every member is present; its encoding gives the description's schema. Nil when the answer is
+    /// empty or not JSON.
     var example: (any Encodable & Sendable)?
     let answer: Handler
 
-    /// Whether it is for the visitor's own account and session alone.
+    /// Whether the route reads and changes only the account and session of the request.
     var isOwn: Bool {
         access == .signedIn
             && ["/me", "/api/v1/me", "/api/v1/session"].contains {
@@ -28,11 +29,11 @@ struct Route: Sendable {
             }
     }
 
-    /// Whether it belongs to the JSON API and its description.
+    /// Whether the route belongs to the JSON API and its description.
     var isAPI: Bool { pattern.text.hasPrefix("/api/") }
 }
 
-/// A member of a body, or a name in a query, for the API's description.
+/// A member of a body or a parameter of a query, for the API's description.
 struct RouteInput: Sendable {
     enum Form: String, Sendable {
         case text = "string"
@@ -54,8 +55,51 @@ struct RouteInput: Sendable {
         self.words = words
     }
 
-    /// A text.
+    /// A text input.
     init(_ name: String, required: Bool = false, _ words: String) {
         self.init(name, .text, required: required, words)
+    }
+}
+
+/// The methods of the console's routes: GET reads, the others change.
+enum Method: String, Sendable {
+    case get = "GET"
+    case post = "POST"
+    case put = "PUT"
+    case delete = "DELETE"
+}
+
+/// A path with named parts, such as `/instances/{instance}/records/{number}`.
+struct RoutePattern: Sendable, Hashable {
+    let text: String
+    private let parts: [String]
+
+    init(_ text: String) {
+        self.text = text
+        parts = text.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
+    }
+
+    /// The names of the named parts, in order.
+    var names: [String] { parts.compactMap(Self.name) }
+
+    /// The values of the named parts; nil when the path does not match.
+    ///
+    /// - Parameter path: the parts of the path, percent-encoded as received.
+    func match(_ path: [Substring]) -> [String: String]? {
+        guard path.count == parts.count else { return nil }
+        var values: [String: String] = [:]
+        for (part, given) in zip(parts, path) {
+            if let name = Self.name(part) {
+                guard let value = String(given).removingPercentEncoding, !value.isEmpty else { return nil }
+                values[name] = value
+            } else if part != given {
+                return nil
+            }
+        }
+        return values
+    }
+
+    private static func name(_ part: String) -> String? {
+        part.hasPrefix("{") && part.hasSuffix("}") ? String(part.dropFirst().dropLast()) : nil
     }
 }

@@ -3,19 +3,19 @@ import BusMessages
 import ServiceKit
 import SyncModel
 
-/// Everything that the console answers.
+/// The table of all routes.
 enum Routes {
-    /// Pushes at one time: people make them.
+    /// Pushes in flight at one time. Operators make them by hand, so a low limit is enough.
     private static let pushesMaximum = 64
-    /// Streams at one time, live pages and exports, in all and of one account.
+    /// Streams (live pages and exports) at one time: of all accounts, and of one account.
     private static let (streamsMaximum, accountStreamsMaximum) = (128, 16)
 
     static func all(
         _ context: ServiceContext, _ control: ControlConnection, _ database: Database, _ board: ProcessReportBoard
     ) -> [Route] {
         let settings = context.settings
-        let desk = ControlDesk(bus: control.bus, directory: control.directory)
-        let records = RecordDesk(database: database)
+        let controlService = ControlService(bus: control.bus, directory: control.directory)
+        let records = AuditRecorder(database: database)
         let signIn = SignIn(
             database: database, records: records,
             seal: SecondFactorSeal(text: settings[ConsoleSettings.sealingKey]))
@@ -27,26 +27,26 @@ enum Routes {
             directory: control.directory, submission: BusSubmission(bus: control.bus), operations: operations,
             inFlightMaximum: pushesMaximum)
         let routes =
-            SessionArea(
+            SessionRoutes(
                 database: database, sessions: Sessions(database: database), signIn: signIn,
                 requiresSecondFactor: ConsoleSettings.entry(settings).requiresSecondFactor
             ).routes
-            + AccountArea(database: database, desk: desk).routes
-            + InstanceArea(desk: desk, devices: devices).routes
-            + OverviewArea(
-                database: database, desk: desk, board: board, sessions: Sessions(database: database),
+            + AccountRoutes(database: database, control: controlService).routes
+            + InstanceRoutes(control: controlService, devices: devices).routes
+            + OverviewRoutes(
+                database: database, control: controlService, board: board, sessions: Sessions(database: database),
                 health: context.health, streams: streams
             ).routes
-            + ConfigurationArea(desk: desk).routes
-            + PushArea(desk: desk, intake: intake).routes
-            + RolloutArea(desk: desk).routes
-            + DataArea(database: database, desk: desk).routes
-            + TraceArea(database: database, desk: desk, operations: operations).routes
-            + DeadLetterArea(desk: desk).routes
-            + DeviceOperationArea(desk: desk).routes
-            + DiagnosisArea(database: database, desk: desk, intake: intake).routes
-            + DeviceArea(desk: desk, devices: devices).routes
-            + RecordArea(database: database, desk: desk, streams: streams).routes
-        return routes + APIArea(routes: routes).own
+            + ConfigurationRoutes(control: controlService).routes
+            + PushRoutes(control: controlService, intake: intake).routes
+            + RolloutRoutes(control: controlService).routes
+            + DataRoutes(database: database, control: controlService).routes
+            + TraceRoutes(database: database, control: controlService, operations: operations).routes
+            + DeadLetterRoutes(control: controlService).routes
+            + DeviceOperationRoutes(control: controlService).routes
+            + DiagnosisRoutes(database: database, control: controlService, intake: intake).routes
+            + DeviceRoutes(control: controlService, devices: devices).routes
+            + RecordRoutes(database: database, control: controlService, streams: streams).routes
+        return routes + APIRoutes(routes: routes).own
     }
 }

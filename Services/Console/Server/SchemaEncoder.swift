@@ -1,12 +1,12 @@
-/// Tells the JSON Schema of what is encoded, from the encoding itself: a description that cannot differ from the
-/// answers. A member that is encoded only when it is there is one that need not be (spec C11).
+/// Derives the JSON Schema of a value from its encoding, so that the description always matches the answers. A member
+/// that is encoded with `encodeIfPresent` is optional (C11).
 final class SchemaEncoder: Encoder {
     let codingPath: [any CodingKey] = []
     let userInfo: [CodingUserInfoKey: Any] = [:]
-    /// Of what was encoded so far.
+    /// The schema of the values that are encoded so far.
     fileprivate(set) var schema: [String: Any] = [:]
 
-    /// The schema of an example in which everything is there that can be.
+    /// The schema of an example in which every member is present.
     static func schema(of example: any Encodable) -> [String: Any] {
         if let name = primitive(type(of: example)) { return ["type": name] }
         if let list = example as? [any Encodable] {
@@ -40,7 +40,7 @@ final class SchemaEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { SchemaValue(encoder: self) }
 
-    fileprivate func note(_ member: String, _ schema: [String: Any], isRequired: Bool) {
+    fileprivate func addMember(_ member: String, _ schema: [String: Any], isRequired: Bool) {
         var properties = self.schema["properties"] as? [String: Any] ?? [:]
         properties[member] = schema
         self.schema["type"] = "object"
@@ -51,7 +51,7 @@ final class SchemaEncoder: Encoder {
     }
 }
 
-/// A dictionary whose keys are no members of their own.
+/// A dictionary, whose keys are data and not member names.
 private protocol StringKeyed {
     var anyValue: (any Encodable)? { get }
 }
@@ -64,25 +64,25 @@ private struct SchemaMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: SchemaEncoder
     let codingPath: [any CodingKey] = []
 
-    private func note(_ key: Key, _ type: Any.Type, isRequired: Bool) {
-        encoder.note(
+    private func addMember(_ key: Key, _ type: Any.Type, isRequired: Bool) {
+        encoder.addMember(
             key.stringValue, ["type": SchemaEncoder.primitive(type) ?? "object"], isRequired: isRequired)
     }
 
-    func encodeNil(forKey key: Key) { encoder.note(key.stringValue, ["type": "null"], isRequired: true) }
+    func encodeNil(forKey key: Key) { encoder.addMember(key.stringValue, ["type": "null"], isRequired: true) }
 
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) {
-        encoder.note(key.stringValue, SchemaEncoder.schema(of: value), isRequired: true)
+        encoder.addMember(key.stringValue, SchemaEncoder.schema(of: value), isRequired: true)
     }
 
-    func encodeIfPresent(_ value: Bool?, forKey key: Key) { note(key, Bool.self, isRequired: false) }
-    func encodeIfPresent(_ value: String?, forKey key: Key) { note(key, String.self, isRequired: false) }
-    func encodeIfPresent(_ value: Double?, forKey key: Key) { note(key, Double.self, isRequired: false) }
-    func encodeIfPresent(_ value: Int?, forKey key: Key) { note(key, Int.self, isRequired: false) }
-    func encodeIfPresent(_ value: Int64?, forKey key: Key) { note(key, Int64.self, isRequired: false) }
+    func encodeIfPresent(_ value: Bool?, forKey key: Key) { addMember(key, Bool.self, isRequired: false) }
+    func encodeIfPresent(_ value: String?, forKey key: Key) { addMember(key, String.self, isRequired: false) }
+    func encodeIfPresent(_ value: Double?, forKey key: Key) { addMember(key, Double.self, isRequired: false) }
+    func encodeIfPresent(_ value: Int?, forKey key: Key) { addMember(key, Int.self, isRequired: false) }
+    func encodeIfPresent(_ value: Int64?, forKey key: Key) { addMember(key, Int64.self, isRequired: false) }
 
     func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) {
-        encoder.note(
+        encoder.addMember(
             key.stringValue, value.map { SchemaEncoder.schema(of: $0) } ?? ["type": "object"], isRequired: false)
     }
 

@@ -2,7 +2,7 @@ import Mustache
 
 /// The templates of the pages, embedded in the binary.
 enum Templates {
-    /// Templates by name; a name is the file's without its ending.
+    /// Templates by name.
     static let texts: [String: [UInt8]] = [
         "layout": PackageResources.layout_mustache,
         "sign-in": PackageResources.sign_in_mustache,
@@ -37,7 +37,7 @@ enum Templates {
         "api": PackageResources.api_mustache,
     ]
 
-    /// Those that could not be read are missing: a test asks for each.
+    /// The parsed templates. A template with a syntax error is missing; a test checks that none is.
     static let library: MustacheLibrary = {
         ScalarEscaping.register()
         return MustacheLibrary(
@@ -45,4 +45,31 @@ enum Templates {
                 try? MustacheTemplate(string: ScalarEscaping.pragma + String(decoding: $0, as: UTF8.self))
             })
     }()
+}
+
+/// HTML escaping of single Unicode scalars (SEC13).
+///
+/// The library's own escaping compares Swift characters. A combining mark forms one character with a `<` or a quotation
+/// mark beside it, so the library would not escape that mark.
+struct ScalarEscaping: MustacheContentType {
+    /// The first line of every template; an included template needs its own.
+    static let pragma = "{{% CONTENT_TYPE:SCALARS }}"
+
+    /// Registers the escaping with the library.
+    static func register() { MustacheContentTypes.register(ScalarEscaping(), named: "SCALARS") }
+
+    func escapeText(_ text: String) -> String {
+        var escaped = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "<": escaped.append(contentsOf: "&lt;".unicodeScalars)
+            case ">": escaped.append(contentsOf: "&gt;".unicodeScalars)
+            case "&": escaped.append(contentsOf: "&amp;".unicodeScalars)
+            case "\"": escaped.append(contentsOf: "&quot;".unicodeScalars)
+            case "'": escaped.append(contentsOf: "&#39;".unicodeScalars)
+            default: escaped.append(scalar)
+            }
+        }
+        return String(escaped)
+    }
 }

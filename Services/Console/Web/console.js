@@ -1,18 +1,18 @@
-// The console's script: forms go to the JSON API, and what it answers is shown where it belongs.
-// Every form with data-action is sent as JSON; everything else is a plain link or a plain search.
+// The console's script: it sends forms to the JSON API and shows the answers.
+// Every form with data-action is sent as JSON; all other forms are plain searches.
 "use strict";
 
 const words = document.body.dataset;
 const notice = document.getElementById("notice");
 
-/** Shows a sentence above the page, which screen readers read out, and brings it into sight. */
+/** Shows a notice above the page, scrolls to it, and lets screen readers read it. */
 function say(text, kind = "info") {
   notice.textContent = text;
   notice.className = kind;
   if (text) notice.scrollIntoView({ block: "nearest" });
 }
 
-// What a page wants to be said after the way to the next one.
+// A notice of the previous page, shown after the navigation.
 const kept = sessionStorage.getItem("mss-notice");
 if (kept) {
   sessionStorage.removeItem("mss-notice");
@@ -40,7 +40,7 @@ document.querySelector("[data-language]")?.addEventListener("click", async (even
   location.reload();
 });
 
-// The instance that was looked at last stays chosen where a page has none of its own, and after the sign-in.
+// Pages without an instance of their own, and the start page after a sign-in, use the instance that was viewed last.
 if (words.instance) {
   document.cookie = `mss-instance=${encodeURIComponent(words.instance)}; path=/; max-age=31536000; samesite=strict`;
 }
@@ -52,13 +52,13 @@ const clock = new Intl.DateTimeFormat("en-GB", {
   hourCycle: "h23", timeZoneName: "short",
 });
 
-/** The same form in every language: 2026-11-21 23:24:14 GMT+8. */
+/** A time in the same form for every language: 2026-11-21 23:24:14 GMT+8. */
 function localTime(moment) {
   const part = Object.fromEntries(clock.formatToParts(moment).map(({ type, value }) => [type, value]));
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${part.timeZoneName}`;
 }
 
-/** The moments below a chart, in the same time: 23:24, or 11-21 23:24 where it spans days. */
+/** Writes the times below a chart in the reader's time zone: 23:24, or 11-21 23:24 where it spans days. */
 function axisTimes(part) {
   for (const text of part.querySelectorAll("text[data-axis]")) {
     const whole = localTime(new Date(Number(text.dataset.axis)));
@@ -66,7 +66,7 @@ function axisTimes(part) {
   }
 }
 
-/** On a phone a row of a table becomes a block, in which each value has the name of its column before it. */
+/** Gives each table cell the name of its column: on a phone a row becomes a block of names and values. */
 function stackTables(part) {
   for (const table of part.querySelectorAll("table")) {
     const names = [...table.querySelectorAll("thead th")].map((name) => name.textContent.trim());
@@ -74,7 +74,7 @@ function stackTables(part) {
     table.classList.add("stacked");
     for (const cell of table.querySelectorAll("tbody td:not([colspan])")) {
       cell.dataset.label = names[cell.cellIndex] ?? "";
-      // What stands in a cell is one thing beside its name, however many elements it has.
+      // The layout of a cell is its name and one value, so several nodes are wrapped in one element.
       if (cell.childNodes.length > 1) {
         const value = document.createElement("div");
         value.append(...cell.childNodes);
@@ -84,7 +84,7 @@ function stackTables(part) {
   }
 }
 
-/** Writes every moment of a part of the page in the reader's own time, with its zone. */
+/** Writes every time of a part of the page in the reader's time zone. */
 function localTimes(part) {
   for (const time of part.querySelectorAll("time[data-local]")) {
     const moment = new Date(Number(time.dataset.local));
@@ -94,7 +94,7 @@ function localTimes(part) {
   }
 }
 
-/** What a part of a page is given here, whether it came with the page or later. */
+/** Completes a part of a page: the page itself, or a live update. */
 function finish(part) {
   localTimes(part);
   axisTimes(part);
@@ -113,14 +113,14 @@ for (const input of document.querySelectorAll("input[data-moment]")) {
     hidden.value = input.value ? String(new Date(input.value).getTime()) : "";
   });
 }
-// What is empty need not stand in the address.
+// Empty values are left out of the address.
 for (const form of document.querySelectorAll("form[method=get]")) {
   form.addEventListener("formdata", (event) => {
     for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
   });
 }
 
-// After a search the reader goes on at what was found, and hears what it is.
+// After a search the focus moves to the results, and their number is announced.
 for (const form of document.querySelectorAll("form[role=search]")) {
   form.addEventListener("submit", () => sessionStorage.setItem("mss-searched", "yes"));
 }
@@ -132,14 +132,14 @@ if (sessionStorage.getItem("mss-searched")) {
   if (results) say(rows ? words.found.replace("%", rows) : results.querySelector(".empty")?.textContent ?? "");
 }
 
-// On a phone the bar of tabs is wider than the page.
+// On a phone the tabs are wider than the page, so the current one is scrolled into view.
 document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 const formToken = () => document.querySelector('meta[name="form-token"]')?.content;
 
-/** One call of the API; throws what it refused as {status, code, detail, field}. */
+/** One call of the API; throws a refusal as {status, code, detail, field}. */
 async function call(method, path, body) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -176,12 +176,12 @@ function ask(title, text, yes) {
 }
 
 /**
- * Asks for the password until it is right; false: the person gave up.
+ * Asks for the password until it is right; false when the operator cancels.
  *
- * @param what - that it is asked for, in words.
+ * @param title - the action that needs the password.
  */
-async function passwordGiven(what) {
-  document.getElementById("password-what").textContent = what;
+async function passwordGiven(title) {
+  document.getElementById("password-what").textContent = title;
   const input = document.getElementById("password-again");
   const fault = document.getElementById("password-fault");
   fault.textContent = "";
@@ -198,7 +198,7 @@ async function passwordGiven(what) {
   }
 }
 
-/** Takes the form token of the session that there is now, after a new sign-in elsewhere; false: there is none. */
+/** Loads the form token of a new session, after a sign-in in another tab; false when there is no new token. */
 async function tokenRenewed() {
   const page = await fetch("/me", { credentials: "same-origin" }).then((answer) => answer.text()).catch(() => "");
   const token = new DOMParser().parseFromString(page, "text/html").querySelector('meta[name="form-token"]')?.content;
@@ -207,21 +207,21 @@ async function tokenRenewed() {
   return true;
 }
 
-/** A call that asks for the password when the console wants it, and goes on after a new sign-in in another tab. */
-async function callWithPassword(method, path, body, what) {
+/** A call that asks for the password when the API needs it, and repeats after a new sign-in in another tab. */
+async function callWithPassword(method, path, body, title) {
   try {
     return await call(method, path, body);
   } catch (problem) {
-    const mayRepeat = problem.code === "PASSWORD_NEEDED" ? await passwordGiven(what)
+    const mayRepeat = problem.code === "PASSWORD_NEEDED" ? await passwordGiven(title)
       : problem.code === "OTHER_ORIGIN" && (await tokenRenewed());
     if (!mayRepeat) throw problem;
-    return callWithPassword(method, path, body, what);
+    return callWithPassword(method, path, body, title);
   }
 }
 
 // ---- forms ----------------------------------------------------------------------------------------------------------
 
-/** The value of a form's field by name, as conditions see it. */
+/** The value of a form's field by name, for conditions. */
 function valueOf(form, name) {
   const field = form.elements[name];
   if (!field) return "";
@@ -229,7 +229,7 @@ function valueOf(form, name) {
   return field.type === "checkbox" ? (field.checked ? "true" : "") : field.value;
 }
 
-/** `a=1 b|c=2`: every part must hold; of those with | one. A bare name holds when it is ticked. */
+/** `a=1 b|c=2`: every part must hold; of alternatives with | one must. A bare name holds when its box is ticked. */
 function holds(form, condition) {
   return condition.split(" ").every((part) =>
     part.split("|").some((one) => {
@@ -238,7 +238,7 @@ function holds(form, condition) {
     }));
 }
 
-/** Fields appear and vanish with the choices; those that are not shown are not sent. */
+/** Shows the fields whose condition holds, and disables the others, so that they are not sent. */
 function showFields(form) {
   for (const part of form.querySelectorAll("[data-when]")) {
     const isShown = holds(form, part.dataset.when);
@@ -248,7 +248,7 @@ function showFields(form) {
   }
 }
 
-/** The form's values as the API takes them. */
+/** The form's values as a body for the API. */
 function members(form) {
   const body = {};
   for (const field of form.elements) {
@@ -277,13 +277,13 @@ function members(form) {
   return body;
 }
 
-/** An account's roles by instance, of a form that has them. */
+/** An account's roles by instance; undefined when the form has none. */
 function rolesOf(form) {
   const instance = form.querySelector("[data-role-instance]");
   if (!instance) return undefined;
   const roles = {};
   for (const select of form.querySelectorAll("[data-role-of]")) roles[select.dataset.roleOf] = select.value;
-  // The star is every instance and the service itself, which the API writes as an empty id.
+  // The star means every instance and the service itself; the API uses an empty id.
   if (instance.value) roles[instance.value.replace("*", "")] = form.querySelector("[data-role]").value;
   return roles;
 }
@@ -297,7 +297,7 @@ function clearFaults(form) {
   say("");
 }
 
-/** Says what is wrong beside the field that it is about, or above the page. */
+/** Shows a refusal beside the field that it names, or above the page. */
 function showFault(form, problem) {
   const field = problem.field
     && [...form.elements].find((one) => one.name === problem.field && one.type !== "hidden" && one.checkVisibility());
@@ -313,7 +313,7 @@ function showFault(form, problem) {
   field.focus();
 }
 
-/** Fills the elements of a part with the members of an answer. */
+/** Fills the elements of a part with the members of an answer, and shows the part. */
 function showAnswer(part, answer) {
   for (const element of part.querySelectorAll("[data-member]")) {
     let text = answer[element.dataset.member] ?? "";
@@ -321,7 +321,7 @@ function showAnswer(part, answer) {
     if (element.matches("input")) element.value = text;
     else element.textContent = text;
   }
-  // A file that is in this answer alone is made here, from what the answer has.
+  // A file that exists only in this answer becomes a download link.
   for (const link of part.querySelectorAll("[data-file]")) {
     const text = answer[link.dataset.file];
     link.hidden = !text;
@@ -339,14 +339,14 @@ async function send(form) {
   }
   if (!form.reportValidity()) return;
   const button = form.querySelector("button[type=submit]");
-  const what = `${button.textContent.trim()} ${form.dataset.confirmTitle ?? ""}`.trim();
-  if (form.dataset.confirm && !(await ask(what, form.dataset.confirm, button.textContent.trim()))) return;
+  const title = `${button.textContent.trim()} ${form.dataset.confirmTitle ?? ""}`.trim();
+  if (form.dataset.confirm && !(await ask(title, form.dataset.confirm, button.textContent.trim()))) return;
   const hasBody = form.dataset.method !== "DELETE";
   button.disabled = true;
   form.setAttribute("aria-busy", "true");
   try {
     const answer = await callWithPassword(
-      form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined, what);
+      form.dataset.method, form.dataset.action, hasBody ? members(form) : undefined, title);
     const shown = form.dataset.showOf ? answer[form.dataset.showOf] : answer;
     if (form.dataset.show && shown) return showAnswer(document.querySelector(form.dataset.show), shown);
     if (!("entering" in form.dataset)) {
@@ -364,7 +364,7 @@ async function send(form) {
   }
 }
 
-/** Somebody else was first: what was typed stays, and the new state is one click away. */
+/** After another operator's change: keeps the input, and shows a link to the new state. */
 function showStale(problem) {
   say(`${problem.detail} `, "bad");
   const link = document.createElement("a");
@@ -387,7 +387,7 @@ for (const form of document.querySelectorAll("form[data-action]")) {
   showFields(form);
 }
 
-// An invitation stands behind the address's #, which is not sent to anybody.
+// An invitation is in the fragment of the address, which browsers do not send.
 for (const field of document.querySelectorAll("[data-from-hash]")) {
   if (location.hash.length > 1) {
     field.value = location.hash.slice(1);
@@ -406,7 +406,7 @@ document.addEventListener("click", (event) => {
   navigator.clipboard.writeText(part.textContent).then(() => say(words.copied, "good"), () => {});
 });
 
-// Menus close when something else is clicked, or with Escape.
+// Menus close with a click outside of them, or with Escape.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -426,7 +426,7 @@ const live = document.querySelector("[data-live]");
 if (live) {
   const source = new EventSource(live.dataset.live);
   source.addEventListener("figures", (event) => {
-    // Made by this console's own templates, which escape what they show.
+    // The HTML is safe: this console's templates escape every value.
     const open = [...live.querySelectorAll("details[open]")].map((one) => one.id);
     const focused = live.contains(document.activeElement) && document.activeElement.closest("details")?.id;
     live.innerHTML = JSON.parse(event.data);
@@ -439,7 +439,7 @@ if (live) {
   addEventListener("pagehide", () => source.close());
 }
 
-// ---- operate: first a look at whom it reaches, then the push --------------------------------------------------------
+// ---- operate: first a preview of the receivers, then the push -------------------------------------------------------
 
 const push = document.querySelector("form[data-push]");
 if (push) {
@@ -451,7 +451,7 @@ if (push) {
   let firstStage;
   real.addEventListener("click", () => { isReal = true; });
   dry.addEventListener("click", () => { isReal = false; });
-  // What was looked at is what goes out: a change asks for another look.
+  // The previewed push is the push that is sent, so a change needs another preview.
   push.addEventListener("input", () => {
     real.hidden = preview.hidden = sent.hidden = true;
     showFields(push);
@@ -477,7 +477,7 @@ if (push) {
         rollout.hidden = !answer.rollout;
         trace.hidden = !answer.trace;
         preview.hidden = real.hidden = true;
-        // What follows is another push.
+        // The next push needs another id.
         if (push.elements.thirdMsgId.required) push.elements.thirdMsgId.value = `console-${Date.now()}`;
         part.focus();
       } else {

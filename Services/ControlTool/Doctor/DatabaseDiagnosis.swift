@@ -2,52 +2,56 @@ import PostgreSQL
 import ServiceKit
 import SyncModel
 import SyncStore
+import ToolSupport
 
-/// The database as the migrating login sees it.
+/// The state of the database, as the migration login sees it.
 struct DatabaseDiagnosis: Sendable {
     let version: String
     let isStandby: Bool
     let fsync: String
     let synchronousCommit: String
     let pending: [String]
-    /// Its clock before the tool's; negative: behind.
+    /// Offset of its clock to the tool's clock. Negative if it is behind.
     let ahead: Duration
 
     private static let limit = Duration.seconds(5)
 
-    /// What there is to say of the database that the settings name, if they do.
+    /// The findings on the configured database.
     static func ofSettings() throws -> [Finding] {
         guard try ToolSettings.nameDatabase() else {
-            return [.skipped("database", "no MSS_POSTGRES_ setting names it")]
+            return [.skipped("database", "MSS_POSTGRES_HOST and _PORT are not set")]
         }
         let connection = try ToolSettings.database()
         defer { connection.close() }
         do {
             return try DatabaseDiagnosis(connection).findings
         } catch {
-            return [.problem("database", error.message, "look at its address, its login and its certificate")]
+            return [.problem("database", error.message, "check its address, login and certificate")]
         }
     }
 
-    /// Asks it.
+    /// Queries the database.
     init(_ connection: PostgresConnection) throws(PostgresError) {
         let statement = PostgresStatement(
             """
             SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('fsync'),
                 current_setting('synchronous_commit'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint
             """)
-        // Twice: the first one connects.
+        // The first query also connects, which would distort the clock offset.
         _ = try connection.run(statement, within: Self.limit)
         let before = WallTime.now
-        guard let row = try connection.run(statement, within: Self.limit).first else {
-            throw PostgresError(code: .misuse, message: "the server says nothing of itself", mayRetry: true)
+        let rows = try connection.run(statement, within: Self.limit)
+        let pending = try MigrationRunner.pending(connection).names
+        let diagnosis = try rows.first { columns throws(PostgresError) in
+            try DatabaseDiagnosis(
+                version: columns.next(), isStandby: columns.next(), fsync: columns.next(),
+                synchronousCommit: columns.next(), pending: pending,
+                ahead: .milliseconds(columns.next(Int64.self) - before.milliseconds))
         }
-        version = row.text(0)
-        isStandby = row.bool(1)
-        fsync = row.text(2)
-        synchronousCommit = row.text(3)
-        ahead = .milliseconds(row.int64(4) - before.milliseconds)
-        pending = try MigrationRunner.pending(connection).map(\.name)
+        guard let diagnosis else {
+            throw PostgresError(code: .misuse, message: "the server returned no state", mayRetry: true)
+        }
+        self = diagnosis
     }
 
     init(
@@ -64,25 +68,25 @@ struct DatabaseDiagnosis: Sendable {
     var findings: [Finding] {
         var findings: [Finding] = []
         if isStandby {
-            findings.append(.problem("database", "it is a standby", "name the primary in MSS_POSTGRES_HOST"))
+            findings.append(.problem("database", "the server is a standby", "name the primary in MSS_POSTGRES_HOST"))
         }
         if fsync != "on" || ["off", "local"].contains(synchronousCommit) {
             findings.append(
                 .problem(
-                    "database", "it may lose commits: fsync \(fsync), synchronous_commit \(synchronousCommit)",
-                    "set both to on: writers refuse it as it is"))
+                    "database", "the server can lose commits: fsync \(fsync), synchronous_commit \(synchronousCommit)",
+                    "set both to on: writers refuse this server"))
         }
         if !pending.isEmpty {
             findings.append(
-                .problem("database", "it lacks \(pending.joined(separator: ", "))", "run mssctl migrate"))
+                .problem("database", "the schema lacks \(pending.joined(separator: ", "))", "run mssctl migrate"))
         }
         if ahead > ServiceDiagnosis.clockLimit || ahead < .zero - ServiceDiagnosis.clockLimit {
             findings.append(
                 .warning(
-                    "database", "its clock is \(ahead.wholeMilliseconds) ms ahead of this machine's",
-                    "keep its machine's time (NTP): validity and retention go by it"))
+                    "database", "the clock is \(ahead.wholeMilliseconds) ms ahead of this machine's",
+                    "synchronize the clock of its machine (NTP): validity and retention depend on it"))
         }
         return findings.isEmpty
-            ? [.ok("database", "PostgreSQL \(version), a primary that keeps commits; schema up to date")] : findings
+            ? [.ok("database", "PostgreSQL \(version), primary with durable commits; schema up to date")] : findings
     }
 }

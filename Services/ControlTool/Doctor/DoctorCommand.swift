@@ -4,39 +4,40 @@ import Foundation
 import MobileSync
 import ServiceKit
 import SyncModel
+import ToolSupport
 
-/// `mssctl doctor`: looks at the whole service as it runs, and says what is wrong and what to do.
+/// `mssctl doctor`: checks the running service, and prints problems and remedies.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Looks at everything that runs, and says what is wrong and what to do.",
+        abstract: "Checks the running service, and prints problems and remedies.",
         discussion: """
-            Listens to what every process reports for some seconds: whether it is ready, its version, its clock, its \
-            certificate; looks at the queues, and at the database where MSS_POSTGRES_HOST or _PORT is set; with \
-            --instance and --biz-type it also makes a push to a device of its own. Ends with 1 when something is \
-            wrong. \(ToolSettings.amqpHint)
+            Collects reports of all processes for some seconds: readiness, version, clock, certificate. Checks the \
+            queues, and the database if MSS_POSTGRES_HOST or _PORT is set. With --instance and --biz-type it also \
+            makes a test push to a device of its own. If there is a problem, the exit code is 1. \
+            \(ToolSettings.amqpHint)
             """)
 
     @OptionGroup var api: APIClient
-    @Option(help: "For a test push: the instance.")
+    @Option(help: "Instance of a test push.")
     var instance: String?
-    @Option(help: "For a test push: a configuration for users or for devices.")
+    @Option(help: "Sync ID of a test push, appointed to users or devices.")
     var bizType: String?
-    @Option(help: "For a test push to a user: who it is for; every device of the user gets it.")
+    @Option(help: "User of a test push; every device of the user receives it.")
     var user = "mss-doctor"
-    @Option(help: "For a test push to a user: a file with a session of the user's, - for standard input.")
+    @Option(help: "File with a session id of the user for a test push, - for standard input.")
     var sessionFile: String?
-    @Option(help: "For a test push: the gateway's address.")
+    @Option(help: "Address of the gateway for a test push.")
     var host = "127.0.0.1"
-    @Option(help: "For a test push: the gateway's port.")
+    @Option(help: "Port of the gateway for a test push.")
     var port = 7443
-    @Option(help: "For a test push: the authority that signed the gateway's certificate, as a PEM file.")
+    @Option(help: "PEM file with the authority of the gateway's certificate for a test push.")
     var ca = ".local/tls/ca.pem"
     @OptionGroup var appKey: AppKeyOptions
 
     func validate() throws {
         guard (instance == nil) == (bizType == nil) else {
-            throw ValidationError("--instance and --biz-type belong together: a test push needs both.")
+            throw ValidationError("--instance and --biz-type need each other: a test push needs both.")
         }
     }
 
@@ -52,11 +53,12 @@ struct DoctorCommand: AsyncParsableCommand {
 
     private func testPush(_ client: ControlClient) async throws -> Finding {
         guard let instance, let bizType else {
-            return .skipped("test push", "--instance and --biz-type would make one")
+            return .skipped("test push", "name --instance and --biz-type for a test push")
         }
         let configuration = try await client.configuration(instance, bizType)
         guard !configuration.kind.isGlobal else {
-            throw ValidationError("\(bizType) is for everybody; a test push takes one for users or for devices")
+            throw ValidationError(
+                "\(bizType) is global; a test push needs a Sync ID that is appointed to users or devices")
         }
         let folder = FileManager.default.temporaryDirectory.appending(path: "mss-doctor-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -1,15 +1,15 @@
-/// One thing that the doctor has looked at.
+/// One result of the doctor's checks.
 struct Finding: Hashable, Sendable {
-    /// How it stands.
+    /// Severity of a finding.
     enum Grade: String, Sendable {
         case ok, skipped, warning, problem
     }
 
     let grade: Grade
-    /// What was looked at, a word or two.
+    /// Subject of the check, in one or two words.
     let subject: String
     let text: String
-    /// What to do; empty where there is nothing to be done.
+    /// The remedy. Empty if nothing is to be done.
     let advice: String
 
     static func ok(_ subject: String, _ text: String) -> Finding {
@@ -25,7 +25,7 @@ struct Finding: Hashable, Sendable {
         Finding(grade: .problem, subject: subject, text: text, advice: advice)
     }
 
-    /// One line, and one for what to do.
+    /// One line, and a second line for the remedy.
     var lines: String {
         func column(_ text: String, _ width: Int) -> String {
             text + String(repeating: " ", count: max(1, width - text.count))

@@ -3,37 +3,38 @@ import BusMessages
 import ServiceKit
 import SyncModel
 
-/// What processes report and how queues stand, judged; pure.
+/// Evaluates the reports of processes and the depths of queues. It does no I/O.
 struct ServiceDiagnosis {
-    /// A process as it was heard.
+    /// A received report.
     struct Heard {
         let report: ProcessReport
-        /// Its clock before the tool's, where it said what time it is; negative: behind.
+        /// Offset of the process's clock to the tool's clock. Negative if it is behind. Nil if the report contains no
+        /// time.
         let ahead: Duration?
     }
 
-    /// What a service is called, and what does not happen without it.
+    /// Required services, and the effect of their absence.
     private static let needed = [
-        ("mss-ingest", "no push is taken"), ("mss-oplog-writer", "nothing is stored or handed out"),
+        ("mss-ingest", "no push is accepted"), ("mss-oplog-writer", "no push is stored or delivered"),
         ("mss-gateway", "no device can connect"), ("mss-session-validator", "checked data is withheld"),
-        ("mss-relay", "operations of devices wait on them"),
-        ("mss-statistics", "figures stand still"), ("mss-console", "nobody can sign in to it"),
+        ("mss-relay", "device operations wait on the devices"),
+        ("mss-statistics", "figures are not updated"), ("mss-console", "no operator can sign in"),
     ]
-    /// Services that an installation may do without.
+    /// Optional services.
     private static let optional = ["mss-notifier"]
-    /// Clocks that differ by more than this belong to no machine whose time is kept.
+    /// Largest offset of a machine with a synchronized clock.
     static let clockLimit = Duration.seconds(1)
     private static let certificateLimit = Duration.seconds(14 * 86_400)
     private static let backlogLimit = 1_000
 
     let heard: [Heard]
-    /// The failure: why the broker did not count them.
+    /// Queue depths by name. The failure of the broker otherwise.
     let queues: Result<[String: AMQPQueueDepth], BusError>
     let now: WallTime
 
-    /// Everything that there is to say, problems and what is well.
+    /// All findings, including positive ones.
     var findings: [Finding] {
-        [.ok("broker", "RabbitMQ lets us in")] + processes + unready
+        [.ok("broker", "RabbitMQ accepts the connection")] + processes + unready
             + [versions, clocks, control, certificates].compactMap { $0 } + losses + backlogs
     }
 
@@ -48,49 +49,51 @@ struct ServiceDiagnosis {
         return [.ok("processes", counts.isEmpty ? "none" : counts.joined(separator: ", "))]
             + missing.map { service, loss in
                 .problem(
-                    service, "none is there: \(loss)",
-                    "start one; where one runs, its log says why it does not reach RabbitMQ")
+                    service, "no process reports: \(loss)",
+                    "start one; if one runs, its log shows why it does not reach RabbitMQ")
             }
     }
 
     private var unready: [Finding] {
         reports.filter { !$0.isReady }.map { report in
             let missing = report.conditions.filter { !$0.value }.map(\.key).sorted()
-            let name = "the one of \(report.startedAt.text)"
+            let name = "the process of \(report.startedAt.text)"
             if missing == ["running"] {
-                return .warning(report.service, "\(name) drains", "it ends within half a minute")
+                return .warning(report.service, "\(name) drains", "it ends within 30 s")
             }
             return .problem(
-                report.service, "\(name) is not ready: it lacks \(missing.joined(separator: ", "))",
-                "its log says why; amqp and postgres are its connections, control its copy of the configurations")
+                report.service, "\(name) is not ready: missing: \(missing.joined(separator: ", "))",
+                "see its log; amqp and postgres are its connections, control is its copy of the configurations")
         }
     }
 
     private var versions: Finding? {
         let all = Set(reports.map(\.version)).sorted()
         guard let first = all.first else { return nil }
-        if all.count == 1 { return .ok("versions", "all are \(first)") }
+        if all.count == 1 { return .ok("versions", "all processes have \(first)") }
         return .warning(
-            "versions", "there are \(all.joined(separator: ", "))",
-            "during an upgrade that is as it should be; otherwise replace the old ones")
+            "versions", "different versions: \(all.joined(separator: ", "))",
+            "expected during an upgrade; otherwise replace the old processes")
     }
 
     private var clocks: Finding? {
         let told = heard.compactMap { one in one.ahead.map { (one.report, $0) } }
         guard let furthest = told.max(by: { Self.abs($0.1) < Self.abs($1.1) }) else { return nil }
         let text = "\(furthest.0.service) of \(furthest.0.startedAt.text) is \(Self.text(furthest.1)) this machine's"
-        if Self.abs(furthest.1) <= Self.clockLimit { return .ok("clocks", "the furthest, \(text)") }
+        if Self.abs(furthest.1) <= Self.clockLimit { return .ok("clocks", "largest offset: \(text)") }
         return .warning(
-            "clocks", text, "keep every machine's time (NTP): validity, signatures and figures go by it, leases do not")
+            "clocks", text,
+            "synchronize all clocks (NTP): validity, signatures and figures depend on them, leases do not"
+        )
     }
 
     private var control: Finding? {
         let versions = Set(reports.compactMap { $0.figures["mss_control_version"] })
         guard let newest = versions.max() else { return nil }
-        if versions.count == 1 { return .ok("control", "all go by version \(Int(newest))") }
+        if versions.count == 1 { return .ok("control", "all processes have version \(Int(newest))") }
         return .warning(
-            "control", "some go by version \(Int(versions.min() ?? 0)), some by \(Int(newest))",
-            "a change travels for a second at most: look again; who stays behind cannot ask the writers")
+            "control", "some processes have version \(Int(versions.min() ?? 0)), some \(Int(newest))",
+            "a change needs up to a second: repeat the check; a process that stays behind cannot reach the writers")
     }
 
     private var certificates: Finding? {
@@ -99,26 +102,26 @@ struct ServiceDiagnosis {
         }
         guard let first = ends.min(by: { $0.1 < $1.1 }) else { return nil }
         let end = WallTime(milliseconds: Int64(first.1) * 1_000)
-        let text = "the first one, of \(first.0), ends \(end.text)"
+        let text = "the first certificate, of \(first.0), ends \(end.text)"
         if now + Self.certificateLimit < end { return .ok("certificates", text) }
-        let advice = "put a new one in its file's place: it is taken within two seconds"
+        let advice = "replace its file: the process loads it within two seconds"
         return end < now ? .problem("certificates", text, advice) : .warning("certificates", text, advice)
     }
 
-    /// Counters that should never move.
+    /// Counters that must stay zero.
     private var losses: [Finding] {
         let counters = [
             (
-                "mss_bus_answers_refused_total", "answers came from who was not asked",
-                "somebody has another tier's password of RabbitMQ: find out who, and change it"
+                "mss_bus_answers_refused_total", "dropped replies that arrived on an unexpected exchange",
+                "another tier's RabbitMQ password may be known: find the sender, and change the password"
             ),
             (
-                "mss_gateway_notices_refused_total", "notices came from who may not send them",
-                "somebody has another tier's password of RabbitMQ: find out who, and change it"
+                "mss_gateway_notices_refused_total", "dropped notices from an unauthorized exchange",
+                "another tier's RabbitMQ password may be known: find the sender, and change the password"
             ),
             (
-                "mss_gateway_facts_dropped_total", "facts for figures were dropped",
-                "RabbitMQ was away for long: figures lack them, pushes do not"
+                "mss_gateway_facts_dropped_total", "dropped facts",
+                "RabbitMQ was unavailable for long: figures are too low, pushes are not affected"
             ),
         ]
         return counters.flatMap { name, text, advice in
@@ -136,9 +139,9 @@ struct ServiceDiagnosis {
         case .failure(let error):
             return [
                 .warning(
-                    "queues", "they could not be counted: \(error.description)",
-                    "where the broker refused it, load definitions.json of this build; RabbitMQ 4.2.6 and 4.3.0 refuse "
-                        + "it always: update them")
+                    "queues", "cannot read the queue depths: \(error.description)",
+                    "if the broker refused it, load definitions.json of this build; RabbitMQ 4.2.6 and 4.3.0 always "
+                        + "refuse it: update them")
             ]
         }
         var findings: [Finding] = []
@@ -147,17 +150,18 @@ struct ServiceDiagnosis {
                 guard depth.messages > 0 else { continue }
                 findings.append(
                     .warning(
-                        name, "\(depth.messages) messages could not be read", "a newer build may read them: keep them"))
+                        name, "\(depth.messages) rejected facts", "keep them: a newer build may be able to read them"))
             } else if depth.consumers == 0 {
                 findings.append(
-                    .problem(name, "nobody takes from it", "start who does: deploy/README.md, Who may do what"))
+                    .problem(name, "no consumer", "start its consumer; see deploy/manual/Rights.md"))
             } else if depth.messages > Self.backlogLimit {
                 findings.append(
                     .warning(
-                        name, "\(depth.messages) messages wait", "look again; if it stays, add processes of who takes"))
+                        name, "\(depth.messages) messages wait",
+                        "repeat the check; if the number stays high, add consumers"))
             }
         }
-        return findings.isEmpty ? [.ok("queues", "\(all.count) are there, none is behind")] : findings
+        return findings.isEmpty ? [.ok("queues", "\(all.count) queues, no backlog")] : findings
     }
 
     private static func abs(_ duration: Duration) -> Duration { duration < .zero ? .zero - duration : duration }

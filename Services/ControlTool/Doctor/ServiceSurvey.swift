@@ -3,33 +3,33 @@ import Foundation
 import ServiceKit
 import SyncModel
 
-/// What the whole service shows over the broker: how every process stands, and the queues.
+/// The state of the service, as the broker shows it: reports of all processes, and queue depths.
 struct ServiceSurvey: Sendable {
-    /// By service and start.
+    /// The last report of each process, sorted by service and start.
     let heard: [ServiceDiagnosis.Heard]
-    /// The failure: why the broker did not count them.
+    /// Queue depths by name. The failure of the broker otherwise.
     let queues: Result<[String: AMQPQueueDepth], BusError>
 
-    /// Two reports of each process.
+    /// Long enough for two reports of each process.
     private static let listening = Duration.seconds(5)
-    private static let patience = Duration.seconds(5)
+    private static let connectLimit = Duration.seconds(5)
 
-    /// What there is to say where the broker is not reached.
+    /// The finding if the broker does not accept the tool.
     static let noBroker = Finding.problem(
-        "broker", "RabbitMQ does not let us in within \(patience.components.seconds) s",
-        "the lines above say why: look at MSS_AMQP_HOST, _PORT, _USER, its password and its certificate")
+        "broker", "RabbitMQ does not accept the connection within \(connectLimit.components.seconds) s",
+        "see the lines above; check MSS_AMQP_HOST, _PORT, _USER, the password and the certificate")
 
-    /// Its judgement.
+    /// The evaluation.
     var diagnosis: ServiceDiagnosis { ServiceDiagnosis(heard: heard, queues: queues, now: .now) }
 
-    /// Takes one and runs the body with it, and with the connection; neither is there when the broker does not let the
-    /// tool in.
+    /// Takes a survey and runs the body with it and with the connection. Both are nil if the broker does not accept the
+    /// tool.
     static func with<Outcome: Sendable>(
         _ body: @Sendable (ControlClient?, ServiceSurvey?) async throws -> Outcome
     ) async throws -> Outcome {
         let board = ProcessReportBoard()
         return try await ControlClient.with(board: board) { client in
-            guard await client.isConnected(within: patience) else { return try await body(nil, nil) }
+            guard await client.isConnected(within: connectLimit) else { return try await body(nil, nil) }
             let heard = await listen(to: board)
             return try await body(client, ServiceSurvey(heard: heard, queues: await client.queueDepths()))
         }

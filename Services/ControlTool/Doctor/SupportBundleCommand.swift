@@ -4,30 +4,31 @@ import Foundation
 import PostgreSQL
 import ServiceKit
 import SyncModel
+import ToolSupport
 
-/// `mssctl support-bundle`: what somebody who helps has to see, in one file, without secrets and payloads.
+/// `mssctl support-bundle`: collects diagnostic data in one file, without secrets and payloads.
 struct SupportBundleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "support-bundle",
-        abstract: "Gathers what somebody who helps has to see into one file, without secrets and payloads.",
+        abstract: "Collects diagnostic data for support in one file, without secrets and payloads.",
         discussion: """
-            What the doctor says, how every process stands with its counters, queues, instances and configurations \
-            without the paths of tenants' addresses, versions and sizes of the database, and the ends of logs. Look \
-            into it before you give it away. \(ToolSettings.amqpHint)
+            Contains the findings of mssctl doctor, state and counters of every process, queues, instances and \
+            configurations without the paths of tenants' URLs, versions and sizes of the database, and the ends of \
+            logs. Check the file before you pass it on. \(ToolSettings.amqpHint)
             """)
 
-    @Option(help: "The file; mss-support-<time>.tar.gz when absent.", completion: .file())
+    @Option(help: "Output file; mss-support-<time>.tar.gz when absent.", completion: .file())
     var output: String?
-    @Option(help: "A folder with logs; the local stack's when absent.", completion: .directory)
+    @Option(help: "Folder with logs; the logs of the local stack when absent.", completion: .directory)
     var logs = ".local/log"
 
-    /// Bytes of each log, its end.
+    /// Number of bytes from the end of each log.
     private static let logBytes: UInt64 = 2_000_000
 
     func run() async throws {
         let stamp = WallTime.now.text.filter { $0.isNumber || $0 == "T" }.prefix(15)
         let file = output ?? "mss-support-\(stamp).tar.gz"
-        guard !FileManager.default.fileExists(atPath: file) else { throw ValidationError("\(file) is there already") }
+        guard !FileManager.default.fileExists(atPath: file) else { throw ValidationError("\(file) exists already") }
         let parent = FileManager.default.temporaryDirectory.appending(path: "mss-support-\(UUID().uuidString)")
         let folder = parent.appending(path: "mss-support-\(stamp)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -42,7 +43,7 @@ struct SupportBundleCommand: AsyncParsableCommand {
         for log in try endsOfLogs() { try add("log-\(log.name)", log.data) }
         _ = try await ChildProcess.output(
             of: ["tar", "-C", parent.path, "-czf", URL(filePath: file).path, folder.lastPathComponent], in: parent)
-        print("\(file) has all there is; look into it before you give it away")
+        print("wrote \(file); check it before you pass it on")
     }
 
     private func service() async throws -> [String: Data] {
@@ -78,6 +79,7 @@ struct SupportBundleCommand: AsyncParsableCommand {
             SELECT json_build_object(
                 'version', version(),
                 'migrations', (SELECT json_agg(m ORDER BY m.name) FROM schema_migration m),
+                'functions', (SELECT json_agg(f ORDER BY f.name) FROM schema_function f),
                 'incarnation', (SELECT row_to_json(i) FROM incarnation i),
                 'settings', (
                     SELECT json_object_agg(name, setting) FROM pg_settings
@@ -92,7 +94,7 @@ struct SupportBundleCommand: AsyncParsableCommand {
                         SELECT usename, application_name, state, wait_event_type, count(*) FROM pg_stat_activity
                         GROUP BY 1, 2, 3, 4) c))::text
             """)
-        let text = try connection.run(statement, within: .seconds(30)).first?.text(0) ?? ""
+        let text = try connection.run(statement, within: .seconds(30)).first(String.self) ?? ""
         return Data(text.utf8)
     }
 
@@ -113,7 +115,7 @@ struct SupportBundleCommand: AsyncParsableCommand {
         return try encoder.encode(value)
     }
 
-    /// How a process stands, as the file has it.
+    /// The state of a process in the file.
     private struct ProcessEntry: Encodable {
         let service, version, startedAt: String
         let isReady: Bool
@@ -127,5 +129,37 @@ struct SupportBundleCommand: AsyncParsableCommand {
             (isReady, conditions, figures) = (report.isReady, report.conditions, report.figures)
             clockAheadMs = heard.ahead?.wholeMilliseconds
         }
+    }
+}
+
+/// Removes secrets from a support bundle. The service's logs and figures contain none (SEC16). This is a second check.
+private struct Redaction {
+    private let secrets: [String]
+
+    /// - Parameter secrets: texts to remove. Short ones are ignored, because they would match other text.
+    init(secrets: [String]) { self.secrets = secrets.filter { $0.count >= 8 } }
+
+    /// A redaction of the passwords in the tool's settings.
+    static func ofSettings() throws -> Redaction {
+        let amqp = try ToolSettings.read(ProcessSettings.amqpKeys)[ProcessSettings.amqpPassword]
+        guard try ToolSettings.nameDatabase() else { return Redaction(secrets: [amqp]) }
+        return Redaction(secrets: [amqp, try ToolSettings.read(PostgresSettings.keys)[PostgresSettings.password]])
+    }
+
+    /// The data without secrets.
+    func of(_ data: Data) -> Data {
+        var text = String(decoding: data, as: UTF8.self)
+        for secret in secrets { text = text.replacing(secret, with: "(secret)") }
+        return Data(text.utf8)
+    }
+
+    /// Scheme, host and port of a URL. The path and the query can contain secrets.
+    static func place(of url: String) -> String {
+        guard var components = URLComponents(string: url), components.host != nil else {
+            return url.isEmpty ? "" : "(set)"
+        }
+        (components.path, components.query, components.fragment) = ("", nil, nil)
+        (components.user, components.password) = (nil, nil)
+        return components.string ?? "(set)"
     }
 }

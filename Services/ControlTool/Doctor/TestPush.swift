@@ -1,20 +1,21 @@
 import Foundation
 import MobileSync
 import SyncModel
+import ToolSupport
 
-/// One push to a device of the tool's own: through the API, over the gateway, confirmed.
+/// One push to a device of the tool: through the API, over a gateway, until the confirmation.
 struct TestPush: Sendable {
-    /// A device that nobody has.
+    /// Configuration of a new device.
     let client: SyncClientConfiguration
     let configuration: SyncConfiguration
     let user: String
     let session: String
-    /// Calls the API; gives its answer.
+    /// Calls the API and returns its response.
     let push: @Sendable (_ target: String, _ id: String) async throws -> Data
 
     private static let limit = Duration.seconds(20)
 
-    /// Makes it.
+    /// Makes the push.
     func finding() async throws -> Finding {
         let device = try SyncClient(configuration: client, logger: ToolSettings.logger())
         let events = device.events
@@ -27,8 +28,8 @@ struct TestPush: Sendable {
             group.addTask {
                 try await Task.sleep(for: Self.limit)
                 return .problem(
-                    "test push", "it did not come within \(Self.limit.components.seconds) s",
-                    "mssctl explain says where it is; a session that the tenant does not call valid gets no checked data"
+                    "test push", "it did not arrive within \(Self.limit.components.seconds) s",
+                    "see mssctl explain; a session without a valid verdict receives no checked data"
                 )
             }
             let (isReady, ready) = AsyncStream.makeStream(of: Void.self)
@@ -39,11 +40,11 @@ struct TestPush: Sendable {
             }
             defer { group.cancelAll() }
             while let finding = try await group.next() { if let finding { return finding } }
-            return .problem("test push", "the device ended", "its lines above say why")
+            return .problem("test push", "the device ended", "see the lines above")
         }
     }
 
-    /// What keeps the push from coming, as soon as it is known.
+    /// The failure that prevents the delivery. Nil if the events end.
     private func watch(
         _ events: AsyncStream<SyncEvent>, _ ready: AsyncStream<Void>.Continuation
     ) async -> Finding? {
@@ -57,7 +58,7 @@ struct TestPush: Sendable {
                 return .problem("test push", "the gateway closed the connection (\(code)): \(reason)", "")
             case .connectionLost(let reason):
                 return .problem(
-                    "test push", "the gateway at \(client.host):\(client.port) is not reached: \(reason)",
+                    "test push", "the gateway at \(client.host):\(client.port) cannot be reached: \(reason)",
                     "name it with --host and --port, and its authority with --ca")
             default: continue
             }
@@ -71,7 +72,7 @@ struct TestPush: Sendable {
         let answer = try await push(configuration.kind.needsUser ? user : client.deviceID, id)
         let stored = begin.duration(to: .now)
         guard (try? JSONDecoder().decode(APIClient.Answer.self, from: answer))?.success == true else {
-            return .problem("test push", "the API refuses it: \(String(decoding: answer, as: UTF8.self))", "")
+            return .problem("test push", "the API refused it: \(String(decoding: answer, as: UTF8.self))", "")
         }
         for try await oplog in device.oplogs(of: configuration.bizType.text) {
             try await device.confirm(oplog)
@@ -79,8 +80,8 @@ struct TestPush: Sendable {
             let arrived = begin.duration(to: .now)
             return .ok(
                 "test push",
-                "stored after \(stored.wholeMilliseconds) ms, at a device after \(arrived.wholeMilliseconds) ms")
+                "stored after \(stored.wholeMilliseconds) ms, at the device after \(arrived.wholeMilliseconds) ms")
         }
-        return .problem("test push", "the device ended", "its lines above say why")
+        return .problem("test push", "the device ended", "see the lines above")
     }
 }

@@ -3,24 +3,24 @@ import MQTT
 import NIOCore
 import SyncModel
 
-/// Between an MQTT client and the handler of a device's connection, whose frames it translates.
+/// Translates between an MQTT client and the handler of a device connection.
 final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
     typealias InboundIn = MQTTClientPacket
     typealias InboundOut = Mss_Device_V1_Packet
-    /// Whole frames, several at a time.
+    /// One or more complete frames.
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// MQTT's name in the TLS handshake.
+    /// The protocol name of MQTT in the TLS handshake.
     static let applicationProtocol = "mqtt"
 
     private var session = MQTTSession()
     private let now: () -> WallTime
     private var context: ChannelHandlerContext?
-    /// The session was told that there is room, and has not used all of it since.
-    private var hasToldRoom = false
+    /// `TransportRoom` was sent, and the client has had free capacity since.
+    private var hasNotifiedRoom = false
 
-    /// - Parameter now: the database's time.
+    /// - Parameter now: the database time.
     init(now: @escaping () -> WallTime) { self.now = now }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -29,7 +29,7 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
 
     var room: Int { session.room }
 
-    func wants(_ bizType: String) -> Bool { session.wants(bizType) }
+    func accepts(_ bizType: String) -> Bool { session.accepts(bizType) }
 
     func suspend(_ bizTypes: Set<String>) {
         guard let context else { return }
@@ -38,13 +38,13 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         perform(session.received(Self.unwrapInboundIn(data), at: now()), context)
-        tellRoom(context)
+        notifyRoom(context)
     }
 
-    private func tellRoom(_ context: ChannelHandlerContext) {
+    private func notifyRoom(_ context: ChannelHandlerContext) {
         let hasRoom = session.room > 0
-        defer { hasToldRoom = hasRoom }
-        if hasRoom, !hasToldRoom { context.fireUserInboundEventTriggered(TransportRoom()) }
+        defer { hasNotifiedRoom = hasRoom }
+        if hasRoom, !hasNotifiedRoom { context.fireUserInboundEventTriggered(TransportRoom()) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -56,25 +56,25 @@ final class MQTTBridge: ChannelDuplexHandler, DeviceTransport {
         var bytes = Self.unwrapOutboundIn(data)
         var decoder = PacketDecoder(maxBytes: DeviceProtocolLimits.toDeviceBytes)
         var outputs: [MQTTSession.Output] = []
-        // They are this gateway's own.
+        // The gateway encoded these frames itself, so they can be decoded.
         while let packet = try? decoder.decode(buffer: &bytes) { outputs += session.received(packet, at: now()) }
         perform(outputs.filter { !$0.isToGateway }, context, promise)
         performLater(outputs.filter(\.isToGateway), context)
-        if session.room == 0 { hasToldRoom = false }
+        if session.room == 0 { hasNotifiedRoom = false }
     }
 
-    /// Performs outputs after the write that the session's handler is in the middle of.
+    /// Performs outputs after the current write of the session's handler.
     private func performLater(_ outputs: [MQTTSession.Output], _ context: ChannelHandlerContext) {
         guard !outputs.isEmpty else { return }
         let bound = NIOLoopBound((bridge: self, context: context), eventLoop: context.eventLoop)
         context.eventLoop.execute {
             guard bound.value.context.channel.isActive else { return }
             bound.value.bridge.perform(outputs, bound.value.context)
-            bound.value.bridge.tellRoom(bound.value.context)
+            bound.value.bridge.notifyRoom(bound.value.context)
         }
     }
 
-    /// - Parameter promise: of a write that led to this.
+    /// - Parameter promise: the promise of the write that caused the outputs.
     private func perform(
         _ outputs: [MQTTSession.Output], _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
     ) {

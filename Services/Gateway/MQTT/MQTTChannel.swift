@@ -1,6 +1,7 @@
 import DeviceProtocol
 
-/// What a client has of one channel, in order; pure. The device protocol acknowledges up to an id, MQTT one by one.
+/// The client's acknowledgements in one channel, in order; pure. The device protocol acknowledges up to an id, MQTT
+/// acknowledges each message.
 struct MQTTChannel {
     /// A channel of a connection.
     struct Key: Hashable {
@@ -15,29 +16,30 @@ struct MQTTChannel {
     }
 
     private var steps: [Step] = []
-    /// The highest id that was given to the client on this connection.
-    private(set) var given: Int64 = 0
+    /// The highest id that was sent to the client on this connection.
+    private(set) var highestID: Int64 = 0
 
-    /// Adds an entry that the client is to answer.
-    mutating func give(_ oplogID: Int64) {
+    /// Adds an entry that the client must acknowledge.
+    mutating func add(_ oplogID: Int64) {
         steps.append(Step(position: oplogID, isDone: false))
-        given = max(given, oplogID)
+        highestID = max(highestID, oplogID)
     }
 
-    /// Adds the end of a batch, which nobody has to answer.
-    mutating func pass(_ position: Int64) {
+    /// Adds the end of a batch, which needs no acknowledgement.
+    mutating func addEnd(_ position: Int64) {
         guard position > (steps.last?.position ?? 0) else { return }
         steps.append(Step(position: position, isDone: true))
-        given = max(given, position)
+        highestID = max(highestID, position)
     }
 
-    /// Notes an answer.
-    mutating func answered(_ oplogID: Int64) {
+    /// Records the acknowledgement of an entry.
+    mutating func acknowledge(_ oplogID: Int64) {
         if let index = steps.firstIndex(where: { $0.position == oplogID }) { steps[index].isDone = true }
     }
 
-    /// Up to where everything is answered since the last time; nil: no further.
-    mutating func takeAnswered() -> Int64? {
+    /// Returns and removes the acknowledged beginning: the id up to which all entries are acknowledged; nil: it did not
+    /// rise.
+    mutating func dequeueAcknowledged() -> Int64? {
         let count = steps.prefix { $0.isDone }.count
         guard count > 0 else { return nil }
         defer { steps.removeFirst(count) }

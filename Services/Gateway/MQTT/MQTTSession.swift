@@ -4,44 +4,44 @@ import NIOCore
 import SwiftProtobuf
 import SyncModel
 
-/// One MQTT client as a simple device (spec D13): its packets become frames of the device protocol, and the frames that
-/// the device gets become packets; pure. What it may and may not do stands in deploy/README.md, MQTT.
+/// One MQTT client as a simple device (D13): translates its packets into frames of the device protocol, and frames into
+/// packets; pure. deploy/manual/MQTT.md describes the supported features.
 struct MQTTSession {
-    /// What follows from a packet or a frame.
+    /// The result of a packet or a frame.
     enum Output: Hashable {
         case toGateway(Mss_Device_V1_Packet)
         case toClient(MQTTServerPacket)
-        /// Ends the connection, once what goes to the client has left.
+        /// Ends the connection after the packets before it are sent.
         case close
 
         var isToGateway: Bool { if case .toGateway = self { true } else { false } }
     }
 
-    /// Data on its way to the client.
+    /// An entry that the client has not acknowledged.
     private struct Delivery: Hashable {
         let channel: MQTTChannel.Key
         let oplogID: Int64
-        /// Not 0: of a re-read, acknowledged by this number.
+        /// The number of the re-read that acknowledges it; 0: not a re-read.
         let reread: UInt64
-        /// In milliseconds since 1970; 0: for good.
+        /// Milliseconds since 1970; 0: no end.
         let validUntil: Int64
     }
 
     private enum Phase { case awaitsConnect, opening, open, ended }
 
-    /// The name of the only store that a client has: its sync points are the server's.
+    /// The store id of every client. The server keeps the client's sync points.
     private static let storeID = "mqtt"
-    /// Deliveries without an answer at one time, whatever the client would take.
+    /// Maximum of unacknowledged deliveries, also when the client allows more.
     private static let windowMax = 100
-    /// Packets that a client may send before it was let in.
+    /// Packets that a client may send before CONNACK.
     private static let earlyMax = 16
-    /// Topic filters of a client.
+    /// Topic filters of one client.
     private static let filtersMax = 200
-    /// Business types that a client leaves out by not subscribing to them.
+    /// Sync IDs that a client can leave without a subscription.
     private static let suspendedMax = 200
-    /// What the largest push takes as a packet, with room for what goes with it.
+    /// The smallest packet size that a client must accept: the largest push and its properties.
     static let smallestPacketBytes: UInt32 = 8_192
-    /// Bytes of a packet that a client may send.
+    /// Maximum size of a client's packet, in bytes.
     static let packetBytesMax = 64 * 1_024
 
     private var phase = Phase.awaitsConnect
@@ -49,7 +49,7 @@ struct MQTTSession {
     private var connect: MQTTConnect?
     private var early: [MQTTClientPacket] = []
     private var filters: [String: (filter: MQTTTopicFilter, qualityOfService: UInt8)] = [:]
-    /// The first SUBSCRIBE has come: until then the client takes no data.
+    /// The client has sent its first SUBSCRIBE. Before that it receives no data.
     private var isSubscribed = false
     private var suspended: Set<String> = []
     private var channels: [MQTTChannel.Key: MQTTChannel] = [:]
@@ -59,16 +59,16 @@ struct MQTTSession {
     private var window = windowMax
     private var pings: UInt64 = 0
     private var now = WallTime(milliseconds: 0)
-    /// Seconds; what the client goes by.
+    /// The interval in force, in seconds.
     private var keepAlive: UInt16 = 0
     private var finishedRereads: [UInt64] = []
 
-    /// Entries that can be written to the client now: as many as there are packet ids for.
+    /// The number of entries that can be sent now: one for each free packet id.
     var room: Int { isSubscribed && phase == .open ? window - inFlight.count : 0 }
 
     // MARK: From the client
 
-    /// A packet came in.
+    /// Processes a packet of the client.
     mutating func received(_ packet: MQTTClientPacket, at now: WallTime) -> [Output] {
         self.now = now
         return received(packet)
@@ -90,16 +90,16 @@ struct MQTTSession {
         case (.open, .pingreq):
             pings += 1
             return [.toGateway(.with { $0.ping.number = pings })]
-        case (.open, .publish): return end(.notAuthorized, "clients publish nothing here: backends push by HTTP")
-        case (.open, .connect), (.open, .auth), (.open, .pubrel): return end(.protocolError, "not here")
+        case (.open, .publish): return end(.notAuthorized, "clients cannot publish: backends push by HTTP")
+        case (.open, .connect), (.open, .auth), (.open, .pubrel): return end(.protocolError, "unexpected packet")
         }
     }
 
-    /// Bytes came in that are no packet.
+    /// Processes bytes that are not a valid packet.
     mutating func received(_ fault: MQTTFault) -> [Output] {
         if phase == .awaitsConnect {
             phase = .ended
-            // Whoever speaks another version is told so in the one that every version knows.
+            // MQTT 3.1.1 is the version that every client understands.
             let refusal = MQTTServerPacket.connack(isSessionPresent: false, .unsupportedVersion)
             return fault == .unsupportedVersion ? [.toClient(refusal), .close] : [.close]
         }
@@ -131,7 +131,7 @@ struct MQTTSession {
                 $0.connect.bind.bindNumber = 1
                 $0.connect.bind.userID = user
                 $0.connect.bind.sessionID = session
-                // A client that goes on with its session only connects again.
+                // A client that continues its session only reconnects.
                 $0.connect.bind.requestedByApp = connect.isCleanStart
             }
         }
@@ -174,7 +174,7 @@ struct MQTTSession {
             filters[filter.text] = (filter, granted)
             reasons.append(granted == 1 ? .grantedQoS1 : .success)
         }
-        suspended = suspended.filter { !wants($0) }
+        suspended = suspended.filter { !accepts($0) }
         isSubscribed = true
         return [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
     }
@@ -186,23 +186,23 @@ struct MQTTSession {
 
     private var subscriptionsFrame: Mss_Device_V1_Packet { .with { $0.subscriptions.suspended = suspended.sorted() } }
 
-    /// The highest quality of service that a topic is wanted with; nil: it is not.
-    private func wish(for topic: String) -> UInt8? {
+    /// The highest quality of service of the subscriptions that match a topic; nil: no subscription matches.
+    private func grantedQuality(for topic: String) -> UInt8? {
         filters.values.filter { $0.filter.matches(topic) }.map(\.qualityOfService).max()
     }
 
-    /// Whether the client has subscribed to data of a business type, or to its recalls.
-    func wants(_ bizType: String) -> Bool {
-        wish(for: bizType) != nil || wish(for: Self.recallTopic(bizType)) != nil
+    /// Whether the client has subscribed to data of a Sync ID or to its recalls.
+    func accepts(_ bizType: String) -> Bool {
+        grantedQuality(for: bizType) != nil || grantedQuality(for: Self.recallTopic(bizType)) != nil
     }
 
-    /// Has these suspended at the gateway. Nothing of them comes until the client subscribes; then it begins where the
-    /// client had got to.
+    /// Suspends these Sync IDs at the gateway. Their data is sent after the client subscribes, from the client's
+    /// position.
     mutating func suspend(_ bizTypes: Set<String>) -> [Output] {
         let known = suspended.count
         suspended.formUnion(bizTypes)
         if suspended.count > Self.suspendedMax {
-            return end(.quotaExceeded, "more than \(Self.suspendedMax) kinds of data without a subscription")
+            return end(.quotaExceeded, "more than \(Self.suspendedMax) Sync IDs without a subscription")
         }
         return suspended.count > known ? [.toGateway(subscriptionsFrame)] : []
     }
@@ -211,16 +211,16 @@ struct MQTTSession {
 
     // MARK: From the gateway
 
-    /// A frame for the device.
+    /// Processes a frame of the gateway.
     mutating func received(_ packet: Mss_Device_V1_Packet, at now: WallTime) -> [Output] {
         self.now = now
         guard phase == .opening || phase == .open else { return [] }
         switch packet.body {
         case .connected(let connected)?: return accepted(connected)
         case .bindResult(let result)? where phase == .opening:
-            return result.accepted ? letIn() : refuse(.notAuthorized)
-        case .push(let push)?: return push.batches.flatMap { give($0) } + acknowledgements()
-        // 0 answers the ping that named the interval, of which the client does not know.
+            return result.accepted ? completeOpening() : refuse(.notAuthorized)
+        case .push(let push)?: return push.batches.flatMap { deliver($0) } + acknowledgements()
+        // Number 0 answers the ping with the interval, which the client did not send.
         case .pong(let pong)? where pong.number > 0: return [.toClient(.pingresp)]
         case .close(let close)?:
             let reference = close.address.isEmpty ? nil : close.address
@@ -233,13 +233,13 @@ struct MQTTSession {
         let interval = UInt16(clamping: connected.maxHeartbeatSeconds)
         let asked = connect?.keepAlive ?? 0
         keepAlive = asked == 0 || asked > interval ? interval : asked
-        // The gateway waits for two and a half intervals, MQTT for one and a half (3.1.2.10).
+        // The gateway waits for 2.5 intervals, MQTT for 1.5 (3.1.2.10).
         let ping = Mss_Device_V1_Packet.with { $0.ping.intervalSeconds = max(1, UInt32(keepAlive) * 3 / 5) }
         let hasBind = (connect?.userName ?? "").split(separator: "/", maxSplits: 1).count == 2
-        return [.toGateway(ping)] + (hasBind ? [] : letIn())
+        return [.toGateway(ping)] + (hasBind ? [] : completeOpening())
     }
 
-    private mutating func letIn() -> [Output] {
+    private mutating func completeOpening() -> [Output] {
         phase = .open
         let own = keepAlive == connect?.keepAlive ? nil : keepAlive
         var outputs: [Output] = [.toClient(.connack(isSessionPresent: false, .success, keepAlive: own))]
@@ -249,7 +249,7 @@ struct MQTTSession {
         return outputs
     }
 
-    /// What the client is told for a close code.
+    /// The MQTT reason of a close code.
     private static func reason(of code: UInt32) -> MQTTReason {
         switch CloseCode(rawValue: code) {
         case .normal?: .success
@@ -271,29 +271,29 @@ struct MQTTSession {
 
     // MARK: Data
 
-    private mutating func give(_ batch: Mss_Device_V1_ChannelBatch) -> [Output] {
+    private mutating func deliver(_ batch: Mss_Device_V1_ChannelBatch) -> [Output] {
         let key = MQTTChannel.Key(kind: batch.kind, bizType: batch.bizType, bindNumber: batch.bindNumber)
         var outputs: [Output] = []
         if batch.reread != 0 {
             if let open = rereads[batch.reread] {
-                // Its acknowledgement was lost.
+                // The acknowledgement of the re-read was lost.
                 if open == 0 { finishedRereads.append(batch.reread) }
                 return []
             }
             rereads[batch.reread] = 1
-            for entry in batch.entries { outputs += give(entry, of: key, reread: batch.reread) }
+            for entry in batch.entries { outputs += deliver(entry, of: key, reread: batch.reread) }
             finishReread(batch.reread)
             return outputs
         }
-        for entry in batch.entries where entry.oplogID > channels[key]?.given ?? 0 {
-            channels[key, default: MQTTChannel()].give(entry.oplogID)
-            outputs += give(entry, of: key, reread: 0)
+        for entry in batch.entries where entry.oplogID > channels[key]?.highestID ?? 0 {
+            channels[key, default: MQTTChannel()].add(entry.oplogID)
+            outputs += deliver(entry, of: key, reread: 0)
         }
-        channels[key, default: MQTTChannel()].pass(batch.upto)
+        channels[key, default: MQTTChannel()].addEnd(batch.upto)
         return outputs
     }
 
-    private mutating func give(
+    private mutating func deliver(
         _ entry: Mss_Device_V1_Entry, of key: MQTTChannel.Key, reread: UInt64
     ) -> [Output] {
         let delivery = Delivery(
@@ -301,7 +301,7 @@ struct MQTTSession {
         let isRecall = entry.recalls != 0
         let topic = isRecall ? Self.recallTopic(key.bizType) : key.bizType
         if reread != 0 { rereads[reread, default: 0] += 1 }
-        guard let quality = wish(for: topic) else {
+        guard let quality = grantedQuality(for: topic) else {
             finish(delivery)
             return []
         }
@@ -317,7 +317,7 @@ struct MQTTSession {
         return send(delivery, publish, quality)
     }
 
-    /// Sends it, unless it is of no use any more.
+    /// Sends a delivery, unless it is expired.
     private mutating func send(_ delivery: Delivery, _ publish: MQTTPublish, _ quality: UInt8) -> [Output] {
         var publish = publish
         if delivery.validUntil > 0 {
@@ -340,7 +340,7 @@ struct MQTTSession {
 
     private mutating func answered(_ packetID: UInt16) -> [Output] {
         if let delivery = inFlight.removeValue(forKey: packetID) { finish(delivery) }
-        // Also when nothing is acknowledged: the gateway counts what a client sends.
+        // Sent also without content, because the gateway counts the client's frames.
         let frames = acknowledgements()
         return frames.isEmpty ? [.toGateway(.with { $0.storedAck = .init() })] : frames
     }
@@ -349,7 +349,7 @@ struct MQTTSession {
         if delivery.reread != 0 {
             finishReread(delivery.reread)
         } else {
-            channels[delivery.channel]?.answered(delivery.oplogID)
+            channels[delivery.channel]?.acknowledge(delivery.oplogID)
         }
     }
 
@@ -358,11 +358,11 @@ struct MQTTSession {
         if rereads[number] == 0 { finishedRereads.append(number) }
     }
 
-    /// What is answered of each channel, and of re-reads.
+    /// The acknowledgements of channels and re-reads that became complete.
     private mutating func acknowledgements() -> [Output] {
         var acknowledgement = Mss_Device_V1_StoredAck()
         for key in channels.keys.sorted(by: { ($0.bizType, $0.kind.rawValue) < ($1.bizType, $1.kind.rawValue) }) {
-            guard let upto = channels[key]?.takeAnswered() else { continue }
+            guard let upto = channels[key]?.dequeueAcknowledged() else { continue }
             acknowledgement.channels.append(
                 .with {
                     $0.kind = key.kind

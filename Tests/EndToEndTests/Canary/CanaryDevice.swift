@@ -3,38 +3,39 @@ import Foundation
 import SwiftProtobuf
 import Synchronization
 
-/// One device of the canary run: connects here and there, changes users and sessions, has sessions ended, and takes
-/// its own connections over.
+/// One device of the canary run. It connects to random gateways, changes users and sessions, has sessions revoked, and
+/// takes over its own connections.
 final class CanaryDevice: Sendable {
-    /// How late data of a lifetime of zero may be: a question's limit and a page's (spec V5).
+    /// The longest delay of data with a verdict lifetime of zero: the limit of a verdict request plus the limit of a
+    /// page read (V5).
     private static let questionLimit = Duration.seconds(9)
 
-    private let world: CanaryWorld
+    private let campaign: CanaryCampaign
     private let instance: String
     private let name: String
 
-    init(_ world: CanaryWorld, instance: String, name: String) {
-        (self.world, self.instance, self.name) = (world, instance, name)
+    init(_ campaign: CanaryCampaign, instance: String, name: String) {
+        (self.campaign, self.instance, self.name) = (campaign, instance, name)
     }
 
-    /// Lives until the run is over.
+    /// Runs until the run is over.
     func run() async {
         await withDiscardingTaskGroup { group in
             var old: CanaryVisit?
-            while !world.isOver {
+            while !campaign.isOver {
                 guard var visit = try? await connect() else {
                     await pause(upTo: 200)
                     continue
                 }
-                // The one before may still be open: the new connection takes the device over.
+                // The previous connection can still be open: the new connection takes the device over.
                 if let old { await end(old) }
-                for _ in 0..<Int.random(in: 3...25) where !world.isOver && visit.connection.isConnected {
+                for _ in 0..<Int.random(in: 3...25) where !campaign.isOver && visit.connection.isConnected {
                     await pause(upTo: 500)
                     await step(&visit, &group)
                 }
                 if Bool.random() {
                     old = visit
-                    world.count { $0.takeovers += 1 }
+                    campaign.count { $0.takeovers += 1 }
                 } else {
                     await end(visit)
                     old = nil
@@ -48,7 +49,7 @@ final class CanaryDevice: Sendable {
     private func end(_ visit: CanaryVisit) async {
         try? await visit.connection.disconnect()
         let tally = visit.judge.ask { $0.tally }
-        world.count { $0.received += tally }
+        campaign.count { $0.received += tally }
     }
 
     private func pause(upTo milliseconds: Int) async {
@@ -57,11 +58,11 @@ final class CanaryDevice: Sendable {
 
     private func connect() async throws -> CanaryVisit {
         let judge = CanaryVisit.Judge(CanaryJudge(instance: instance, device: name))
-        let world = world
+        let campaign = campaign
         let connection = try await RawDevice.open(
-            world.stack, over: .plain, gateway: .random(in: 0...1),
+            campaign.stack, over: .plain, gateway: .random(in: 0...1),
             answering: { packet in
-                world.report(judge.ask { $0.received(packet) })
+                campaign.report(judge.ask { $0.received(packet) })
                 return Self.acknowledgement(of: packet)
             })
         var visit = CanaryVisit(instance: instance, device: name, connection: connection, judge: judge)
@@ -79,7 +80,7 @@ final class CanaryDevice: Sendable {
         return visit
     }
 
-    /// Mostly at once, now and then not at all.
+    /// Usually answers at once; sometimes sends no acknowledgement.
     private static func acknowledgement(of packet: Mss_Device_V1_Packet) -> [Mss_Device_V1_Packet] {
         guard case .push(let push) = packet.body, Int.random(in: 0..<20) > 0 else { return [] }
         return [
@@ -105,8 +106,8 @@ final class CanaryDevice: Sendable {
             let isForeground = Bool.random()
             try? await visit.connection.send(.with { $0.foreground.foreground = isForeground })
         case 72..<84 where !visit.user.isEmpty:
-            world.tenant.end(visit.session)
-            world.count { $0.endedSessions += 1 }
+            campaign.tenant.end(visit.session)
+            campaign.count { $0.endedSessions += 1 }
             let ended = visit
             group.addTask { await self.drawLines(after: "its session had ended", ended) }
         case 84..<90 where !visit.user.isEmpty: await revoke(visit)
@@ -114,15 +115,15 @@ final class CanaryDevice: Sendable {
         }
     }
 
-    /// The next user of this connection, sometimes nobody, with a session of his own.
+    /// The next bind of this connection: a user with a new session of their own, or sometimes no user.
     private func newBind(_ visit: inout CanaryVisit) -> Mss_Device_V1_Bind {
         visit.bindNumber += 1
-        visit.user = Int.random(in: 0..<10) == 0 ? "" : CanaryWorld.users[.random(in: CanaryWorld.users.indices)]
-        visit.session = visit.user.isEmpty ? "" : "session-\(world.next())"
+        visit.user = Int.random(in: 0..<10) == 0 ? "" : CanaryCampaign.users[.random(in: CanaryCampaign.users.indices)]
+        visit.session = visit.user.isEmpty ? "" : "session-\(campaign.next())"
         let (number, user, session) = (visit.bindNumber, visit.user, visit.session)
         visit.judge.ask { $0.bound(user, as: number) }
-        world.count { $0.binds += 1 }
-        world.note(visit)
+        campaign.count { $0.binds += 1 }
+        campaign.recordBind(visit)
         return .with {
             $0.bindNumber = number
             $0.userID = user
@@ -131,30 +132,31 @@ final class CanaryDevice: Sendable {
         }
     }
 
-    /// Each Sync ID's data stops when a verdict from before can no longer count.
+    /// For each Sync ID, draws a line at the time when the earlier verdict has become too old for it.
     private func drawLines(after why: String, _ visit: CanaryVisit) async {
         let began = ContinuousClock.now
-        for (bizType, lifetime) in CanaryWorld.lifetimes.sorted(by: { $0.value < $1.value }) where lifetime > .zero {
+        for (bizType, lifetime) in CanaryCampaign.lifetimes.sorted(by: { $0.value < $1.value }) where lifetime > .zero {
             try? await ContinuousClock().sleep(until: began + lifetime)
-            await visit.drawLine([bizType], "\(why) \(lifetime) before", number: UInt64(world.next()))
+            await visit.drawLine([bizType], "\(why) \(lifetime) before", number: UInt64(campaign.next()))
         }
         try? await ContinuousClock().sleep(until: began + Self.questionLimit)
         await visit.drawLine(
-            Set(CanaryWorld.lifetimes.keys), "\(why) \(Self.questionLimit) before", number: UInt64(world.next()))
+            Set(CanaryCampaign.lifetimes.keys), "\(why) \(Self.questionLimit) before", number: UInt64(campaign.next()))
     }
 
-    /// Once the service has said that it is done, nothing checked comes to whom it concerns, whoever holds him.
+    /// Has the session, or all sessions of the user, revoked. After the API answers success, no device that is bound to
+    /// a revoked session may receive checked data.
     private func revoke(_ visit: CanaryVisit) async {
         let session = Bool.random() ? visit.session : nil
-        // A bind that is still on its way may be registered after the revocation: then the tenant is asked anew.
-        let concerned = (session == nil ? world.visits(of: visit.user, in: instance) : [visit]).filter(\.isAnswered)
-        // A tenant may be late to know it himself.
-        if Bool.random() { world.tenant.end(visit.session) }
-        guard await world.revoke(session, of: visit.user, in: instance) else { return }
-        world.count { $0.revocations += 1 }
+        // A bind without an answer may be registered after the revocation; the tenant is then asked again.
+        let concerned = (session == nil ? campaign.visits(of: visit.user, in: instance) : [visit]).filter(\.isAnswered)
+        // The tenant's endpoint can learn of the revocation later.
+        if Bool.random() { campaign.tenant.end(visit.session) }
+        guard await campaign.revoke(session, of: visit.user, in: instance) else { return }
+        campaign.count { $0.revocations += 1 }
         for one in concerned {
             let why = "\(session == nil ? "every session of \(visit.user)" : "the session") was revoked"
-            await one.drawLine(Set(CanaryWorld.lifetimes.keys), why, number: UInt64(world.next()))
+            await one.drawLine(Set(CanaryCampaign.lifetimes.keys), why, number: UInt64(campaign.next()))
         }
     }
 }

@@ -1,23 +1,24 @@
 import DeviceProtocol
 
-/// Judges every frame that one connection receives: whose it is, and whether it may still come; pure (I6, I7).
+/// Judges every frame of one connection: is it for the bound user, and may it still arrive? It has no I/O and reads no
+/// clock (I6, I7).
 ///
-/// It reads no clock. That something may not come from now on is said by a ping: what the gateway writes after it has
-/// read the ping follows the pong, so checked data behind that pong is a fault, however late the frame is read here.
+/// A ping marks the moment after which data may no longer arrive: the gateway writes the pong after it has read the
+/// ping. So checked data after that pong is a fault, however late the test reads the frame.
 struct CanaryJudge {
-    /// Checked data that may not come any more.
+    /// Checked data that may no longer arrive.
     struct Line {
         let bindNumber: UInt32
         let bizTypes: Set<String>
         let why: String
     }
 
-    /// What has come, to see that the run has tried something.
+    /// Counts of received data, which show that the run has tested something.
     struct Tally {
         var entries = 0
-        /// Entries of each Sync ID.
+        /// Number of entries, by Sync ID.
         var entriesOfType: [String: Int] = [:]
-        /// Lines that were in force: their pong has come.
+        /// Lines whose pong has arrived, so that they are in force.
         var lines = 0
         var invalidStates = 0
 
@@ -32,7 +33,7 @@ struct CanaryJudge {
     let instance: String
     let device: String
     private(set) var tally = Tally()
-    /// The bind that the gateway has answered last.
+    /// The number of the last bind that the gateway answered.
     private(set) var bindNumber: UInt32 = 0
     private var users: [UInt32: String] = [:]
     private var drawn: [UInt64: Line] = [:]
@@ -43,13 +44,13 @@ struct CanaryJudge {
         self.device = device
     }
 
-    /// This connection has asked to be that user's; empty: nobody's.
+    /// Records a bind of this connection to a user; an empty name means no user.
     mutating func bound(_ user: String, as number: UInt32) { users[number] = user }
 
-    /// The line holds once the pong of this number has come.
+    /// Draws a line that is in force after the pong with this number.
     mutating func draw(_ line: Line, behind ping: UInt64) { drawn[ping] = line }
 
-    /// What is wrong with a frame, in words; empty when nothing is.
+    /// Judges one frame. Returns the faults as text; empty when the frame is correct.
     mutating func received(_ packet: Mss_Device_V1_Packet) -> [String] {
         switch packet.body {
         case .bindResult(let result): bindNumber = result.bindNumber

@@ -1,6 +1,6 @@
-/// What every payload of the canary run says: whom it is for, in a form that no other payload has (reliability I6).
+/// The payload of every push of the canary run. It names the audience, in a form that no other payload has (I6).
 struct CanaryPayload: Hashable {
-    /// Who may see it.
+    /// The only receiver that may see the payload.
     enum Audience: Hashable {
         case user(String)
         case device(String)
@@ -9,10 +9,10 @@ struct CanaryPayload: Hashable {
 
     let instance: String
     let audience: Audience
-    /// Tells pushes to the same apart.
+    /// Distinguishes pushes to the same audience.
     let number: Int
 
-    /// The text that is pushed.
+    /// The payload as text.
     var text: String {
         switch audience {
         case .user(let user): "canary|\(instance)|user|\(user)|\(number)"
@@ -27,7 +27,7 @@ struct CanaryPayload: Hashable {
         self.number = number
     }
 
-    /// Nil for a text that no canary run has pushed.
+    /// Returns nil for a payload that no canary run has pushed.
     init?(_ bytes: some Sequence<UInt8>) {
         let parts = String(decoding: Array(bytes), as: UTF8.self)
             .split(separator: "|", omittingEmptySubsequences: false).map(String.init)

@@ -4,9 +4,9 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
-/// A tenant who knows which sessions he has ended, and when: the truth that deliveries are held against (I7).
+/// A tenant that records which sessions it has ended, and when. Deliveries are compared with that record (I7).
 ///
-/// A session that he ends stays ended. Some answers take a while, and some are errors, as with real tenants.
+/// An ended session stays ended. Some answers are late and some are errors, as with real tenants.
 final class CanaryTenant: Sendable {
     private struct Question: Decodable {
         let instanceId: String
@@ -18,10 +18,10 @@ final class CanaryTenant: Sendable {
     private let asked = Mutex(0)
     private let listener: Mutex<(any Channel)?> = Mutex(nil)
 
-    /// How often he was asked.
+    /// The number of validation calls so far.
     var questions: Int { asked.withLock { $0 } }
 
-    /// From the return on no answer calls the session valid.
+    /// Ends a session. After the return, no answer calls the session valid.
     func end(_ session: String) { ended.withLock { _ = $0.insert(session) } }
 
     /// Listens on the loopback address.
@@ -39,7 +39,7 @@ final class CanaryTenant: Sendable {
 
     func stop() async throws { try await listener.withLock { $0 }?.close() }
 
-    /// The answer's status and body, and after how many milliseconds it leaves.
+    /// The response's status and body, and its delay in milliseconds.
     private func answer(to body: [UInt8]) -> (status: HTTPResponseStatus, body: String, delay: Int64) {
         let count = asked.withLock { asked in
             asked += 1

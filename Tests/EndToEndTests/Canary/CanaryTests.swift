@@ -7,21 +7,22 @@ extension RunningSystem {
     struct CanaryTests {
         let stack: Stack
 
-        init() throws { stack = try RunningSystem.stack }
+        init() throws { stack = try Stack.running }
 
-        @Test("I6, I7: users, sessions and connections change all the time; nothing comes to others, or too late")
+        @Test(
+            "I6, I7: users, sessions and connections change all the time; no data reaches others, or comes too late")
         func canaries() async throws {
             let environment = ProcessInfo.processInfo.environment
             let minutes = environment["MSS_TEST_CANARY_MINUTES"].flatMap(Int.init) ?? 0
-            let world = CanaryWorld(stack)
-            try await world.run(
+            let campaign = CanaryCampaign(stack)
+            try await campaign.run(
                 devices: 40, binds: minutes > 0 ? 100_000 : 500,
                 atLeast: minutes > 0 ? .seconds(minutes * 60) : .seconds(25))
-            let tally = world.tally
-            print("canaries: \(tally); the tenant was asked \(world.tenant.questions) times")
-            #expect(world.faults == [])
-            // It has tried what it is about.
-            for bizType in CanaryWorld.userTypes + ["LOCK", "NEWS"] {
+            let tally = campaign.tally
+            print("canaries: \(tally); the tenant was asked \(campaign.tenant.questions) times")
+            #expect(campaign.faults == [])
+            // The run must have delivered checked, unchecked and global data.
+            for bizType in CanaryCampaign.userTypes + ["LOCK", "NEWS"] {
                 #expect(tally.received.entriesOfType[bizType, default: 0] > 0, "nothing of \(bizType) came")
             }
             #expect(tally.received.lines > 20)

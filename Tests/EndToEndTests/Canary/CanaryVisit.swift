@@ -2,7 +2,7 @@ import DeviceProtocol
 import SwiftProtobuf
 import Synchronization
 
-/// One connection of the canary run and what it is bound as.
+/// One connection of the canary run and its current bind.
 struct CanaryVisit: Sendable {
     /// A judge that the connection's event loop and the run share.
     final class Judge: Sendable {
@@ -21,10 +21,10 @@ struct CanaryVisit: Sendable {
     var user = ""
     var session = ""
 
-    /// Whether the gateway has answered its newest bind, and has not been asked for another since.
+    /// Whether the gateway has answered the newest bind of this connection.
     var isAnswered: Bool { judge.ask { $0.bindNumber } == bindNumber }
 
-    /// From the next pong on nothing of these may come on this bind.
+    /// After the next pong, no data of these Sync IDs may arrive on this bind.
     func drawLine(_ bizTypes: Set<String>, _ why: String, number: UInt64) async {
         judge.ask { $0.draw(.init(bindNumber: bindNumber, bizTypes: bizTypes, why: why), behind: number) }
         try? await connection.send(.with { $0.ping.number = number })

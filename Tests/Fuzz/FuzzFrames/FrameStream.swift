@@ -4,7 +4,7 @@ import SwiftProtobuf
 
 /// One input of the fuzzer: a stream of frames in pieces, for the decoder of either side.
 ///
-/// The first byte says whose limit holds, and into pieces of what size the rest is cut. A trap is a finding; libFuzzer
+/// The first byte selects the side, and so the size limit, and the size of the pieces. A trap is a finding. libFuzzer
 /// finds hangs and memory that grows.
 struct FrameStream {
     private let bytes: Slice<UnsafeBufferPointer<UInt8>>
@@ -19,7 +19,7 @@ struct FrameStream {
         bytes = input.dropFirst()
     }
 
-    /// Decodes all of it; whatever is decoded must survive being encoded and decoded again.
+    /// Decodes the whole stream. Each decoded frame must stay equal when it is encoded and decoded again.
     func check() {
         var decoder = PacketDecoder(maxBytes: limit)
         var (rest, stream) = (bytes, ByteBuffer())
@@ -30,9 +30,9 @@ struct FrameStream {
                 while let packet = try decoder.decode(buffer: &stream) { checkRoundTrip(packet) }
             }
             let last = try decoder.decodeLast(buffer: &stream, seenEOF: true)
-            precondition(last == nil, "it could have come earlier")
+            precondition(last == nil, "the decoder returned a complete frame only at the end")
         } catch {
-            precondition(error is FrameError, "no error of frames: \(error)")
+            precondition(error is FrameError, "not a FrameError: \(error)")
         }
     }
 
@@ -41,6 +41,6 @@ struct FrameStream {
         PacketEncoder.encode(packet, into: &frame)
         var decoder = PacketDecoder(maxBytes: frame.readableBytes)
         let again = try? decoder.decode(buffer: &frame)
-        precondition(again == packet && frame.readableBytes == 0, "not the same: \(packet)")
+        precondition(again == packet && frame.readableBytes == 0, "changed by encoding: \(packet)")
     }
 }

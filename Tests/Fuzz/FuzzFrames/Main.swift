@@ -7,14 +7,18 @@ struct Main {
         var (count, arguments) = (CommandLine.argc, CommandLine.unsafeArgv)
         exit(
             runFuzzer(&count, &arguments) { start, count in
+                let began = clock()
                 FrameStream(UnsafeBufferPointer(start: start, count: count)).check()
+                // libFuzzer keeps the input of a process that ends here.
+                precondition(clock() - began <= inputLimitMicroseconds, "the input takes too much processor time")
                 return 0
             })
     }
 }
 
-/// Processor time for one input, in microseconds: libFuzzer's own limit also counts what a busy machine takes away.
-private let patience = 1_000_000
+/// Limit of processor time for one input, in microseconds. libFuzzer's own limit is in wall-clock time, which other
+/// processes on a busy machine lengthen.
+private let inputLimitMicroseconds = 1_000_000
 
 /// libFuzzer's loop, which takes its arguments from the command line and ends the process on a finding.
 ///
@@ -26,6 +30,6 @@ private func runFuzzer(
     _ each: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
 ) -> CInt
 
-/// What libFuzzer's own main function calls; it is never called, but must be there to link.
+/// The function that libFuzzer's own main function calls. It is never called here, but the linker needs it.
 @_cdecl("LLVMFuzzerTestOneInput")
 func neverCalled(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt { 0 }

@@ -1,10 +1,10 @@
 import ArgumentParser
 import LocalEntities
 
-/// `assign`: who repairs an incident.
+/// `assign`: assigns an incident to a technician.
 struct AssignCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "assign", abstract: "Gives an incident to a technician.")
+        commandName: "assign", abstract: "Assigns an incident to a technician.")
 
     @OptionGroup var folder: FolderOption
     @Argument(help: "The incident's key.")

@@ -1,20 +1,20 @@
 import ArgumentParser
 import Foundation
 
-/// `backend`: the tenant's side of the sample.
+/// `backend`: the backend of the sample.
 struct BackendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "backend", abstract: "The tenant's backend: operations, photos, pushes.")
+        commandName: "backend", abstract: "Runs the tenant's backend: operations, photos, pushes.")
 
-    @Option(help: "Where it keeps its records.")
+    @Option(help: "The folder of the backend's records.")
     var folder: String
-    @Option(help: "Where it listens, on 127.0.0.1.")
+    @Option(help: "The port to listen on, at 127.0.0.1.")
     var port = 7195
-    @Option(help: "Where pushes go.")
+    @Option(help: "The address of the API for pushes.")
     var api = "http://127.0.0.1:7080"
     @Option(help: "The instance.")
     var instance = "field_app"
-    @Option(help: "Whom changes are told, with commas.")
+    @Option(help: "The users that receive pushes about changes, separated by commas.")
     var users = "ana,ben"
 
     func run() async throws {

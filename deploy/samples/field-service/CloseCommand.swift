@@ -1,7 +1,7 @@
 import ArgumentParser
 import LocalEntities
 
-/// `close`: an incident is repaired.
+/// `close`: closes an incident.
 struct CloseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "close", abstract: "Closes an incident.")
 

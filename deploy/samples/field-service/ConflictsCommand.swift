@@ -2,10 +2,10 @@ import ArgumentParser
 import LocalEntities
 import OfflineResources
 
-/// `conflicts`: what was changed here and there, in both versions.
+/// `conflicts`: lists conflicts with both versions.
 struct ConflictsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "conflicts", abstract: "Shows what was changed here and there, in both versions.")
+        commandName: "conflicts", abstract: "Lists conflicts between the device and the backend, with both versions.")
 
     @OptionGroup var folder: FolderOption
 
@@ -16,19 +16,19 @@ struct ConflictsCommand: AsyncParsableCommand {
         where row.state.replayFailure > 0 {
             let server = try device.entities.original(of: row)
             print("incident \(row.id)")
-            print("  mine:   \(row.record.words)")
-            print("  theirs: \(server?.record.words ?? "deleted")")
+            print("  mine:   \(row.record.summary)")
+            print("  theirs: \(server?.record.summary ?? "deleted")")
             count += 1
         }
         for resource in try await device.resources.loadOfflineResources() {
             guard let conflict = try await device.resources.conflict(of: resource.uri) else { continue }
             print("photo \(resource.uri.split(separator: "/").last ?? "")")
-            print("  mine:   \(Self.words(conflict.local))")
-            print("  theirs: \(Self.words(conflict.server))")
+            print("  mine:   \(Self.size(conflict.local))")
+            print("  theirs: \(Self.size(conflict.server))")
             count += 1
         }
         if count == 0 { print("no conflicts") }
     }
 
-    private static func words(_ photo: [UInt8]?) -> String { photo.map { "\($0.count) bytes" } ?? "deleted" }
+    private static func size(_ photo: [UInt8]?) -> String { photo.map { "\($0.count) bytes" } ?? "deleted" }
 }

@@ -1,22 +1,22 @@
 import Foundation
 
-/// Who a device is and whom it talks to; in its folder.
+/// The settings of a device, stored in its folder.
 struct DeviceSettings: Codable, Sendable {
     var instance: String
     var user: String
     var device: String
     var host: String
     var port: Int
-    /// The authority that signed the gateway's certificate, as a PEM file.
+    /// The certificate authority of the gateway, as a PEM file.
     var authority: String
-    /// Where the tenant's backend has photos, such as `http://127.0.0.1:7195`.
+    /// The address of the tenant's backend for photos, such as `http://127.0.0.1:7195`.
     var backend: String
 
     private static func file(in folder: URL) -> URL { folder.appending(path: "device.json") }
 
-    /// Reads those of a folder.
+    /// Reads the settings of a folder.
     ///
-    /// - Throws: there are none, or they cannot be read.
+    /// - Throws: an error when the file is missing or unreadable.
     init(of folder: URL) throws {
         self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: Self.file(in: folder)))
     }
@@ -33,7 +33,7 @@ struct DeviceSettings: Codable, Sendable {
         self.backend = backend
     }
 
-    /// Writes them into a folder, which is made where it is missing.
+    /// Writes the settings to a folder, which is created when it is missing.
     func write(to folder: URL) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try JSONEncoder().encode(self).write(to: Self.file(in: folder), options: .atomic)

@@ -1,13 +1,13 @@
 import ArgumentParser
 import LocalEntities
 
-/// `duty`: a technician comes or goes.
+/// `duty`: sets whether a technician is on duty.
 struct DutyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "duty", abstract: "Says whether a technician is on duty.")
+        commandName: "duty", abstract: "Sets whether a technician is on duty.")
 
-    /// Here or not.
-    enum Word: String, ExpressibleByArgument, CaseIterable {
+    /// On or off duty.
+    enum State: String, ExpressibleByArgument, CaseIterable {
         case on, off
     }
 
@@ -15,16 +15,16 @@ struct DutyCommand: AsyncParsableCommand {
     @Argument(help: "The technician's key.")
     var technician: String
     @Argument(help: "on or off.")
-    var word: Word
+    var state: State
 
     func run() async throws {
         let device = try folder.device()
         guard var row = try device.entities.findByPrimaryKey(Technician.self, .text(technician)) else {
             throw FieldError("there is no technician \(technician)")
         }
-        row.isOnDuty = word == .on
+        row.isOnDuty = state == .on
         try device.entities.update(&row)
         try await device.entities.submitPending(&row)
-        print("technician \(technician): \(row.record.words)")
+        print("technician \(technician): \(row.record.summary)")
     }
 }

@@ -6,10 +6,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// The tenant's backend: does operations, has photos, and tells users what has changed by pushes.
+/// The tenant's backend: executes operations, stores photos, and pushes changes to users.
 ///
-/// A change, the answer to it and the pushes that it causes are written to one file before anybody hears of them. So a
-/// backend that was killed answers a repeat with the same words, and tells what it had not told.
+/// A change, its response and its pushes are written to one file before the response is sent. So a backend that was
+/// killed gives the same response to a repeat, and sends the pushes that it had not sent.
 actor FieldBackend {
     private static let photoBytes = 5_000_000
 
@@ -18,13 +18,13 @@ actor FieldBackend {
     private let instance: String
     private let users: [String]
     private var records: FieldRecords
-    private var isTelling = false
+    private var isSending = false
 
-    /// Reads what there is, or begins with the tutorial's incidents.
+    /// Reads the stored records, or creates the tutorial's incidents.
     ///
     /// - Parameters:
-    ///   - api: where pushes go, such as `http://127.0.0.1:7080`.
-    ///   - users: whom every change is told.
+    ///   - api: the address of the API for pushes, such as `http://127.0.0.1:7080`.
+    ///   - users: the users that receive a push about every change.
     init(folder: URL, api: String, instance: String, users: [String]) throws {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         file = folder.appending(path: "backend.json")
@@ -48,11 +48,11 @@ actor FieldBackend {
         self.records = records
     }
 
-    /// Serves until the process is asked to end; not before everybody knows what there is.
+    /// Serves until the process is asked to end. First it sends the pushes that are left.
     func run(port: Int) async throws {
         try save()
         while !records.owed.isEmpty {
-            await tell()
+            await sendPushes()
             if !records.owed.isEmpty { try await Task.sleep(for: .milliseconds(200)) }
         }
         let responder = CallbackResponder { (request: Request, _: BasicRequestContext) in
@@ -68,7 +68,7 @@ actor FieldBackend {
             group.addTask {
                 while !Task.isCancelled {
                     try await Task.sleep(for: .seconds(1))
-                    await self.tell()
+                    await self.sendPushes()
                 }
             }
             try await group.next()
@@ -101,10 +101,11 @@ actor FieldBackend {
         do {
             try save()
         } catch {
-            // Nobody may hear of what may be lost; the repeat is answered from memory, and written then.
+            // A response must not be sent before its change is on disk. A repeat gets the response from memory, and the
+            // change is written then.
             return Response(status: .serviceUnavailable)
         }
-        await tell()
+        await sendPushes()
         var headers: HTTPFields = [.contentType: "application/json"]
         headers[.eTag] = answer.tag
         return Response(
@@ -114,21 +115,21 @@ actor FieldBackend {
 
     private func save() throws { try JSONEncoder().encode(records).write(to: file, options: .atomic) }
 
-    /// Tells all users what they are owed, in order; what cannot be told now is told a second later.
-    private func tell() async {
-        if isTelling { return }
-        isTelling = true
-        defer { isTelling = false }
+    /// Sends the pending pushes to all users, in order. A failed push is repeated a second later.
+    private func sendPushes() async {
+        if isSending { return }
+        isSending = true
+        defer { isSending = false }
         while let push = records.owed.first {
             for user in users {
-                guard await isTold(push, user) else { return }
+                guard await send(push, to: user) else { return }
             }
-            records.noteTold([push])
+            records.removeSent([push])
             try? save()
         }
     }
 
-    private func isTold(_ push: FieldRecords.Push, _ user: String) async -> Bool {
+    private func send(_ push: FieldRecords.Push, to user: String) async -> Bool {
         var request = HTTPClientRequest(url: "\(api)/webapi/sync/single?instanceId=\(instance)")
         request.method = .POST
         request.headers = ["Content-Type": "application/json", "Content-Encoding": "UTF-8"]
@@ -138,7 +139,7 @@ actor FieldBackend {
         guard let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(2)),
             let answer = try? await response.body.collect(upTo: 65_536)
         else { return false }
-        // A repeat finds the first one.
+        // A repeat finds the first push.
         return ["\"success\":true", "DUPLICATED_BIZ_ID"].contains { String(buffer: answer).contains($0) }
     }
 }

@@ -4,7 +4,8 @@ import Logging
 import MobileSync
 import OfflineResources
 
-/// One device: its client, its entities and its photos, each in a file of the folder. One process at a time.
+/// One device: its client, its entities and its photos, each with a file in the folder. One process at a time can use
+/// it.
 struct FieldDevice: Sendable {
     let client: SyncClient
     let entities: EntityStore
@@ -13,14 +14,14 @@ struct FieldDevice: Sendable {
     let report: SyncReport
     let logger: Logger
 
-    /// Opens a device; asks nobody anything.
+    /// Opens a device without a network.
     init(folder: String) throws {
         let folder = URL(filePath: folder)
         guard let settings = try? DeviceSettings(of: folder) else {
-            throw FieldError("\(folder.relativePath) is no device yet: mss-field-service join")
+            throw FieldError("\(folder.relativePath) is not a device; run mss-field-service join")
         }
         self.settings = settings
-        // What happens is on the output; what goes wrong on the way is tried again.
+        // The commands print the results. Errors of the connection are retried and not shown.
         logger = Logger(label: "field") { _ in SwiftLogNoOpLogHandler() }
         report = SyncReport()
         client = try SyncClient(
@@ -37,13 +38,13 @@ struct FieldDevice: Sendable {
                 handler: report),
             submitter: client)
         var configuration = ResourceConfiguration(storePath: folder.appending(path: "photos.sqlite").path)
-        // A photo that somebody else has replaced meanwhile is not overwritten: a person decides.
+        // A photo that another user has replaced meanwhile is not overwritten: the user decides.
         configuration.policies.paths[try PathPattern("/photos/*")] = SyncPolicy(
             conflictResolutionPolicy: .preserveConflict)
         resources = try ResourceClient(
             configuration: configuration, transport: HTTPResourceTransport(baseURL: settings.backend), logger: logger)
         try resources.bind(userID: settings.user)
-        // Edits wait for `sync`.
+        // Edits wait for the command `sync`.
         resources.setOfflineMode(true)
     }
 
@@ -55,15 +56,15 @@ struct FieldDevice: Sendable {
         return row
     }
 
-    /// Changes an incident, here first; it goes up with the next `sync`.
+    /// Changes an incident on the device. The next `sync` sends the change.
     func change(_ id: String, _ body: (inout EntityRow<Incident>) -> Void) async throws {
         var row = try incident(id)
         body(&row)
         try entities.update(&row)
         try await entities.submitPending(&row)
-        print("incident \(id): \(row.record.words)")
+        print("incident \(id): \(row.record.summary)")
     }
 
-    /// Where an incident's photo is.
+    /// The URI of an incident's photo.
     static func photo(of id: String) -> String { "/photos/\(id)" }
 }

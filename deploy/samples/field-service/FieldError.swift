@@ -1,4 +1,4 @@
-/// Something that a person asked for and that cannot be done, in words.
+/// A command that cannot be executed, with its reason.
 struct FieldError: Error, CustomStringConvertible {
     let description: String
 

@@ -1,8 +1,8 @@
 import Foundation
 import LocalEntities
 
-/// What the tenant has: incidents and technicians with their versions, photos with their tags, the answers that it has
-/// given, and the pushes that it still owes; pure.
+/// The tenant's data: incidents and technicians with their versions, photos with their tags, the responses that were
+/// sent, and the pushes that are still to be sent. A pure value.
 struct FieldRecords: Codable, Sendable {
     /// One incident or technician.
     struct Row: Codable, Sendable {
@@ -21,22 +21,22 @@ struct FieldRecords: Codable, Sendable {
         var tag: String { "\"v\(version)\"" }
     }
 
-    /// What was said to a request, for when it comes again.
+    /// The response to a request, stored for a repeat of the request.
     struct Answer: Codable, Sendable, Hashable {
         var status: Int
         var body = ""
         var tag: String?
     }
 
-    /// Something that users are to be told.
+    /// A push to all users.
     struct Push: Codable, Sendable, Hashable {
         var bizType: String
-        /// Unique in a channel: a repeat does no harm.
+        /// Unique in a channel, so that a repeat has no effect.
         var id: String
         var payload: String
     }
 
-    /// UTF-16 units of a row's fields at the most.
+    /// The largest size of a row's fields, in UTF-16 units.
     private static let mostUnits = 3_000
 
     /// By `component/key`.
@@ -44,14 +44,14 @@ struct FieldRecords: Codable, Sendable {
     private(set) var photos: [String: Photo] = [:]
     /// By idempotency key.
     private(set) var answers: [String: Answer] = [:]
-    /// The oldest first.
+    /// The pushes to send, the oldest first.
     private(set) var owed: [Push] = []
 
     // MARK: Operations
 
-    /// Does an operation once, however often it comes.
+    /// Executes an operation once, also when it is repeated.
     ///
-    /// - Parameter key: the call's `Idempotency-Key`.
+    /// - Parameter key: the `Idempotency-Key` of the call.
     mutating func perform(_ call: OperationCall, key: String) -> Answer {
         if let known = answers[key] { return known }
         let answer = answer(to: call)
@@ -63,31 +63,31 @@ struct FieldRecords: Codable, Sendable {
         let place = "\(call.component)/\(call.entityKey)"
         let name = "\(call.component.lowercased()) \(call.entityKey)"
         guard ["Incident", "Technician"].contains(call.component) else {
-            return Self.refusal(404, "there is nothing called \(call.component) here")
+            return Self.refusal(404, "there is no component \(call.component)")
         }
         guard case .object(let fields)? = call.member("fields") else { return Self.refusal(400, "there are no fields") }
-        // What is told of a row has to fit a push.
+        // The fields must fit in a push.
         guard Self.text(.object(fields)).utf16.count <= Self.mostUnits else {
             return Self.refusal(413, "\(name) is too long")
         }
         switch (call.operation, rows[place]) {
         case ("create", nil): rows[place] = Row(counter: 1, fields: fields)
-        case ("create", _?): return Self.refusal(409, "\(name) is there already")
+        case ("create", _?): return Self.refusal(409, "\(name) exists already")
         case ("update", var row?):
-            // Whoever has not seen the newest version does not overwrite it.
+            // An update must be based on the newest version.
             guard call.member("counter") == .integer(row.counter) else {
-                return Self.refusal(409, "somebody else has changed \(name)")
+                return Self.refusal(409, "another user has changed \(name)")
             }
             var changed = Set(fields.keys)
             if case .array(let names)? = call.member("changed") {
                 changed.formIntersection(names.compactMap { if case .text(let name) = $0 { name } else { nil } })
             }
-            // Which photo there is, only the backend says.
+            // Only the backend sets the photo.
             for name in changed where name != "photo" { row.fields[name] = fields[name] }
             row.counter += 1
             rows[place] = row
         case ("update", nil): return Self.refusal(404, "there is no \(name)")
-        default: return Self.refusal(405, "\(call.operation) is not done here")
+        default: return Self.refusal(405, "there is no operation \(call.operation)")
         }
         let state = publish(call.component, call.entityKey)
         return Answer(status: 200, body: #"{"import":\#(state)}"#)
@@ -97,9 +97,9 @@ struct FieldRecords: Codable, Sendable {
         Answer(status: code, body: #"{"code":\#(code),"message":"\#(message)"}"#)
     }
 
-    /// Has everybody told how a row is now.
+    /// Adds a push with the current row.
     ///
-    /// - Returns: the same as JSON.
+    /// - Returns: the payload of the push, as JSON.
     private mutating func publish(_ component: String, _ key: String) -> String {
         guard let row = rows["\(component)/\(key)"] else { return "null" }
         let entity = JSONValue.object([
@@ -116,11 +116,11 @@ struct FieldRecords: Codable, Sendable {
 
     // MARK: Photos
 
-    /// Replaces a photo, or attaches the first one.
+    /// Adds or replaces a photo.
     ///
     /// - Parameters:
-    ///   - condition: `If-Match`; nil: whoever sends it knows of none.
-    ///   - key: the request's `Idempotency-Key`.
+    ///   - condition: `If-Match`; nil: the sender knows of no photo.
+    ///   - key: the `Idempotency-Key` of the request.
     mutating func putPhoto(
         _ id: String, _ bytes: Data, contentType: String, condition: String?, key: String
     ) -> Answer {
@@ -149,9 +149,9 @@ struct FieldRecords: Codable, Sendable {
         return answer
     }
 
-    // MARK: Beginning and telling
+    // MARK: Start and pushes
 
-    /// Puts rows there that nobody has made.
+    /// Adds rows that do not exist.
     mutating func seed(_ component: String, _ rows: [String: [String: JSONValue]]) {
         for (key, fields) in rows.sorted(by: { $0.key < $1.key }) where self.rows["\(component)/\(key)"] == nil {
             self.rows["\(component)/\(key)"] = Row(counter: 1, fields: fields)
@@ -159,6 +159,6 @@ struct FieldRecords: Codable, Sendable {
         }
     }
 
-    /// Everybody has been told these.
-    mutating func noteTold(_ pushes: [Push]) { owed.removeAll { pushes.contains($0) } }
+    /// Removes pushes that were sent to all users.
+    mutating func removeSent(_ pushes: [Push]) { owed.removeAll { pushes.contains($0) } }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Which device a command is for.
+/// The device of a command.
 struct FolderOption: ParsableArguments {
     @Option(help: "The device's folder.")
     var folder: String

@@ -1,6 +1,6 @@
 import LocalEntities
 
-/// Something that is to be repaired somewhere.
+/// An incident that a technician repairs.
 struct Incident: Codable, EntityRecord {
     static let entityType = EntityType(
         "Incident", key: "id",
@@ -14,14 +14,14 @@ struct Incident: Codable, EntityRecord {
     var title: String
     /// `open`, `assigned` or `closed`.
     var status = "open"
-    /// The key of whoever repairs it.
+    /// The key of the technician.
     var technician: String?
     var note: String?
-    /// The entity tag of its photo, which only the backend writes; nil: there is none.
+    /// The entity tag of the photo, which only the backend writes; nil: no photo.
     var photo: String?
 
-    /// One line for people, without its key.
-    var words: String {
+    /// One line of text without the key.
+    var summary: String {
         let more = [technician.map { "by \($0)" }, note.map { "\"\($0)\"" }].compactMap(\.self)
         return ([title, status] + more).joined(separator: ", ")
     }

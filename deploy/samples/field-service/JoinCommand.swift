@@ -6,7 +6,7 @@ struct JoinCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "join", abstract: "Makes a folder a device.")
 
     @OptionGroup var folder: FolderOption
-    @Option(help: "Whose device it is.")
+    @Option(help: "The user of the device.")
     var user: String
     @Option(help: "The device id.")
     var device: String

@@ -1,7 +1,7 @@
 import ArgumentParser
 import LocalEntities
 
-/// `note`: words on an incident.
+/// `note`: writes a note on an incident.
 struct NoteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "note", abstract: "Writes a note on an incident.")
 

@@ -1,7 +1,7 @@
 import Foundation
 import LocalEntities
 
-/// What the relay asks the backend to do (deploy/README.md, Operations).
+/// The relay's call of an operation (deploy/manual/DeviceOperations.md).
 struct OperationCall: Decodable, Sendable {
     let component: String
     let entityKey: String

@@ -2,18 +2,18 @@ import ArgumentParser
 import LocalEntities
 import OfflineResources
 
-/// `resolve`: whose version holds.
+/// `resolve`: ends a conflict with one of the two versions.
 struct ResolveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resolve", abstract: "Ends a conflict.",
-        discussion: "What is mine goes up with the next sync, on top of theirs.")
+        discussion: "The next sync sends my version as a change of theirs.")
 
-    /// What a conflict is about.
+    /// The kind of the conflict's object.
     enum Thing: String, ExpressibleByArgument, CaseIterable {
         case incident, photo
     }
 
-    /// Whose version.
+    /// The version that is kept.
     enum Choice: String, ExpressibleByArgument, CaseIterable {
         case mine, theirs
     }

@@ -4,14 +4,14 @@ import LocalEntities
 import MobileSync
 import OfflineResources
 
-/// `sync`: connects until everything has gone up and come down.
+/// `sync`: connects until all changes are sent and all data is received.
 struct SyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "sync", abstract: "Sends what was changed, and takes what is new.",
-        discussion: "Ends with 1 when that has not been done in time; nothing is lost by that.")
+        commandName: "sync", abstract: "Sends local changes and receives new data.",
+        discussion: "Ends with status 1 when it does not finish in time; no change is lost.")
 
     @OptionGroup var folder: FolderOption
-    @Option(help: "How long it may take, in seconds.")
+    @Option(help: "The longest time, in seconds.")
     var seconds = 30
 
     func run() async throws {
@@ -41,29 +41,29 @@ struct SyncCommand: AsyncParsableCommand {
             defer { group.cancelAll() }
             return try await group.next() ?? false
         }
-        for line in Set(device.report.told).sorted() { print(line) }
+        for line in Set(device.report.results).sorted() { print(line) }
         guard isDone else {
-            print("offline: what is left goes with the next sync")
+            print("offline: the remaining changes are sent with the next sync")
             throw ExitCode.failure
         }
         print("in sync")
     }
 
-    /// Entities by the channel, photos by HTTP.
+    /// Sends and receives entities through the client, and photos by HTTP.
     private static func exchange(_ device: FieldDevice) async throws {
-        while try await !isSettled(device) { try await Task.sleep(for: .milliseconds(50)) }
+        while try await !isSynchronised(device) { try await Task.sleep(for: .milliseconds(50)) }
         let photos = try await device.resources.synchronise()
         if photos.applied > 0 { print("photos sent: \(photos.applied)") }
         if photos.conflicts > 0 { print("photos in conflict: \(photos.conflicts)") }
-        // What was sent just now comes back as a push: its incident has another photo.
-        while try await !isSettled(device) { try await Task.sleep(for: .milliseconds(50)) }
+        // A sent photo causes a push: its incident has a new photo.
+        while try await !isSynchronised(device) { try await Task.sleep(for: .milliseconds(50)) }
         for row in try device.entities.findAll(Incident.self) where row.photo != nil {
             _ = try await device.resources.fetchFile(FieldDevice.photo(of: row.id))
         }
     }
 
-    /// Whether everything that was submitted has its answer, and everything that waits has come.
-    private static func isSettled(_ device: FieldDevice) async throws -> Bool {
+    /// Whether every submitted operation has its result and all waiting data has arrived.
+    private static func isSynchronised(_ device: FieldDevice) async throws -> Bool {
         guard device.client.isCaughtUp, try device.client.pendingOperations().isEmpty else { return false }
         for type in [Incident.entityType, Technician.entityType]
         where try device.entities.pendingRows(type.name).contains(where: { $0.state.replayPending > 0 }) {

@@ -1,12 +1,12 @@
 import LocalEntities
 import Synchronization
 
-/// What became of a device's changes, for people.
+/// Collects the results of a device's changes as lines of text.
 final class SyncReport: EntityHandler {
     private let lines = Mutex<[String]>([])
 
-    /// In the order in which they became known.
-    var told: [String] { lines.withLock { $0 } }
+    /// The lines, in the order of the results.
+    var results: [String] { lines.withLock { $0 } }
 
     func onReplaySuccess(_ entity: Entity) {
         add("accepted: \(entity.type.name.lowercased()) \(entity.key.asText ?? "")")

@@ -1,6 +1,6 @@
 import LocalEntities
 
-/// Somebody who repairs.
+/// A technician.
 struct Technician: Codable, EntityRecord {
     static let entityType = EntityType(
         "Technician", key: "id",
@@ -12,6 +12,6 @@ struct Technician: Codable, EntityRecord {
     var name: String
     var isOnDuty: Bool
 
-    /// One line for people, without its key.
-    var words: String { "\(name), \(isOnDuty ? "on duty" : "off duty")" }
+    /// One line of text without the key.
+    var summary: String { "\(name), \(isOnDuty ? "on duty" : "off duty")" }
 }

@@ -1,0 +1,61 @@
+import BusMessages
+import NIOCore
+import ServiceKit
+import SwiftProtobuf
+import SyncModel
+
+// Verdicts and revocations of tenants.
+extension GatewayRuntime {
+    /// Requests a verdict from a validator. Without a reply, the verdict is unknown.
+    func validate(
+        instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32, for session: SessionHandle
+    ) {
+        let askedAt = clock.now()
+        bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { number in
+            .with {
+                $0.correlation = number
+                $0.instanceID = instanceID.text
+                $0.userID = userID.text
+                $0.sessionID = sessionID
+            }
+        } completion: { [self] result in
+            var answer: Mss_Bus_V1_ValidateReply?
+            if case .success(let reply) = result, case .validate(let verdict)? = reply.body { answer = verdict }
+            notify([session], .validated(answer, bindNumber: bindNumber, askedAt: askedAt))
+        }
+    }
+
+    /// Processes a tenant's revocation. The reply is sent when every session of the user has processed it, so no
+    /// checked data is sent for these sessions after the reply. A session that binds at this moment is in the registry
+    /// already, or it registers after the revocation was stored and learns of it from the reply.
+    func received(_ message: Mss_Bus_V1_SessionsRevoked, replyTo: String?) {
+        let (userID, digest) = (UserID(message.userID), [UInt8](message.sessionDigest))
+        let sessions = sessions(of: userID, InstanceID(message.instanceID))
+        let count = NoticeReplyCollector(sessions: sessions.count) { [bus] _ in
+            guard let replyTo else { return }
+            bus.reply(
+                .with {
+                    $0.correlation = message.correlation
+                    $0.taken = .init()
+                }, to: replyTo, through: .taken)
+        }
+        EventLoopBatch.execute(sessions, on: \.eventLoop) { sessions in
+            for session in sessions {
+                session.handler.value.handle(.revoked(userID, digest: digest))
+                count.add(NoticeReplyEntries())
+            }
+        }
+    }
+
+    /// Processes an invalid verdict that some gateway received.
+    func received(_ message: Mss_Bus_V1_SessionInvalid) {
+        let (userID, digest) = (UserID(message.userID), [UInt8](message.sessionDigest))
+        notify(
+            sessions(of: userID, InstanceID(message.instanceID)),
+            .invalidated(userID, digest: digest, reason: message.reason))
+    }
+
+    private func sessions(of userID: UserID, _ instanceID: InstanceID) -> [SessionHandle] {
+        registry.sessions(listeningTo: TargetAddress(instanceID: instanceID, kind: .user, target: userID.text))
+    }
+}

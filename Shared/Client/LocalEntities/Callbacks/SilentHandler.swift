@@ -1,0 +1,2 @@
+/// The handler of an app that needs no callbacks.
+struct SilentHandler: EntityHandler {}

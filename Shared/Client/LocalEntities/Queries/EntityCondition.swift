@@ -1,0 +1,37 @@
+/// A condition of tests. The Client Object API calls it CompositeTest (ENT5).
+public indirect enum EntityCondition: Sendable, Hashable {
+    case test(AttributeTest)
+    /// True when all conditions hold, also for an empty list.
+    case and([EntityCondition])
+    /// True when at least one condition holds; false for an empty list.
+    case or([EntityCondition])
+    case not(EntityCondition)
+
+    /// Makes a test with a value; `isNull` and `notNull` need none.
+    public static func test(
+        _ attribute: String, _ comparison: Comparison, _ value: AttributeValue? = nil
+    ) -> EntityCondition {
+        .test(AttributeTest(attribute, comparison, value.map { .value($0) } ?? .nothing))
+    }
+
+    /// Makes a test with another attribute.
+    public static func test(
+        _ attribute: String, _ comparison: Comparison, attribute other: String
+    ) -> EntityCondition {
+        .test(AttributeTest(attribute, comparison, .attribute(other)))
+    }
+
+    /// Makes a test with several values, for `isIn` and `notIn`.
+    public static func test(
+        _ attribute: String, _ comparison: Comparison, values: [AttributeValue]
+    ) -> EntityCondition {
+        .test(AttributeTest(attribute, comparison, .values(values)))
+    }
+
+    /// Both conditions hold.
+    public static func && (left: EntityCondition, right: EntityCondition) -> EntityCondition { .and([left, right]) }
+    /// At least one condition holds.
+    public static func || (left: EntityCondition, right: EntityCondition) -> EntityCondition { .or([left, right]) }
+    /// The condition does not hold.
+    public static prefix func ! (condition: EntityCondition) -> EntityCondition { .not(condition) }
+}

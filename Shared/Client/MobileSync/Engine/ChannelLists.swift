@@ -1,0 +1,80 @@
+import DeviceProtocol
+import SyncModel
+
+/// The local part of histories and summaries, and their merge with the pages of the server. Not thread-safe.
+struct ChannelLists {
+    let store: LocalStore
+    let sharedState: ClientSharedState
+
+    /// Returns the stored history of a Sync ID, newest first, and the id at which the server must continue.
+    func history(of bizType: String, before: Int64?, count: Int) throws(SyncError) -> LocalHistory {
+        let userID = sharedState.user?.userID
+        let channels = store.channels.all(of: bizType, visibleTo: userID)
+        guard let channel = channels.max(by: { ($0.position, $0.row) < ($1.position, $1.row) }) else {
+            return LocalHistory(oplogs: [], allStored: [], requestBefore: before ?? 0, userID: userID)
+        }
+        let all = try store.oplogs.history(of: channel, before: before, limit: count)
+        // A caller that names an id above the local range shows that oplogs in between can be missing.
+        let isAbove = before.map { $0 > channel.range.upto.value + 1 } ?? false
+        let complete = isAbove ? [] : all.filter { $0.oplogID > channel.range.from.value }
+        // True when the store has every oplog from the first one on.
+        let isAll = channel.range.from == .zero && channel.range.upto > .zero && !isAbove
+        let bottom = channel.range.upto == .zero || isAbove ? Int64.max : channel.range.from.value + 1
+        let requestBefore = min(before ?? Int64.max, bottom)
+        return LocalHistory(
+            oplogs: complete, allStored: all,
+            requestBefore: isAll ? nil : requestBefore == Int64.max ? 0 : requestBefore,
+            userID: userID)
+    }
+
+    /// Stores a page of the history and returns its oplogs.
+    ///
+    /// - Parameters:
+    ///   - userID: the bound user at the time of the request.
+    ///   - list: the local part that the page continues.
+    func storeHistory(
+        _ page: Mss_Device_V1_HistoryPage, bizType: String, before: Int64, of userID: String?, in list: LocalHistory
+    ) throws(SyncError) -> [SyncOplog] {
+        guard let kind = SyncModel.ChannelKind(wire: page.kind), page.head > 0 else { return [] }
+        let (asked, began) = (userID ?? "", list.userID ?? "")
+        guard !kind.needsUser || (asked.isSame(as: began) && sharedState.user?.userID.isSame(as: asked) == true) else {
+            throw SyncError(.notEligible, "another user has been bound meanwhile")
+        }
+        let key = LocalChannel.Key(kind: kind, userID: kind.needsUser ? userID ?? "" : "", bizType: bizType)
+        return try store.oplogs.storeHistory(page, of: key, before: before)
+    }
+
+    /// Returns the local state of the channels of the device and the bound user.
+    func summaries() throws(SyncError) -> [SyncChannelSummary] {
+        var summaries: [SyncChannelSummary] = []
+        for channel in store.channels.all(visibleTo: sharedState.user?.userID) {
+            summaries.append(
+                SyncChannelSummary(
+                    bizType: channel.key.bizType, userID: channel.key.userID.isEmpty ? nil : channel.key.userID,
+                    last: try store.oplogs.history(of: channel, before: nil, limit: 1).first,
+                    unconfirmed: try store.oplogs.unconfirmed(in: channel), notReceived: nil))
+        }
+        return summaries
+    }
+
+    /// Merges the server's summary of a channel with the local one.
+    ///
+    /// - Parameter bound: the bound user at the time of the request.
+    func merged(
+        _ channel: Mss_Device_V1_ChannelSummary, of bound: String?, _ local: SyncChannelSummary?
+    ) -> SyncChannelSummary {
+        let kind = SyncModel.ChannelKind(wire: channel.kind) ?? .device
+        let userID = kind.needsUser ? bound : nil
+        // The local summary can belong to a previously bound user.
+        let local = local.flatMap { ($0.userID ?? "").isSame(as: userID ?? "") ? $0 : nil }
+        var last = local?.last
+        if channel.hasLast, channel.last.oplogID > last?.oplogID ?? 0 {
+            // No channel has row 0, so a confirmation of this oplog has no effect.
+            let key = LocalChannel.Key(kind: kind, userID: userID ?? "", bizType: channel.bizType)
+            last = store.oplogs.oplog(from: channel.last, of: LocalChannel(row: 0, key: key, position: .zero))
+        }
+        return SyncChannelSummary(
+            bizType: channel.bizType, userID: userID, last: last, unconfirmed: local?.unconfirmed ?? 0,
+            notReceived: Int(channel.waiting))
+    }
+}

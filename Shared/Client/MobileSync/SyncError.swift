@@ -1,0 +1,46 @@
+/// An error of the client library.
+public struct SyncError: Error, Sendable, CustomStringConvertible {
+    /// The kind of an error. Later versions can add codes.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The stable name of the code.
+        public let rawValue: String
+        /// Creates a code. Unknown names are allowed.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// An argument or a configuration value is invalid. Correct it and call again.
+        public static let invalidArgument = Code(rawValue: "invalidArgument")
+        /// The file of the certificate authority, or of the device's certificate, cannot be read.
+        public static let trust = Code(rawValue: "trust")
+        /// The local store cannot be opened, read or written. Check the disk space and the access rights.
+        public static let store = Code(rawValue: "store")
+        /// The local store was encrypted with another key, or no key was given for an encrypted store.
+        public static let storeKey = Code(rawValue: "storeKey")
+        /// The gateway does not give this data to this device and user now.
+        public static let notEligible = Code(rawValue: "notEligible")
+        /// The local store belongs to another instance or device. Use another path.
+        public static let foreignStore = Code(rawValue: "foreignStore")
+        /// Another process, or another client in this process, uses the store. One client can use a store at a time.
+        /// End the `run()` of the other client.
+        public static let storeInUse = Code(rawValue: "storeInUse")
+        /// `run()` of this client is already active.
+        public static let alreadyRunning = Code(rawValue: "alreadyRunning")
+        /// The gateway does not allow automatic reconnects. `closeCode` has the reason. Call `run()` again after the
+        /// cause is removed.
+        public static let closedForGood = Code(rawValue: "closedForGood")
+    }
+
+    /// The kind of the error.
+    public let code: Code
+    /// A text for developers: the event, the affected object and the remedy.
+    public let message: String
+    /// The gateway's close code when `code` is `closedForGood`; otherwise nil.
+    public let closeCode: UInt32?
+
+    init(_ code: Code, _ message: String, closeCode: UInt32? = nil) {
+        self.code = code
+        self.message = message
+        self.closeCode = closeCode
+    }
+
+    public var description: String { "\(code.rawValue): \(message)" }
+}

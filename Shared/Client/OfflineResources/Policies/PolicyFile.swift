@@ -1,0 +1,60 @@
+public import Foundation
+
+/// A policy file: JSON with the terms of Oracle's Synchronization library (RES6).
+///
+/// Members, all optional: `maxStoreSize` (MB), `periodicRefreshPolicy`, `periodicRefreshInterval` (seconds),
+/// `defaultPolicy` (of the backend), `policies` (each with a `path`). A member `synchronization` can contain them all.
+public struct PolicyFile: Sendable, Hashable {
+    /// The largest size of the cache in bytes; nil when the file does not set it.
+    public let maxStoreSize: Int?
+    public let periodicRefreshPolicy: PeriodicRefreshPolicy?
+    public let periodicRefreshInterval: Duration?
+    public let book: PolicyBook
+
+    /// Reads a policy file.
+    ///
+    /// - Throws: `ResourceError.policyFile`; the message has the place of the error and the allowed values.
+    public init(contentsOf url: URL) throws(ResourceError) {
+        let data: Data
+        do {
+            data = try Data(contentsOf: url)
+        } catch {
+            throw ResourceError(.policyFile, "the policy file \(url.path) cannot be read (\(error)); check its path")
+        }
+        try self.init(json: [UInt8](data))
+    }
+
+    /// Parses the content of a policy file.
+    ///
+    /// - Throws: as `init(contentsOf:)`.
+    public init(json: [UInt8]) throws(ResourceError) {
+        guard let value = ResourceValue.parse(json) else {
+            throw ResourceError(.policyFile, "the policy file is not JSON; check commas, quotes and brackets")
+        }
+        var root = try PolicyFileSection(value, at: "")
+        if let inner = root.removeMember("synchronization") {
+            try root.finish()
+            root = try PolicyFileSection(inner, at: "synchronization")
+        }
+        maxStoreSize = try root.number("maxStoreSize", in: 1...100_000).map { $0 * 1_000_000 }
+        periodicRefreshPolicy = try root.choice("periodicRefreshPolicy")
+        periodicRefreshInterval = try root.number("periodicRefreshInterval", in: 1...86_400 * 366).map { .seconds($0) }
+        var book = PolicyBook()
+        if let value = root.removeMember("defaultPolicy") {
+            var section = try PolicyFileSection(value, at: root.place("defaultPolicy"))
+            book.backendDefault = try section.policy()
+            try section.finish()
+        }
+        for (index, value) in try root.list("policies").enumerated() {
+            var section = try PolicyFileSection(value, at: root.place("policies[\(index)]"))
+            let pattern = try section.pattern()
+            guard book.paths[pattern] == nil else {
+                throw ResourceError(.policyFile, "\(section.place("path")) is a repeated path; merge both entries")
+            }
+            book.paths[pattern] = try section.policy()
+            try section.finish()
+        }
+        try root.finish()
+        self.book = book
+    }
+}

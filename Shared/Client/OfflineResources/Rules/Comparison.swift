@@ -1,0 +1,45 @@
+/// The comparison of a property with a value in `queryFor`. Values of different kinds and missing properties fulfil
+/// only `notEqual`. Text is compared by Unicode order.
+public enum Comparison: String, Sendable, Hashable, CaseIterable {
+    case equal
+    case notEqual
+    case less
+    case lessOrEqual
+    case greater
+    case greaterOrEqual
+    /// The text contains the value, or the list has it as an element.
+    case contains
+    case startsWith
+    case endsWith
+
+    func holds(_ left: ResourceValue?, _ right: ResourceValue) -> Bool {
+        guard let left else { return self == .notEqual }
+        switch self {
+        case .equal: return left == right
+        case .notEqual: return left != right
+        case .less: return Self.isLess(left, right) == true
+        case .lessOrEqual: return left == right || Self.isLess(left, right) == true
+        case .greater: return Self.isLess(right, left) == true
+        case .greaterOrEqual: return left == right || Self.isLess(right, left) == true
+        case .contains:
+            if case .list(let values) = left { return values.contains(right) }
+            return Self.texts(left, right).map { $0.isEmpty || $1.contains($0) } ?? false
+        case .startsWith: return Self.texts(left, right).map { $1.hasPrefix($0) } ?? false
+        case .endsWith: return Self.texts(left, right).map { $1.hasSuffix($0) } ?? false
+        }
+    }
+
+    /// Whether the left value is less; nil when the values have no order.
+    private static func isLess(_ left: ResourceValue, _ right: ResourceValue) -> Bool? {
+        switch (left, right) {
+        case (.number(let left), .number(let right)): left < right
+        case (.text(let left), .text(let right)): left < right
+        default: nil
+        }
+    }
+
+    private static func texts(_ whole: ResourceValue, _ part: ResourceValue) -> (part: String, whole: String)? {
+        guard case .text(let whole) = whole, case .text(let part) = part else { return nil }
+        return (part, whole)
+    }
+}

@@ -1,0 +1,405 @@
+import ConnectionThread
+package import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// A connection to the broker that reconnects by itself. It connects, declares and consumes. After a failure it waits
+/// and starts again.
+///
+/// All calls of the C library are made in `turn`, on one thread. Other threads only queue work for it.
+package final class AMQPClient: AMQPTransport {
+    private struct Inquiry: Sendable {
+        let queues: [String]
+        let complete: @Sendable (Result<[String: AMQPQueueDepth], AMQPError>) -> Void
+    }
+
+    /// Maximum number of requests for queue depths that wait.
+    private static let inquiriesMax = 100
+
+    private struct Shared {
+        var outbox: Outbox
+        /// When the waiting messages must be written; nil: none wait.
+        var writeAt: ContinuousClock.Instant?
+        /// Whether the thread is in a turn. It checks for work again before it sleeps, so a wake-up would only cost
+        /// time.
+        var isServing = false
+        var inquiries: [Inquiry] = []
+        var settlements: [(AMQPDelivery, AMQPSettlement)] = []
+        var isUp = false
+        var isBlocked = false
+        /// Number of `batched` blocks in progress.
+        var openBatches = 0
+        var stopBy: ContinuousClock.Instant?
+        var whenStopped: CheckedContinuation<Void, Never>?
+        var hasStopped = false
+
+        /// Whether new work must wake the thread. A `batched` block wakes it at its end instead.
+        var mustWake: Bool { !isServing && openBatches == 0 }
+
+        /// Whether to write now. A write contains everything that waits.
+        var isDue: Bool {
+            guard settlements.isEmpty, stopBy == nil else { return !settlements.isEmpty || writeAt != nil }
+            return writeAt.map { $0 <= .now } ?? false
+        }
+    }
+
+    private let configuration: AMQPConfiguration
+    private let topology: AMQPTopology
+    private let consumptions: [AMQPConsumption]
+    private let events: AMQPEvents
+    private let logger: Logger
+    private let shared: Mutex<Shared>
+    private let served = Served()
+    private let thread: Mutex<ConnectionThread?>
+    private let watchdog = Watchdog()
+
+    /// Creates the client; nothing connects before `run`.
+    package init(
+        configuration: AMQPConfiguration, topology: AMQPTopology, consumptions: [AMQPConsumption],
+        events: AMQPEvents, logger: Logger
+    ) {
+        self.configuration = configuration
+        self.topology = topology
+        self.consumptions = consumptions
+        self.events = events
+        self.logger = logger
+        shared = Mutex(Shared(outbox: Outbox(packedBodyBytes: configuration.packedBodyBytes)))
+        thread = Mutex(nil)
+    }
+
+    /// Serves the connection until graceful shutdown or cancellation. On shutdown it stops consuming, waits until
+    /// deliveries are acknowledged and messages are written, at most `drainLimit`, and closes.
+    package func run() async throws {
+        let connectionThread = ConnectionThread(name: "amqp") { [self] in turn() }
+        thread.withLock { $0 = connectionThread }
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withCheckedContinuation { continuation in
+                let hasStopped = shared.withLock { shared in
+                    if !shared.hasStopped { shared.whenStopped = continuation }
+                    return shared.hasStopped
+                }
+                if hasStopped { continuation.resume() }
+            }
+        } onCancelOrGracefulShutdown: {
+            self.shared.withLock { $0.stopBy = $0.stopBy ?? .now + self.configuration.drainLimit }
+            connectionThread.wake()
+        }
+        thread.withLock { $0 = nil }
+        connectionThread.stop()
+        watchdog.stop()
+    }
+
+    package var isConnected: Bool { shared.withLock { $0.isUp && !$0.isBlocked } }
+
+    package func send(
+        _ body: [UInt8], on route: AMQPRoute, batchingDelay: Duration,
+        whenConfirmed: (@Sendable (PublishOutcome) -> Void)?
+    ) throws(AMQPError) {
+        let writeAt = ContinuousClock.now + batchingDelay
+        let mustWake = try shared.withLock { shared throws(AMQPError) in
+            guard shared.isUp, !shared.isBlocked else {
+                throw AMQPError(code: .disconnected, message: "the broker is unavailable")
+            }
+            guard shared.outbox.bytes + body.count <= configuration.waitingBytesMax else {
+                throw AMQPError(code: .overloaded, message: "\(shared.outbox.bytes) bytes wait to be written")
+            }
+            shared.outbox.add(body, on: route, whenConfirmed)
+            // The thread already knows an earlier time.
+            if let earlier = shared.writeAt, earlier <= writeAt { return false }
+            shared.writeAt = writeAt
+            return shared.mustWake
+        }
+        if mustWake { wake() }
+    }
+
+    package func acknowledge(_ deliveries: [AMQPDelivery], as settlement: AMQPSettlement) {
+        let mustWake = shared.withLock { shared in
+            shared.settlements += deliveries.map { ($0, settlement) }
+            return shared.mustWake
+        }
+        if mustWake { wake() }
+    }
+
+    package func batched<Result>(_ sends: () -> Result) -> Result {
+        shared.withLock { $0.openBatches += 1 }
+        defer {
+            let mustWake = shared.withLock { shared in
+                shared.openBatches -= 1
+                return (shared.writeAt != nil || !shared.settlements.isEmpty) && !shared.isServing
+            }
+            if mustWake { wake() }
+        }
+        return sends()
+    }
+
+    package func depths(of queues: [String]) async throws(AMQPError) -> [String: AMQPQueueDepth] {
+        let result = await withCheckedContinuation { continuation in
+            let inquiry = Inquiry(queues: queues) { continuation.resume(returning: $0) }
+            let failure = shared.withLock { shared -> AMQPError? in
+                guard shared.isUp, !shared.isBlocked else {
+                    return AMQPError(code: .disconnected, message: "the broker is unavailable")
+                }
+                guard shared.inquiries.count < Self.inquiriesMax else {
+                    return AMQPError(code: .overloaded, message: "too many requests for queue depths wait")
+                }
+                shared.inquiries.append(inquiry)
+                return nil
+            }
+            if let failure { return inquiry.complete(.failure(failure)) }
+            wake()
+        }
+        return try result.get()
+    }
+
+    private func wake() { thread.withLock { $0 }?.wake() }
+
+    // MARK: On the connection's thread
+
+    /// State of the connection's thread.
+    // Unchecked: it holds the C handle, and only `turn` uses it, on its one thread.
+    private final class Served: @unchecked Sendable {
+        var connection: AMQPConnection?
+        var generation: UInt64 = 0
+        var ledger = ConfirmLedger()
+        var settlements = SettlementLedger()
+        var schedule = ReconnectSchedule()
+        var connectAt = ContinuousClock.now
+        var lastTurn = ContinuousClock.now
+        var hasCancelled = false
+    }
+
+    /// One turn: connect if there is no connection, otherwise read and write until nothing is left.
+    private func turn() -> ConnectionThread.Sleep {
+        let state = served
+        let now = ContinuousClock.now
+        let stopBy = shared.withLock { $0.stopBy }
+        if state.connection == nil {
+            if stopBy != nil { return stopped() }
+            if now >= state.connectAt { connect(state) }
+        }
+        do throws(AMQPError) {
+            // During a pause of this process, the broker has redelivered the deliveries to other consumers.
+            if state.connection != nil, state.lastTurn.duration(to: now) > configuration.heartbeat * 3 {
+                throw AMQPError(code: .connection, message: "this process was paused")
+            }
+            state.lastTurn = now
+            if state.connection != nil { try serve(state, stopBy: stopBy) }
+        } catch {
+            disconnect(state, error)
+        }
+        if state.connection == nil, stopBy != nil { return stopped() }
+        guard let connection = state.connection else {
+            return ConnectionThread.Sleep(
+                descriptor: nil, limit: max(.zero, ContinuousClock.now.duration(to: state.connectAt)))
+        }
+        let limit = stopBy == nil ? configuration.heartbeat / 2 : .milliseconds(20)
+        let untilWriting = shared.withLock { $0.writeAt }.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+        return ConnectionThread.Sleep(descriptor: connection.descriptor, limit: min(limit, untilWriting ?? limit))
+    }
+
+    private func connect(_ state: Served) {
+        state.generation += 1
+        do throws(AMQPError) {
+            let connection = try AMQPConnection(configuration, generation: state.generation, watchdog: watchdog)
+            try connection.declare(topology)
+            try connection.consume(consumptions)
+            watchdog.expect(by: nil)
+            state.connection = connection
+            state.schedule.succeeded()
+            state.settlements = SettlementLedger()
+            state.lastTurn = .now
+            shared.withLock { shared in
+                shared.isUp = true
+                shared.isBlocked = false
+            }
+            logger.info(
+                "connected to RabbitMQ", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+            events.onConnected()
+        } catch {
+            postpone(state)
+            logger.warning("no connection to RabbitMQ", metadata: ["error": "\(error.message)"])
+        }
+    }
+
+    private func serve(_ state: Served, stopBy: ContinuousClock.Instant?) throws(AMQPError) {
+        guard let connection = state.connection else { return }
+        defer { watchdog.expect(by: nil) }
+        shared.withLock { $0.isServing = true }
+        repeat {
+            watchdog.expect(by: .now + configuration.callLimit)
+            try read(connection, state)
+            try write(connection, state)
+            try answerInquiries(connection)
+        } while connection.hasBufferedInput || isDueBeforeSleep()
+        guard let stopBy else { return }
+        if !state.hasCancelled {
+            state.hasCancelled = true
+            try connection.cancelConsumers(count: consumptions.count)
+            return
+        }
+        guard (state.settlements.isEmpty && state.ledger.isEmpty) || stopBy <= .now else { return }
+        watchdog.expect(by: .now + .seconds(1))
+        connection.close()
+        throw AMQPError(code: .disconnected, message: "shutting down")
+    }
+
+    /// Whether there is more to write. If not, new work wakes the thread from now on.
+    private func isDueBeforeSleep() -> Bool {
+        shared.withLock { shared in
+            shared.isServing = shared.isDue
+            return shared.isServing
+        }
+    }
+
+    private func read(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
+        var deliveries: [Int: [AMQPDelivery]] = [:]
+        var foreign: [AMQPDelivery] = []
+        var replies: [[UInt8]] = []
+        var confirmations: [(Outbox.Confirmation, PublishOutcome)] = []
+        // Bounded, so that much input does not delay output.
+        for _ in 0..<256 {
+            guard let incoming = try connection.receive() else { break }
+            switch incoming {
+            case .delivery(let consumer, let delivery):
+                guard consumptions.indices.contains(consumer) else { continue }
+                if consumptions[consumer].prefetch != nil { state.settlements.recordDelivery(delivery.deliveryTag) }
+                guard consumptions[consumer].permits(delivery.exchange) else {
+                    foreign.append(delivery)
+                    continue
+                }
+                deliveries[consumer, default: []].append(delivery)
+            case .reply(let body): replies.append(body)
+            case .returned(let exchange, let routingKey, let body):
+                let route = AMQPRoute(
+                    exchange: exchange, routingKey: routingKey, expiration: nil, isPersistent: false,
+                    isMandatory: true, replyTo: nil)
+                events.onReturned(route, body)
+            case .confirmed(let tag, let multiple, let isAck):
+                let outcome: PublishOutcome = isAck ? .confirmed : .refused
+                confirmations += state.ledger.removeConfirmed(tag, multiple: multiple).map { ($0, outcome) }
+            case .blocked(let isBlocked):
+                shared.withLock { $0.isBlocked = isBlocked }
+                logger.warning("the broker changed its flow control", metadata: ["isBlocked": "\(isBlocked)"])
+            }
+        }
+        let readBodies = deliveries.values.reduce(replies.count) { $0 + $1.count }
+        if readBodies > 0 { events.onTraffic(0, readBodies) }
+        if !foreign.isEmpty { reject(foreign) }
+        if !replies.isEmpty { events.onReplies(replies) }
+        for (consumer, group) in deliveries { consumptions[consumer].handler(group) }
+        for (confirmation, outcome) in confirmations { confirmation(outcome) }
+    }
+
+    /// Rejects messages from an exchange that a foreign user has bound to the queue.
+    private func reject(_ foreign: [AMQPDelivery]) {
+        for (exchange, deliveries) in Dictionary(grouping: foreign, by: \.exchange) {
+            logger.error(
+                "rejected messages from an unauthorized exchange",
+                metadata: ["exchange": "\(exchange)", "count": "\(deliveries.count)"])
+        }
+        acknowledge(foreign, as: .rejected)
+    }
+
+    private func write(_ connection: AMQPConnection, _ state: Served) throws(AMQPError) {
+        let due = shared.withLock { shared -> ([Outbox.Packed], [(AMQPDelivery, AMQPSettlement)])? in
+            guard shared.isDue else { return nil }
+            defer {
+                shared.settlements = []
+                shared.writeAt = nil
+            }
+            return (shared.outbox.removeAll(), shared.settlements)
+        }
+        guard let (messages, settled) = due else { return }
+        if !messages.isEmpty { events.onTraffic(messages.count, 0) }
+        // Deliveries of an older connection were redelivered to other consumers.
+        let frames = state.settlements.acknowledge(
+            settled.filter { $0.0.generation == state.generation }.map { ($0.0.deliveryTag, $0.1) })
+        // Messages of one write are sent in as few TCP segments as possible, because each segment wakes the broker.
+        let isCorked = messages.count + frames.count > 1
+        if isCorked { connection.setCork(true) }
+        defer { if isCorked { connection.setCork(false) } }
+        for (number, message) in messages.enumerated() {
+            let isConfirmed = !message.confirmations.isEmpty || message.route.replyTo == AMQPRoute.directReplyTo
+            if isConfirmed { state.ledger.recordPublished(message.confirmations) }
+            do throws(AMQPError) {
+                try connection.publish(message.body, on: message.route, confirmed: isConfirmed)
+            } catch {
+                // The later messages were removed from the outbox and are not written: their callbacks must be called.
+                for confirmation in messages.dropFirst(number + 1).flatMap(\.confirmations) { confirmation(.refused) }
+                throw error
+            }
+        }
+        for frame in frames { try connection.acknowledge(frame) }
+    }
+
+    private func answerInquiries(_ connection: AMQPConnection) throws(AMQPError) {
+        let inquiries = shared.withLock { shared in
+            defer { shared.inquiries = [] }
+            return shared.inquiries
+        }
+        for (number, inquiry) in inquiries.enumerated() {
+            watchdog.expect(by: .now + configuration.callLimit)
+            do throws(AMQPError) {
+                inquiry.complete(.success(try connection.depths(of: inquiry.queues)))
+            } catch {
+                guard error.code != .refused else {
+                    inquiry.complete(.failure(error))
+                    continue
+                }
+                for unanswered in inquiries[number...] { unanswered.complete(.failure(error)) }
+                throw error
+            }
+        }
+    }
+
+    private func disconnect(_ state: Served, _ error: AMQPError) {
+        state.connection = nil
+        postpone(state)
+        let (dropped, inquiries) = shared.withLock { shared in
+            shared.isUp = false
+            shared.isServing = false
+            shared.writeAt = nil
+            shared.settlements = []
+            defer { shared.inquiries = [] }
+            return (shared.outbox.removeAll(), shared.inquiries)
+        }
+        for inquiry in inquiries { inquiry.complete(.failure(error)) }
+        let level = error.code == .disconnected ? Logger.Level.info : .warning
+        logger.log(level: level, "the connection to RabbitMQ ended", metadata: ["reason": "\(error.message)"])
+        for confirmation in dropped.flatMap(\.confirmations) { confirmation(.refused) }
+        for confirmation in state.ledger.removeAll() { confirmation(.unknown) }
+        events.onDisconnected()
+    }
+
+    private func postpone(_ state: Served) {
+        state.connectAt = .now + state.schedule.pauseAfterFailure(random: .random(in: 0..<1))
+    }
+
+    private func stopped() -> ConnectionThread.Sleep {
+        shared.withLock { shared in
+            shared.hasStopped = true
+            defer { shared.whenStopped = nil }
+            return shared.whenStopped
+        }?.resume()
+        return ConnectionThread.Sleep(descriptor: nil, limit: nil)
+    }
+}
+
+/// The pauses between connection attempts: short at first, then with jitter up to 3 s; pure.
+struct ReconnectSchedule {
+    private static let first = Duration.milliseconds(100)
+    private static let ceiling = Duration.seconds(3)
+    private var failures = 0
+
+    /// The pause before the next attempt.
+    ///
+    /// - Parameter random: from 0 to below 1.
+    mutating func pauseAfterFailure(random: Double) -> Duration {
+        let limit = min(Self.ceiling, Self.first * (1 << min(failures, 10)))
+        failures += 1
+        return limit / 2 + limit / 2 * random
+    }
+
+    /// Resets the pauses after a successful connection.
+    mutating func succeeded() { failures = 0 }
+}

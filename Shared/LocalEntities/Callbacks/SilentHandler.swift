@@ -1,2 +1,0 @@
-/// For an app that wants no callbacks.
-struct SilentHandler: EntityHandler {}

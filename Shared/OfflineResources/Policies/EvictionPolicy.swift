@@ -1,7 +1,0 @@
-/// When a local copy is deleted (spec, two-way §1).
-public enum EvictionPolicy: String, Sendable, Hashable, Codable, CaseIterable {
-    /// At the start of the app, if it has expired by then and has no offline edits. The default of files.
-    case evictOnExpiryAtStartup = "EVICT_ON_EXPIRY_AT_STARTUP"
-    /// Only by `ResourceClient.evict`. The default.
-    case manualEviction = "MANUAL_EVICTION"
-}

@@ -1,0 +1,164 @@
+import PostgreSQL
+package import SyncModel
+
+/// Answers queries of devices: oplogs anywhere in a channel, and the state of channels.
+///
+/// The cost of one answer does not depend on the length of the channel: rows are read from the index in order, and no
+/// rule skips rows before they are counted.
+package enum HistoryStore {
+    /// One oplog that was read.
+    package struct Candidate: Sendable, Hashable {
+        package var id: OplogID
+        package var targeting: Targeting
+        package var payloadBytes: Int
+        /// Valid, stored, no tombstone, and of the present configuration.
+        package var isOffered: Bool
+        /// The values that filters read.
+        package var attributes: String
+
+        package init(id: OplogID, targeting: Targeting, payloadBytes: Int, isOffered: Bool, attributes: String = "") {
+            self.id = id
+            self.targeting = targeting
+            self.payloadBytes = payloadBytes
+            self.isOffered = isOffered
+            self.attributes = attributes
+        }
+    }
+
+    /// Whether an oplog, of the table called o, may be shown now.
+    private static let isOffered = """
+        o.payload IS NOT NULL AND o.recalls IS NULL AND o.valid_until > now()
+        """
+
+    /// The next oplogs between two ids, which are excluded, without their payloads.
+    package static func candidates(
+        of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int
+    ) -> Query<[Candidate]> {
+        let sql = """
+            SELECT o.oplog_id, \(OplogStore.targetingColumns),
+                coalesce(octet_length(o.payload), 0),
+                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false),
+                coalesce(o.attributes, '')
+            FROM oplog o
+            WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3
+            ORDER BY oplog_id \(oldestFirst ? "ASC" : "DESC") LIMIT $4
+            """
+        let parameters: [PostgresValue] = [
+            .int64(channelID), .int64(after.value), .int64(before.value), .int32(Int32(clamping: limit)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            try rows.decode { columns throws(PostgresError) in
+                try Candidate(
+                    id: columns.next(), targeting: OplogStore.targeting(&columns), payloadBytes: columns.next(),
+                    isOffered: columns.next(), attributes: columns.next())
+            }
+        }
+    }
+
+    /// These oplogs in this order, without those that have expired or were recalled.
+    package static func oplogs(of channelID: Int64, ids: [OplogID]) -> Query<[Oplog]> {
+        let sql = """
+            SELECT \(OplogStore.columns)
+            FROM unnest($2::bigint[]) WITH ORDINALITY AS i (id, ordinal)
+            JOIN oplog o ON o.channel_id = $1 AND o.oplog_id = i.id
+            WHERE \(isOffered) AND \(OplogStore.isOfConfiguration)
+            ORDER BY i.ordinal
+            """
+        let parameters: [PostgresValue] = [.int64(channelID), .int64Array(ids.map(\.value))]
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            try rows.decode(OplogStore.oplog)
+        }
+    }
+
+    /// A channel and a receiver whose state is requested.
+    package struct Place: Sendable {
+        package var channelID: Int64
+        /// Nil, like the store, where the channel has one sync point for its user or device.
+        package var deviceID: DeviceID?
+        package var storeID: StoreID?
+        /// Set only for global data for users.
+        package var userID: UserID?
+        /// The receiver's acknowledged position; the store's record may be older.
+        package var stored: OplogID
+        /// For a single-device channel: the device that must be the owner.
+        package var onlyOwner: DeviceID?
+
+        package init(
+            channelID: Int64, deviceID: DeviceID?, storeID: StoreID?, userID: UserID? = nil, stored: OplogID,
+            onlyOwner: DeviceID?
+        ) {
+            self.channelID = channelID
+            self.deviceID = deviceID
+            self.storeID = storeID
+            self.userID = userID
+            self.stored = stored
+            self.onlyOwner = onlyOwner
+        }
+    }
+
+    /// The state of a channel for a receiver.
+    package struct Standing: Sendable {
+        package var head = OplogID.zero
+        package var syncPoint = OplogID.zero
+        /// Another device is the user's owner now.
+        package var isForAnother = false
+        /// The number of oplogs above the sync point, by targeting; among the newest `Limits.oplogsLookedAt`.
+        package var waiting: [Targeting: Int] = [:]
+
+        package init() {}
+    }
+
+    /// One state for each place, in the order of the places.
+    package static func standings(of places: [Place]) -> Query<[Standing]> {
+        let sql = """
+            SELECT i.ordinal, c.head, p.upto, i.owner <> '' AND i.owner IS DISTINCT FROM w.device_id,
+                g.waiting, g.operating_system, g.minimum_version, g.maximum_version, g.share_start, g.share_size
+            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $7::text[])
+                WITH ORDINALITY AS i (channel_id, device_id, store_id, stored, owner, user_id, ordinal)
+            JOIN channel c ON c.channel_id = i.channel_id
+            JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+            LEFT JOIN owner w ON i.owner <> '' AND w.instance_id = c.instance_id AND w.user_id = c.target
+            CROSS JOIN LATERAL (
+                SELECT greatest(i.stored, CASE WHEN i.device_id <> '' THEN (
+                    SELECT s.oplog_id FROM sync_point s
+                    WHERE s.channel_id = i.channel_id AND s.device_id = i.device_id AND s.store_id = i.store_id
+                        AND s.user_id = i.user_id)
+                ELSE (SELECT max(s.oplog_id) FROM sync_point s WHERE s.channel_id = i.channel_id) END) AS upto
+            ) p
+            LEFT JOIN LATERAL (
+                SELECT r.operating_system, r.minimum_version, r.maximum_version, r.share_start, r.share_size,
+                    count(*) AS waiting
+                FROM (
+                    SELECT \(OplogStore.targetingColumns),
+                        \(isOffered) AND o.created_at >= f.data_since AS is_offered
+                    FROM oplog o WHERE o.channel_id = i.channel_id AND o.oplog_id > p.upto
+                    ORDER BY o.oplog_id DESC LIMIT $6
+                ) r
+                WHERE r.is_offered GROUP BY 1, 2, 3, 4, 5
+            ) g ON true
+            ORDER BY i.ordinal
+            """
+        let parameters: [PostgresValue] = [
+            .int64Array(places.map(\.channelID)), .textArray(places.map { $0.deviceID?.text ?? "" }),
+            .textArray(places.map { $0.storeID?.text ?? "" }), .int64Array(places.map(\.stored.value)),
+            .textArray(places.map { $0.onlyOwner?.text ?? "" }), .int32(Int32(Limits.oplogsLookedAt)),
+            .textArray(places.map { $0.userID?.text ?? "" }),
+        ]
+        let count = places.count
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            var standings = [Standing](repeating: Standing(), count: count)
+            try rows.forEachRow { columns throws(PostgresError) in
+                let index = try columns.next(Int.self) - 1
+                standings[index].head = try columns.next()
+                standings[index].syncPoint = try columns.next()
+                standings[index].isForAnother = try columns.next()
+                if let waiting = try columns.next(Int?.self) {
+                    standings[index].waiting[try OplogStore.targeting(&columns)] = waiting
+                } else {
+                    columns.skipRest()
+                }
+            }
+            return standings
+        }
+    }
+}

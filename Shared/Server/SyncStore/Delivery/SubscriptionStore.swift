@@ -1,0 +1,307 @@
+package import PostgreSQL
+package import SyncModel
+
+/// Parameter values of users, and the filters that decided the oplogs for each receiver.
+package enum SubscriptionStore {
+    private static let limit = Duration.seconds(10)
+    /// Oplogs that one query reads.
+    private static let turn = 4_096
+    /// The reason of a re-read in its row.
+    private static let reason = "parameter"
+
+    // MARK: Values of users
+
+    /// The stored values of a user.
+    package static func userParameters(of userID: UserID, in instanceID: InstanceID) -> Query<[DeviceParameter]> {
+        let sql = "SELECT value, biz_type, name FROM user_parameter WHERE instance_id = $1 AND user_id = $2"
+        return Query(PostgresStatement(sql, [.text(instanceID.text), .text(userID.text)])) {
+            rows throws(PostgresError) in
+            try rows.compactDecode { columns throws(PostgresError) -> DeviceParameter? in
+                guard let value = SubscriptionValue(json: try columns.next()) else { return nil }
+                return try DeviceParameter(bizType: columns.next(), name: columns.next(), value: value)
+            }
+        }
+    }
+
+    /// Stores values of a user, or removes those without a value, all or none of them. Each name is in the list once.
+    package static func store(
+        _ parameters: [DeviceParameter], of userID: UserID, in instanceID: InstanceID
+    ) -> Query<Void> {
+        let sql = """
+            WITH given AS (
+                SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS g (biz_type, name, value)
+            ), gone AS (
+                DELETE FROM user_parameter p USING given g
+                WHERE p.instance_id = $1 AND p.user_id = $2 AND p.biz_type = g.biz_type AND p.name = g.name
+                    AND g.value = ''
+            )
+            INSERT INTO user_parameter (instance_id, user_id, biz_type, name, value)
+            SELECT $1, $2, g.biz_type, g.name, g.value FROM given g WHERE g.value <> ''
+            ON CONFLICT (instance_id, user_id, biz_type, name) DO UPDATE SET value = excluded.value
+            """
+        let values: [PostgresValue] = [
+            .text(instanceID.text), .text(userID.text), .textArray(parameters.map(\.bizType.text)),
+            .textArray(parameters.map(\.name)), .textArray(parameters.map { $0.value?.json ?? "" }),
+        ]
+        return Query(PostgresStatement(sql, values)) { _ in }
+    }
+
+    /// The gateways that have sessions of a user.
+    package static func gateways(of userID: UserID, in instanceID: InstanceID) -> Query<[String]> {
+        let sql = """
+            SELECT DISTINCT s.gateway_id FROM device_session s
+            WHERE s.instance_id = $1 AND s.user_id = $2 AND s.user_id <> ''
+            """
+        return Query(PostgresStatement(sql, [.text(instanceID.text), .text(userID.text)])) {
+            rows throws(PostgresError) in
+            try rows.decode(String.self)
+        }
+    }
+
+    // MARK: Filters of receivers
+
+    /// The filters of a session from now on.
+    package struct AppliedFilters: Sendable {
+        /// By channel.
+        package var filters: [Int64: FilterHistory] = [:]
+        package var userParameters: [DeviceParameter] = []
+        /// Sync IDs whose change was refused, because of `Limits.filterSegments`.
+        package var refused: [BizType] = []
+    }
+
+    /// A filtered channel of a session.
+    private struct Place {
+        var channelID: Int64
+        var bizType: BizType
+        var head: OplogID
+        var subscription: SubscriptionText
+        var isPerStore: Bool
+        /// For a single-device channel: this device is the owner, so the session's values count.
+        var isOwned: Bool
+        /// The receiver has a sync point.
+        var isKnown: Bool
+        var stored: OplogID
+        var oldest: OplogID?
+        var kind: ChannelKind
+    }
+
+    /// Applies the filters of a session that was just registered, and creates re-reads of older oplogs that only a
+    /// changed filter lets through (ENT8). A repeat changes nothing. Nil: another connection has replaced the session.
+    ///
+    /// One transaction. A change reads up to `Limits.filterRereadOplogs` oplogs of its channel, in several queries;
+    /// without a change there are three round trips.
+    package static func applyFilters(
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
+    ) throws(PostgresError) -> AppliedFilters? {
+        try run("BEGIN", on: connection)
+        do throws(PostgresError) {
+            let applied = try applyFiltersInTransaction(session, connectionEpoch: connectionEpoch, on: connection)
+            try run(applied == nil ? "ROLLBACK" : "COMMIT", on: connection)
+            return applied
+        } catch {
+            // After any answer to the last statement the transaction must not stay open: its locks would block others,
+            // and later statements on this connection would be part of it. Closing rolls back.
+            connection.close()
+            throw error
+        }
+    }
+
+    private static func run(_ sql: String, on connection: PostgresConnection) throws(PostgresError) {
+        _ = try connection.run(PostgresStatement(sql), within: limit)
+    }
+
+    private static func applyFiltersInTransaction(
+        _ session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
+    ) throws(PostgresError) -> AppliedFilters? {
+        let places = try connection.run(places(of: session, connectionEpoch: connectionEpoch), within: limit)
+        guard !places.isEmpty else { return nil }
+        var applied = AppliedFilters()
+        if let userID = session.userID {
+            applied.userParameters = try connection.run(
+                userParameters(of: userID, in: session.instanceID), within: limit)
+        }
+        for place in places {
+            let known = try connection.run(segments(of: place, session), within: limit)
+            var history = FilterHistory(segments: known)
+            guard place.isOwned else {
+                applied.filters[place.channelID] = history
+                continue
+            }
+            // A filter that cannot be read was refused when it was saved.
+            let rules = try? SubscriptionRules(place.subscription)
+            let filter = rules?.resolved(
+                device: session.parameters.values(of: place.bizType),
+                user: applied.userParameters.values(of: place.bizType))
+            let opens = session.opensBind || session.takesOwnership
+            let isContinuing = session.connectionEpoch > 0 && !(place.kind.needsUser && opens)
+            let change = history.adopt(
+                filter ?? .everything, head: place.head, isKnown: place.isKnown || isContinuing, stored: place.stored,
+                oldest: place.oldest)
+            if change == .refused { applied.refused.append(place.bizType) }
+            if history.segments != known { try replace(history, of: place, session, on: connection) }
+            if known.isEmpty || !place.isPerStore { try moveRereads(of: place, session, on: connection) }
+            if change == .made { try addRereads(of: place, session, history, on: connection) }
+            applied.filters[place.channelID] = history.flowing(above: place.stored)
+        }
+        return applied
+    }
+
+    private static func places(
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64
+    ) -> Query<[Place]> {
+        let sql = """
+            SELECT kind, channel_id, biz_type, head, filter, attributes, parameters, is_per_store, is_owned, is_known,
+                stored, oldest
+            FROM open_subscriptions($1, $2, $3, $4, $5, $6, $7)
+            """
+        let parameters: [PostgresValue] = [
+            .text(session.instanceID.text), .text(session.deviceID.text), .text(session.storeID.text),
+            .text(session.userID?.text ?? ""), .int64(connectionEpoch),
+            .int64(Int64(clamping: session.registrationNumber)), .textArray(session.filtered.map(\.text)),
+        ]
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            try rows.compactDecode { columns throws(PostgresError) -> Place? in
+                guard let kind = ChannelKind(rawValue: try columns.next()) else { return nil }
+                return try Place(
+                    channelID: columns.next(), bizType: columns.next(), head: columns.next(),
+                    subscription: SubscriptionText(
+                        filter: columns.next(), attributes: columns.next(), parameters: columns.next()),
+                    isPerStore: columns.next(), isOwned: columns.next(), isKnown: columns.next(),
+                    stored: columns.next(), oldest: columns.next(), kind: kind)
+            }
+        }
+    }
+
+    /// The receiver of the filters, as parameters of a statement.
+    private static func receiver(of place: Place, _ session: DeviceSessionStore.Registration) -> [PostgresValue] {
+        [
+            .int64(place.channelID), .text(place.isPerStore ? session.deviceID.text : ""),
+            .text(place.isPerStore ? session.storeID.text : ""),
+            .text(place.kind == .globalUser ? session.userID?.text ?? "" : ""),
+        ]
+    }
+
+    /// The filters since the present configuration was created; older ones belong to a deleted configuration.
+    private static func segments(
+        of place: Place, _ session: DeviceSessionStore.Registration
+    ) -> Query<[FilterHistory.Segment]> {
+        let sql = """
+            SELECT s.number, s.filter, s.upto FROM subscription_segment s
+            WHERE s.channel_id = $1 AND s.device_id = $2 AND s.store_id = $3 AND s.user_id = $4 AND s.since >= (
+                SELECT f.data_since FROM channel c
+                JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
+                WHERE c.channel_id = $1)
+            ORDER BY s.number
+            """
+        return Query(PostgresStatement(sql, receiver(of: place, session))) { rows throws(PostgresError) in
+            try rows.decode { columns throws(PostgresError) in
+                try FilterHistory.Segment(
+                    number: columns.next(), filter: ResolvedFilter(text: columns.next()) ?? .everything,
+                    upto: columns.next())
+            }
+        }
+    }
+
+    private static func replace(
+        _ history: FilterHistory, of place: Place, _ session: DeviceSessionStore.Registration,
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        let receiver = receiver(of: place, session)
+        let removal = PostgresStatement(
+            """
+            DELETE FROM subscription_segment
+            WHERE channel_id = $1 AND device_id = $2 AND store_id = $3 AND user_id = $4
+            """, receiver)
+        let addition = PostgresStatement(
+            """
+            INSERT INTO subscription_segment (channel_id, device_id, store_id, user_id, number, filter, upto)
+            SELECT $1, $2, $3, $4, s.number, s.filter, nullif(s.upto, -1)
+            FROM unnest($5::integer[], $6::text[], $7::bigint[]) AS s (number, filter, upto)
+            """,
+            receiver + [
+                .int32Array(history.segments.map { Int32($0.number) }),
+                .textArray(history.segments.map(\.filter.text)),
+                .int64Array(history.segments.map { $0.upto?.value ?? -1 }),
+            ])
+        for result in try connection.run([removal, addition], within: limit) { _ = try result.get() }
+    }
+
+    /// Closes re-reads for another store, because a new store is sent by its own filter, or moves re-reads of another
+    /// owner, because the user's one sync point belongs to the present owner.
+    private static func moveRereads(
+        of place: Place, _ session: DeviceSessionStore.Registration, on connection: PostgresConnection
+    ) throws(PostgresError) {
+        let sql =
+            place.isPerStore
+            ? """
+            UPDATE reread SET done_at = clock_timestamp()
+            WHERE channel_id = $1 AND device_id = $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
+            """
+            : """
+            UPDATE reread SET device_id = $2
+            WHERE channel_id = $1 AND device_id <> $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
+            """
+        let parameters: [PostgresValue] = [
+            .int64(place.channelID), .text(session.deviceID.text), .text(reason),
+            .text(place.kind == .globalUser ? session.userID?.text ?? "" : ""),
+        ]
+        _ = try connection.run(PostgresStatement(sql, parameters), within: limit)
+    }
+
+    /// An oplog that may be for the receiver.
+    private struct Candidate: Sendable {
+        var id: OplogID
+        var targeting: Targeting
+        var attributes: String
+    }
+
+    /// Creates re-reads of oplogs that the present filter lets through and no earlier filter did.
+    private static func addRereads(
+        of place: Place, _ session: DeviceSessionStore.Registration, _ history: FilterHistory,
+        on connection: PostgresConnection
+    ) throws(PostgresError) {
+        guard let filter = history.current else { return }
+        var below = OplogID(place.head.value + 1)
+        var lookedAt = 0
+        var wanted: [OplogID] = []
+        while lookedAt < Limits.filterRereadOplogs {
+            let candidates = try connection.run(candidates(of: place.channelID, below: below), within: limit)
+            wanted += candidates.filter { candidate in
+                candidate.targeting.exclusion(of: session.traits) == nil
+                    && filter.matches(attributes: candidate.attributes)
+                    && !history.isDelivered(candidate.id, attributes: candidate.attributes)
+            }.map(\.id)
+            lookedAt += candidates.count
+            guard candidates.count == turn, let last = candidates.last else { break }
+            below = last.id
+        }
+        guard !wanted.isEmpty else { return }
+        let sql = """
+            INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
+            SELECT $1, $2, $3, w, $4, '' FROM unnest($5::bigint[]) AS w ORDER BY w
+            """
+        let parameters: [PostgresValue] = [
+            .int64(place.channelID), .text(session.deviceID.text), .text(session.userID?.text ?? ""), .text(reason),
+            .int64Array(wanted.map(\.value)),
+        ]
+        _ = try connection.run(PostgresStatement(sql, parameters), within: limit)
+    }
+
+    /// Valid, stored oplogs below an id, newest first.
+    private static func candidates(of channelID: Int64, below: OplogID) -> Query<[Candidate]> {
+        let sql = """
+            SELECT o.oplog_id, \(OplogStore.targetingColumns), coalesce(o.attributes, '')
+            FROM oplog o
+            WHERE o.channel_id = $1 AND o.oplog_id < $2 AND o.payload IS NOT NULL AND o.recalls IS NULL
+                AND o.valid_until > now() AND \(OplogStore.isOfConfiguration)
+            ORDER BY o.oplog_id DESC LIMIT $3
+            """
+        let parameters: [PostgresValue] = [.int64(channelID), .int64(below.value), .int32(Int32(turn))]
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
+            try rows.decode { columns throws(PostgresError) in
+                try Candidate(
+                    id: columns.next(), targeting: OplogStore.targeting(&columns), attributes: columns.next())
+            }
+        }
+    }
+}

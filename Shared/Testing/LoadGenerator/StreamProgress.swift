@@ -1,0 +1,25 @@
+/// Progress of a stream of pushes.
+struct StreamProgress {
+    let stream: PushStream
+    /// Number of launched pushes.
+    var begun = 0
+    /// Number of completed pushes of a window that permit a further call.
+    var freed = 0
+    var isSending = false
+    var answers: [String: Int] = [:]
+    var answerLatency = LatencyHistogram()
+    var deliveryLatency = LatencyHistogram()
+    /// Latency of global pushes until the last device.
+    var lastDeviceLatency = LatencyHistogram()
+    /// Number of global pushes of earlier streams.
+    var firstGlobal = 0
+
+    /// Total number of pushes. Nil for a stream with a time limit.
+    func total(users: Int) -> Int? {
+        switch stream.pace {
+        case .each(let count): (stream.users ?? users) * count
+        case .times(let count): count
+        case .rate, .window: nil
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Conformance
+import DeliveryHistory
+import DeviceProtocol
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import SwiftProtobuf
+import Synchronization
+
+/// A device that binds users with invalid sessions. It reports the highest positions, acknowledges, confirms and stores
+/// parameters for these users. That must not affect the users (D16).
+final class TortureForger: Sendable {
+    /// Above every id of a channel.
+    private static let hugeID = Int64(1) << 53 - 1
+    /// The tenant refuses sessions with this prefix.
+    private static let madeUp = "bad-"
+    /// First id of a channel: the lower bound of the first database epoch.
+    private static let firstID = Int64(1) << 40
+    private static let claimed = [TortureWorld.chat, TortureWorld.checked, TortureWorld.checkedSolo].map(\.bizType)
+
+    private let world: TortureWorld
+    private let instance: String
+    private let device: String
+    private let tls: NIOSSLContext
+    private let random: Mutex<SeededGenerator>
+
+    init(_ world: TortureWorld, instance: String, number: Int, tls: NIOSSLContext, seed: UInt64) {
+        self.world = world
+        self.instance = instance
+        device = "forger-\(number)"
+        self.tls = tls
+        random = Mutex(SeededGenerator(seed: seed))
+    }
+
+    private func draw(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+
+    private func pause(_ milliseconds: Range<Int>) async {
+        try? await Task.sleep(for: .milliseconds(draw(milliseconds)))
+    }
+
+    /// Connects again and again until the run is over.
+    func run() async {
+        while world.phase != .over {
+            await visit()
+            await pause(1_000..<5_000)
+        }
+    }
+
+    private func visit() async {
+        let session = "\(Self.madeUp)\(world.next())"
+        guard let connection = try? await connect(session) else { return }
+        defer { connection.channel.close(promise: nil) }
+        let bind = bind(session)
+        connection.send(
+            .with {
+                $0.connect.protocolVersion = DeviceProtocolLimits.version
+                $0.connect.instanceID = instance
+                $0.connect.deviceID = device
+                $0.connect.storeID = "store"
+                $0.connect.osName = "iOS"
+                $0.connect.appVersion = "1.0"
+                $0.connect.connectionNumber = UInt64(world.next())
+                $0.connect.bind = bind
+            })
+        world.count("visits of devices with made-up sessions")
+        await pause(200..<600)
+        connection.send(keepParameters)
+        for _ in 0..<draw(3..<12) where world.phase != .over && !connection.isEnded {
+            connection.send(acknowledgement, confirmation)
+            await pause(100..<1_000)
+        }
+    }
+
+    /// Binds a user, as an app does at a sign-in. No misbehaving device binds this user with a valid session.
+    private func bind(_ session: String) -> Mss_Device_V1_Bind {
+        let user = "user-\(draw(0..<world.usersPerInstance / 2) * 2 + 1)"
+        return .with {
+            $0.bindNumber = 1
+            $0.requestedByApp = true
+            $0.userID = user
+            $0.sessionID = session
+            $0.syncPoints = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.oplogID = Self.hugeID
+                }
+            }
+        }
+    }
+
+    /// Sets a parameter with which the filter would skip every checked push.
+    private var keepParameters: Mss_Device_V1_Packet {
+        .with {
+            $0.keepParameters.number = 1
+            $0.keepParameters.bindNumber = 1
+            $0.keepParameters.parameters = [
+                .with {
+                    $0.bizType = TortureWorld.checked.bizType
+                    $0.name = "least"
+                    $0.value = "\(TortureWorld.level + 1)"
+                }
+            ]
+        }
+    }
+
+    private var acknowledgement: Mss_Device_V1_Packet {
+        .with {
+            $0.storedAck.channels = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.bindNumber = 1
+                    $0.upto = Self.hugeID
+                }
+            }
+        }
+    }
+
+    private var confirmation: Mss_Device_V1_Packet {
+        .with {
+            $0.confirmReport.reportID = UInt64(world.next())
+            $0.confirmReport.channels = Self.claimed.map { bizType in
+                .with {
+                    $0.kind = .user
+                    $0.bizType = bizType
+                    $0.bindNumber = 1
+                    $0.oplogIds = (1...20).map { Self.firstID + $0 }
+                }
+            }
+        }
+    }
+
+    /// Reports checked data, since the session is never valid, and parameters that the service stored.
+    private func judge(_ packet: Mss_Device_V1_Packet, _ session: String) {
+        switch packet.body {
+        case .push(let push):
+            for batch in push.batches where !batch.entries.isEmpty && batch.bizType.hasPrefix("CHECKED") {
+                world.history.observe(
+                    .stale(device: TortureWorld.name(instance, device), bizType: batch.bizType, session: session))
+            }
+        case .parametersKept(let kept) where kept.refusal == .none:
+            let text = "\(device) of \(instance) stored a parameter of a user on an invalid session"
+            world.history.ask { $0.add(.verified, world.history.elapsed, text) }
+        default: break
+        }
+    }
+
+    private func connect(_ session: String) async throws -> FrameConnection {
+        let gateways = world.stack.gateways
+        let tls = tls
+        return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(.seconds(10))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connect(host: "127.0.0.1", port: gateways[draw(0..<gateways.count)]) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try FrameConnection.install(
+                        on: channel, tls: try NIOSSLClientHandler(context: tls, serverHostname: nil),
+                        maxBytes: DeviceProtocolLimits.toDeviceBytes,
+                        responder: { [self] packet in
+                            judge(packet, session)
+                            return nil
+                        })
+                }
+            }
+    }
+}

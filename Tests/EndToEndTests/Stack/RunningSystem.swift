@@ -1,0 +1,20 @@
+import TestSupport
+import Testing
+
+// The tests run on real servers: two writers, two gateways, two ingests, PostgreSQL, RabbitMQ, real TLS. Two stacks run
+// side by side, as most tests wait for timers and processes. Each test has users, devices and keys of its own.
+
+/// Suites that kill, pause or restart processes, or measure times. One after the other, on one stack.
+@Suite("On the running system", .serialized, .stack)
+enum RunningSystem {}
+
+/// Suites that leave every process of the stack alone. One after the other, on a stack of their own.
+@Suite("On a steady system", .serialized, .stack)
+enum SteadySystem {}
+
+extension Stack {
+    /// The stack of the suite that runs.
+    static var running: Stack {
+        get throws { try requireValue(StackTrait.stack, "no stack is running") }
+    }
+}

@@ -1,0 +1,187 @@
+import AMQP
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("AMQP driver", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
+struct AMQPClientTests {
+    private let queue = "test-\(UUID().uuidString)"
+
+    @Test("bodies for one route arrive packed and in order, and every confirmation arrives")
+    func packs() async throws {
+        let broker = TestBroker(queue)
+        let confirmed = Atomic<Int>(0)
+        try await broker.serving { client in
+            for number in 0..<5_000 {
+                try client.send(Array("\(number),".utf8), on: broker.route) { outcome in
+                    if outcome == .confirmed { confirmed.add(1, ordering: .relaxed) }
+                }
+            }
+            try await eventually("5,000 confirmations", within: .seconds(10)) {
+                confirmed.load(ordering: .relaxed) == 5_000
+            }
+            try await eventually("all bytes", within: .seconds(10)) {
+                broker.received.joined().hasSuffix("4999,")
+            }
+        }
+        #expect(broker.received.joined() == (0..<5_000).map { "\($0)," }.joined())
+        #expect(broker.received.count < 2_500, "packed into fewer messages than bodies")
+        #expect(broker.received.allSatisfy { $0.utf8.count <= 60_000 })
+        #expect(
+            broker.written == broker.received.count && broker.read == broker.received.count, "as the driver reports")
+    }
+
+    @Test("a message that no queue accepts is returned") func returns() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("lost".utf8), on: TestBroker.route(to: "no-such-queue"))
+            try await eventually("the return", within: .seconds(5)) { broker.returned == ["lost"] }
+        }
+    }
+
+    @Test("SEC10: a delivery names its exchange") func exchanges() async throws {
+        let broker = TestBroker(queue, behind: "amq.direct")
+        try await broker.serving { client in
+            var route = broker.route
+            try client.send([65], on: route)
+            route.exchange = "amq.direct"
+            try client.send([66], on: route)
+            try await eventually("both", within: .seconds(5)) { broker.exchanges == ["", "amq.direct"] }
+        }
+    }
+
+    @Test("an unacknowledged delivery goes to the next consumer, marked as redelivered")
+    func redelivers() async throws {
+        let first = TestBroker(queue, settlement: nil)
+        try await first.serving(drainLimit: .milliseconds(50)) { client in
+            try client.send(Array("a".utf8), on: first.route)
+            try await eventually("the delivery", within: .seconds(5)) { first.received == ["a"] }
+        }
+        let second = TestBroker(queue)
+        try await second.serving { _ in
+            try await eventually("the redelivery", within: .seconds(5)) { second.redelivered == ["a"] }
+        }
+        let third = TestBroker(queue)
+        try await third.serving { client in
+            try client.send(Array("b".utf8), on: third.route)
+            try await eventually("only the new one", within: .seconds(5)) { third.received == ["b"] }
+        }
+    }
+
+    @Test("a connection that the broker closes is opened again, and later messages arrive")
+    func reconnects() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("before".utf8), on: broker.route)
+            try await eventually("the first delivery", within: .seconds(5)) { broker.received == ["before"] }
+            // A route to an unknown exchange: the broker closes the channel (AMQP 0-9-1, 404).
+            var wrong = broker.route
+            wrong.exchange = "no-such-exchange"
+            try client.send(Array("wrong".utf8), on: wrong)
+            try await eventually("a second connection", within: .seconds(10)) { broker.connections == 2 }
+            try client.send(Array("after".utf8), on: broker.route)
+            try await eventually("the second delivery", within: .seconds(5)) {
+                broker.received == ["before", "after"]
+            }
+        }
+    }
+
+    @Test("a queue that is deleted under its consumer is declared again, and later messages arrive")
+    func deletedQueue() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving { client in
+            try client.send(Array("before".utf8), on: broker.route)
+            try await eventually("the first delivery", within: .seconds(5)) { broker.received == ["before"] }
+            try OwnBroker.delete(
+                queue,
+                at: AMQPConfiguration(
+                    host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"))
+            try await eventually("a second connection", within: .seconds(10)) { broker.connections == 2 }
+            try client.send(Array("after".utf8), on: broker.route)
+            try await eventually("the second delivery", within: .seconds(5)) {
+                broker.received == ["before", "after"]
+            }
+        }
+    }
+
+    @Test("while the broker blocks, send refuses at once, and continues afterwards on the same connection")
+    func alarm() async throws {
+        try await OwnBroker.with { server in
+            let connections = TestBroker(queue)
+            let client = AMQPClient(
+                configuration: AMQPConfiguration(
+                    host: "127.0.0.1", port: server.port, user: "writer", password: "test"),
+                topology: AMQPTopology(), consumptions: [], events: connections.events, logger: Logger(label: "test"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await client.run() }
+                try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+                try await server.control("set_vm_memory_high_watermark", "absolute", "1MB")
+                // The broker reports its alarm only to a connection that has published.
+                let route = TestBroker.route(to: "nobody")
+                try client.send([1], on: route)
+                try await eventually("the refusal", within: .seconds(10)) { !client.isConnected }
+                #expect(throws: AMQPError.self) { try client.send([2], on: route) }
+                try await server.control("set_vm_memory_high_watermark", "0.6")
+                try await eventually("the end of the alarm", within: .seconds(10)) { client.isConnected }
+                try client.send([3], on: route)
+                try await eventually("both returns", within: .seconds(10)) {
+                    connections.returned == ["\u{1}", "\u{3}"]
+                }
+                group.cancelAll()
+            }
+            #expect(connections.connections == 1)
+        }
+    }
+
+    @Test("a full queue refuses a confirmed message at once; the connection continues") func fullQueue() async throws {
+        let client = AMQPClient(
+            configuration: AMQPConfiguration(
+                host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"),
+            topology: AMQPTopology(queues: [
+                AMQPQueue(name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: 1)
+            ]), consumptions: [], events: TestBroker(queue).events, logger: Logger(label: "test"))
+        let outcomes = Mutex<[PublishOutcome]>([])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await client.run() }
+            try await eventually("a connection", within: .seconds(10)) { client.isConnected }
+            for number in 1...3 {
+                try client.send([UInt8(number)], on: TestBroker.route(to: queue)) { outcome in
+                    outcomes.withLock { $0.append(outcome) }
+                }
+                try await eventually("outcome \(number)", within: .seconds(5)) {
+                    outcomes.withLock { $0.count } == number
+                }
+            }
+            group.cancelAll()
+        }
+        #expect(outcomes.withLock { $0 } == [.confirmed, .refused, .refused])
+    }
+
+    @Test("without a broker, send refuses at once, and shutdown does not wait for a broker") func away() async throws {
+        let client = AMQPClient(
+            configuration: AMQPConfiguration(host: "127.0.0.1", port: 1, user: "guest", password: "guest"),
+            topology: AMQPTopology(), consumptions: [], events: TestBroker(queue).events, logger: Logger(label: "test"))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await client.run() }
+            #expect(throws: AMQPError.self) { try client.send([1], on: TestBroker.route(to: "q")) }
+            #expect(!client.isConnected)
+            group.cancelAll()
+        }
+    }
+
+    @Test("a client accepts a bounded number of bytes and refuses more") func bounded() async throws {
+        let broker = TestBroker(queue)
+        try await broker.serving(waitingBytesMax: 1_000) { client in
+            #expect(throws: AMQPError.self) {
+                try client.send([UInt8](repeating: 0, count: 1_001), on: broker.route)
+            }
+            try client.send([UInt8](repeating: 65, count: 1_000), on: broker.route)
+            try await eventually("the one that fits", within: .seconds(5)) {
+                broker.received.joined().utf8.count == 1_000
+            }
+        }
+    }
+}

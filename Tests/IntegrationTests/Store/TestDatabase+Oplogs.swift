@@ -1,0 +1,68 @@
+import PostgreSQL
+import SyncModel
+import SyncStore
+import TestSupport
+import Testing
+
+// Many oplogs, and the number of oplogs that a statement reads.
+extension TestDatabase {
+    /// Stores oplogs with these ids and the payload `x`.
+    ///
+    /// - Parameter validity: from now, as a PostgreSQL interval.
+    func fill(_ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day") throws {
+        // This is slow beside the other tests.
+        try execute("SET statement_timeout = '10min'")
+        try execute(
+            """
+            INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '', 0, 10000,
+                now() + interval '\(validity)', now() FROM generate_series(\(first), \(last)) n;
+            UPDATE channel SET head = \(last) WHERE channel_id = \(channelID); ANALYZE oplog
+            """)
+    }
+
+    /// The number of rows of a table, and of entries of its indexes, that were read so far by every connection that has
+    /// run `Self.flushCounts` since.
+    func rowsRead(from table: String) throws -> Int {
+        let counts = try rows(
+            """
+            SELECT (seq_tup_read + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = '\(table)'))::text
+            FROM pg_stat_user_tables WHERE relname = '\(table)'
+            """, columns: 1)
+        return counts[0][0].flatMap { Int($0) } ?? -1
+    }
+
+    static let flushCounts = Query(PostgresStatement("SELECT pg_stat_force_next_flush()")) { _ in }
+
+    /// The number of oplog rows that a statement reads, as PostgreSQL counts them, with those that a filter drops.
+    func oplogsRead(by statement: PostgresStatement) throws -> Int {
+        // The plan of every process of the service.
+        try executeAsWriter("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        let explain = PostgresStatement("EXPLAIN (ANALYZE, TIMING OFF) " + statement.sql, statement.parameters)
+        let plan = try run([explain])[0].get().decode(String.self)
+        #expect(plan.contains { $0.contains("Scan") && $0.contains(" on oplog") })
+        // The number of runs of the plan node on this line; 0 when it does not read oplogs.
+        var (rows, runs) = (0, 0)
+        for line in plan {
+            func number(after words: String) -> Int? {
+                line.split(separator: words).dropFirst().first.flatMap { Int($0.prefix { $0.isNumber }) }
+            }
+            if line.contains("actual rows=") { runs = line.contains(" on oplog") ? number(after: "loops=") ?? 1 : 0 }
+            rows += runs * (number(after: "actual rows=") ?? number(after: "Rows Removed by Filter: ") ?? 0)
+        }
+        return rows
+    }
+}
+
+extension OplogStore.Append {
+    /// A push of `x` to user u of the instance `app`.
+    static func toUser(_ key: String, _ bizType: String) -> OplogStore.Append {
+        OplogStore.Append(
+            address: ChannelAddress(
+                target: TargetAddress(instanceID: InstanceID("app"), kind: .user, target: "u"),
+                bizType: BizType(bizType)),
+            oplog: Oplog(
+                id: .zero, thirdMessageID: ThirdMessageID(key), payload: [120], isBinary: false,
+                targeting: Targeting(), validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0),
+                isPersistent: true))
+    }
+}
