@@ -14,7 +14,7 @@ struct IngestServer: Service {
     let host: String
     let port: Int
     let responder: IngestResponder
-    /// Nil: plain HTTP.
+    /// A nil value means: plain HTTP.
     var certificates: ServerCertificates?
     /// The networks from which plain HTTP is accepted; nil: all.
     var plainNetworks: PlainHTTPNetworks?

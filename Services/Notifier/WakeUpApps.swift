@@ -17,7 +17,7 @@ struct WakeUpApps: Decodable {
         let teamId: String
         /// The app's bundle id.
         let topic: String
-        /// Nil: the production service. The sandbox is `https://api.sandbox.push.apple.com`.
+        /// A nil value means: the production service. The sandbox is `https://api.sandbox.push.apple.com`.
         let url: String?
     }
 

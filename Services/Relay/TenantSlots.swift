@@ -29,7 +29,7 @@ struct TenantSlots {
         return tenant.breaker.admits(min(concurrency - tenant.running, runningMax - running), at: now)
     }
 
-    /// Begins a call; its end must be reported with `ended`. Nil if no call may begin.
+    /// Begins a call; its end must be reported with `ended`. The value is nil if no call may begin.
     mutating func begin(_ id: InstanceID, at now: ContinuousClock.Instant) -> CircuitBreaker.Pass? {
         var tenant = tenants[id] ?? Tenant()
         guard let pass = tenant.breaker.pass(at: now) else { return nil }

@@ -26,7 +26,7 @@ final class Simulation: @unchecked Sendable {
     /// A hash of all traced events.
     private(set) var traceHash: UInt64 = 0xcbf2_9ce4_8422_2325
     private(set) var eventCount = 0
-    /// The traced events as text, for debugging. Nil when they are not kept.
+    /// The traced events as text, for debugging. The value is nil when they are not kept.
     private(set) var log: [String]?
 
     /// - Parameter keepsLog: whether traced events are kept as text, which makes a run slower.

@@ -8,7 +8,7 @@ package import SyncStore
 /// Connections to a database of the test server, on one thread: one of the owner, for preparation and checks, and one
 /// for each tier with that tier's rights.
 package actor TestDatabase {
-    /// The server's port, `MSS_TEST_POSTGRES_PORT`. Nil: there is no test server.
+    /// The server's port, `MSS_TEST_POSTGRES_PORT`. A nil value means: there is no test server.
     package static let port = ProcessInfo.processInfo.environment["MSS_TEST_POSTGRES_PORT"].flatMap { Int($0) }
 
     /// The database's name.

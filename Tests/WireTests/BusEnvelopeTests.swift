@@ -13,7 +13,7 @@ struct BusEnvelopeTests {
         let body: [UInt8]
         /// The body of a list that contains the sample's elements twice.
         let doubled: [UInt8]
-        /// Parses a body as an envelope and serializes it again. Nil when the body is not an envelope.
+        /// Parses a body as an envelope and serializes it again. The value is nil when the body is not an envelope.
         let rewrite: @Sendable ([UInt8]) -> [UInt8]?
         /// Parses a body as a list and returns the number of elements.
         let count: @Sendable ([UInt8]) -> Int?

@@ -50,7 +50,7 @@ enum TimeCode {
 struct SecondFactorSeal: Sendable {
     private let key: SymmetricKey
 
-    /// Nil when the text is not Base64 of 32 bytes.
+    /// The value is nil when the text is not Base64 of 32 bytes.
     init?(text: String) {
         guard let bytes = Data(base64Encoded: text.trimmed), bytes.count == 32 else { return nil }
         key = SymmetricKey(data: bytes)

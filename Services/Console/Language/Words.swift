@@ -52,7 +52,7 @@ enum Language: String, CaseIterable, Sendable {
         let known = ranges.filter { $0.weight > 0 }.compactMap { range in
             Language(rawValue: String(range.tag.prefix(2))).map { ($0, range.weight) }
         }
-        // Of equal weights the first one wins.
+        // When weights are equal, the first one wins.
         self = known.max { $0.1 < $1.1 }.flatMap { best in known.first { $0.1 == best.1 }?.0 } ?? .english
     }
 }

@@ -213,7 +213,7 @@ struct RecordRoutes: Sendable {
 struct RecordedPush {
     let name: Mss_Bus_V1_OplogName
 
-    /// Nil when the record is not of a push.
+    /// The value is nil when the record is not of a push.
     init?(_ record: OperationRecord) {
         struct Members: Decodable {
             let target: String?

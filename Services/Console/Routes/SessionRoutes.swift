@@ -172,7 +172,7 @@ struct SessionRoutes: Sendable {
         let administrator = ConsoleAccount(name: name, grants: [ConsoleAccount.everyInstance: .administrator])
         if invited.isEmpty, administrator.fault != nil { throw .wrong("name", "fault.accountName") }
         let hash = try await signIn.hash(given.password, of: name, from: request.source)
-        // Of two simultaneous uses one fails here.
+        // When two uses are simultaneous, one fails here.
         let use = AccountStore.use(invitation: token.digest, for: name, hash: hash, from: request.source)
         guard try await database.run(use) else { throw .invitationGone }
         return .done

@@ -12,7 +12,7 @@ struct ConsoleRequest: Sendable {
     /// The first value of each name in the query; empty values are left out.
     let query: [String: String]
     let body: [UInt8]
-    /// Nil when no account is signed in.
+    /// The value is nil when no account is signed in.
     let principal: RequestPrincipal?
     let language: Language
     /// The instance that was viewed last, from a cookie.

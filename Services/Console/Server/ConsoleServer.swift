@@ -12,7 +12,7 @@ struct ConsoleServer: Service {
     let host: String
     let port: Int
     let responder: ConsoleResponder
-    /// Nil: plain HTTP.
+    /// A nil value means: plain HTTP.
     var certificates: ServerCertificates?
     var limits = ConnectionLimits.console
     /// Called with the port once the server listens.

@@ -16,7 +16,8 @@ struct Route: Sendable {
     var inputs: [RouteInput] = []
     /// The parameters of the query.
     var queries: [RouteInput] = []
-    /// An answer in which every member is present; its encoding gives the description's schema. Nil when the answer is
+    /// An answer in which every member is present; its encoding gives the description's schema. The value is nil when
+    /// the answer is
     /// empty or not JSON.
     var example: (any Encodable & Sendable)?
     let answer: Handler

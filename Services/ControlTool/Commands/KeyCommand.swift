@@ -85,7 +85,7 @@ struct KeyCommand: AsyncParsableCommand {
         }
     }
 
-    /// The fault of a callout secret for this form of requests, after Base64 decoding. Nil if it is valid.
+    /// The fault of a callout secret for this form of requests, after Base64 decoding. The value is nil if it is valid.
     static func fault(of secret: Data, signing form: ValidatorForm) -> String? {
         guard form != .http, String(data: secret, encoding: .utf8) == nil else { return nil }
         return "the secret is not text after Base64 decoding: encode the app's secret at the mobile gateway in Base64 "

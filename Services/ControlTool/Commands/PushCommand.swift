@@ -92,6 +92,6 @@ struct RestrictionArguments: ParsableArguments {
     @Option(help: "Only up to this app version.")
     var maxVersion: String?
 
-    /// The named operating system. Nil if none or an unknown one was named.
+    /// The named operating system. The value is nil if none or an unknown one was named.
     var operatingSystem: OperatingSystem? { os.flatMap { OperatingSystem(name: $0) } }
 }

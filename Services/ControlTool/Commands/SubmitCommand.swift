@@ -60,7 +60,7 @@ struct SubmitCommand: AsyncParsableCommand {
         if !result.isAccepted { throw ExitCode.failure }
     }
 
-    /// The result. Nil if it did not come in time.
+    /// The result. The value is nil if it did not come in time.
     private static func result(
         of id: String, from client: SyncClient, within limit: Duration
     ) async throws -> SyncOperationResult? {

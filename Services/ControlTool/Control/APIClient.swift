@@ -31,7 +31,7 @@ struct APIClient: ParsableArguments {
     ///
     /// - Parameters:
     /// - path: path below `/webapi/`.
-    /// - body: JSON for a POST call. Nil for a GET call.
+    /// - body: JSON for a POST call. The value is nil for a GET call.
     /// - Returns: the JSON text of the last response, also of a failure.
     func call(_ path: String, _ query: [(String, String?)], body: [String: String]? = nil) async throws -> Data {
         for _ in 1..<Self.attempts {

@@ -26,7 +26,7 @@ struct ControlClient: Sendable {
     ///
     /// - Parameters:
     /// - answers: additional reply exchanges that the body needs.
-    /// - board: receives the reports of all processes. Nil for no reports.
+    /// - board: receives the reports of all processes. The value is nil for no reports.
     static func with<Outcome: Sendable>(
         answers: [AnswerExchange] = [], board: ProcessReportBoard? = nil,
         _ body: @Sendable (ControlClient) async throws -> Outcome

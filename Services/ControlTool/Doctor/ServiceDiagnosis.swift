@@ -8,7 +8,8 @@ struct ServiceDiagnosis {
     /// A received report.
     struct Heard {
         let report: ProcessReport
-        /// Offset of the process's clock to the tool's clock. Negative if it is behind. Nil if the report contains no
+        /// Offset of the process's clock to the tool's clock. Negative if it is behind. The value is nil if the report
+        /// contains no
         /// time.
         let ahead: Duration?
     }

@@ -44,7 +44,7 @@ struct TestPush: Sendable {
         }
     }
 
-    /// The failure that prevents the delivery. Nil if the events end.
+    /// The failure that prevents the delivery. The value is nil if the events end.
     private func watch(
         _ events: AsyncStream<SyncEvent>, _ ready: AsyncStream<Void>.Continuation
     ) async -> Finding? {

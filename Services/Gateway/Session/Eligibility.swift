@@ -45,7 +45,8 @@ struct Eligibility {
 
     // MARK: Decisions
 
-    /// The rule for every batch and every write of a device (Design.md#eligibility; W13; D16). Nil: allowed.
+    /// The rule for every batch and every write of a device (Design.md#eligibility; W13; D16). A nil value means:
+    /// allowed.
     ///
     /// A report is about data that was sent already. So neither a suspended Sync ID nor a filter prevents it.
     ///
@@ -185,7 +186,7 @@ struct Eligibility {
     }
 
     /// Whether the reported position counts in the channel. There it can harm only the device itself. A single-device
-    /// channel has the user's sync point, so the server's sync point counts (D8). Nil: no configuration.
+    /// channel has the user's sync point, so the server's sync point counts (D8). A nil value means: no configuration.
     func countsClaim(
         _ key: ChannelKey, in context: SessionContext
     ) -> Bool? {

@@ -54,7 +54,7 @@ enum SessionAction {
 /// The receiver whose sync point a session moves (W7).
 struct SyncReceiver: Hashable, Sendable {
     var deviceID: DeviceID
-    /// Nil where the channel has one sync point for its user or device.
+    /// The value is nil where the channel has one sync point for its user or device.
     var storeID: StoreID?
     /// Only for global user data: each user of a shared device has a sync point.
     var userID: UserID?
@@ -170,7 +170,7 @@ struct SessionIdentity: Sendable {
     /// The parts of the Connect that only the registration needs.
     var connect: Connect
     var subscriptions: Subscriptions
-    /// Nil: no user bound.
+    /// A nil value means: no user bound.
     var userID: UserID?
     var sessionID: String
     /// Rises with every bind of the connection; 0 before the first.

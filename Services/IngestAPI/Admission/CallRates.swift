@@ -8,7 +8,8 @@ import Synchronization
 final class CallRates: Sendable {
     /// The decision on a call, with the caller's limit.
     struct Outcome: Hashable, Sendable {
-        /// Nil: the call is admitted. Otherwise the seconds, rounded up, until the next call can be admitted.
+        /// A nil value means: the call is admitted. Otherwise the seconds, rounded up, until the next call can be
+        /// admitted.
         let waitSeconds: Int?
         let status: RateLimitStatus
     }

@@ -15,7 +15,7 @@ struct RequestAdmission: Sendable {
 
     /// An admitted caller, with its limit of calls.
     struct Admitted: Sendable {
-        /// Nil: the call has no key and names no known instance.
+        /// A nil value means: the call has no key and names no known instance.
         var caller: APICaller?
         var rate: RateLimitStatus?
     }

@@ -10,7 +10,7 @@ struct IngestRequest: Sendable {
     let head: HTTPRequestHead
     let call: APICall
     let query: RequestQuery
-    /// Nil: the request is unsigned, which its instance allows.
+    /// A nil value means: the request is unsigned, which its instance allows.
     let signature: SignatureHeaders?
     /// Reserved in `BodyBudget` until the request is answered.
     var body: [UInt8] = []

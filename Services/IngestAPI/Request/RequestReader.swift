@@ -12,7 +12,7 @@ final class RequestReader: ChannelDuplexHandler {
 
     private let responder: IngestResponder
     private let complete: AsyncStream<IngestRequest>.Continuation
-    /// Nil between requests, and while the rest of an answered request is skipped.
+    /// The value is nil between requests, and while the rest of an answered request is skipped.
     private var request: IngestRequest?
     private var isReadSuspended = false
 

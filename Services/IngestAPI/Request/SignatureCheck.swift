@@ -12,7 +12,7 @@ struct SignatureHeaders: Hashable, Sendable {
     let nonce: [UInt8]
     let code: [UInt8]
 
-    /// Nil when the request has none of the headers.
+    /// The value is nil when the request has none of the headers.
     ///
     /// - Throws: 401 when some are missing or have a wrong form.
     init?(_ head: HTTPRequestHead) throws(EarlyRefusal) {

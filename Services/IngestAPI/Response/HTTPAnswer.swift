@@ -57,7 +57,7 @@ struct HTTPAnswer: Hashable, Sendable {
 /// A response, ready to be written.
 struct HTTPResponse: Sendable {
     let head: HTTPResponseHead
-    /// Nil: the response to a HEAD request.
+    /// A nil value means: the response to a HEAD request.
     let body: ByteBuffer?
 }
 

@@ -25,7 +25,7 @@ struct IngestResponder: Sendable {
     let health: HealthState
     let metrics: IngestMetrics
     let logger: Logger
-    /// Nil: pushes are not copied to another service.
+    /// A nil value means: pushes are not copied to another service.
     let mirror: PushMirror?
     private let date = ResponseDate()
 

@@ -10,7 +10,7 @@ import SyncStore
 extension BackendQueryHandler {
     /// The members of a push in its audit record, without the payload.
     private struct Push: Encodable {
-        /// Nil: a global push.
+        /// A nil value means: a global push.
         let target: String?
         let thirdMsgId: String
         let osType: String?

@@ -144,7 +144,7 @@ struct PageHandler: CommandHandler {
 }
 
 extension DeviceID {
-    /// Nil if the text is empty.
+    /// The value is nil if the text is empty.
     init?(nonempty text: String) {
         guard !text.isEmpty else { return nil }
         self.init(text)

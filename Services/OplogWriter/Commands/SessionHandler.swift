@@ -85,7 +85,7 @@ struct SessionHandler: CommandHandler {
 }
 
 extension SessionStoreCommand {
-    /// Nil if this build does not know the command.
+    /// The value is nil if this build does not know the command.
     init?(_ command: Mss_Bus_V1_SessionCommand) {
         switch command.body {
         case .renewLease(let renewal):

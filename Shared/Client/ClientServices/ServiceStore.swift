@@ -35,7 +35,7 @@ public final class ServiceStore: Sendable {
     ///
     /// - Parameters:
     ///   - folder: created when it is missing. Only this app can use it, and can open it only once at a time.
-    ///   - key: 32 bytes. A store that was not encrypted is encrypted now. Nil: bodies are not encrypted.
+    ///   - key: 32 bytes. A store that was not encrypted is encrypted now. A nil value means: bodies are not encrypted.
     /// - Throws: `ClientServiceError`: `invalidArgument` for a key of another length; `storeKey` when the store is
     ///   encrypted with another key or the key is missing; `store`.
     public init(folder: URL, key: [UInt8]? = nil) throws(ClientServiceError) {

@@ -14,7 +14,7 @@ public struct MetaConfig: Sendable, Hashable {
     public var workspaceID: String
     /// The app; `appId` in the file.
     public var appID: String
-    /// The id of the app's key; `appKey` in the file. Nil when the file has none.
+    /// The id of the app's key; `appKey` in the file. The value is nil when the file has none.
     public var appKey: String?
     /// The app's key with its secret; `appSecret` in the file. When nil, the client does not sign its connects.
     public var signingKey: SyncAppKey?

@@ -39,7 +39,7 @@ extension SyncClient {
     }
 
     /// Returns the value that is in force for the bound user: of the session, of the client, or the last known value of
-    /// the server. Nil when the default of the configuration applies.
+    /// the server. The value is nil when the default of the configuration applies.
     ///
     /// - Throws: `SyncError.store`.
     public func parameter(_ name: String, of bizType: String) async throws(SyncError) -> SyncParameterValue? {

@@ -274,7 +274,8 @@ public final class SyncClient: Sendable {
 
     // MARK: Store
 
-    /// Encrypts all payloads in the local store with another key, in one transaction. Nil removes the encryption.
+    /// Encrypts all payloads in the local store with another key, in one transaction. A nil value removes the
+    /// encryption.
     ///
     /// - Throws: `SyncError.invalidArgument` when the key does not have 32 bytes; `store`. After an error the previous
     ///   key stays in force.

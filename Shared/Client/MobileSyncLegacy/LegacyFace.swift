@@ -14,7 +14,7 @@ package final class LegacyFace: Sendable {
     static let defaultSession = "SESSION_DEMO"
 
     private struct BizHandler {
-        /// Nil while no handler is registered.
+        /// The value is nil while no handler is registered.
         var handler: (@Sendable (SyncMessage) -> Void)?
         let reading: AsyncStream<Bool>.Continuation
     }

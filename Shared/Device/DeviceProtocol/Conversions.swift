@@ -3,7 +3,7 @@ import SwiftProtobuf
 package import SyncModel
 
 extension SyncModel.ChannelKind {
-    /// Nil for a kind that this build does not know.
+    /// The value is nil for a kind that this build does not know.
     package init?(wire: Mss_Device_V1_ChannelKind) {
         self.init(rawValue: Int16(truncatingIfNeeded: wire.rawValue))
     }

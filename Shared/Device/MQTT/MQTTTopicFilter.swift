@@ -4,7 +4,7 @@ package struct MQTTTopicFilter: Hashable, Sendable {
     package let text: String
     private let levels: [Substring]
 
-    /// Nil for a filter that the specification does not allow.
+    /// The value is nil for a filter that the specification does not allow.
     package init?(_ text: String) {
         let levels = text.split(separator: "/", omittingEmptySubsequences: false)
         guard !text.isEmpty, levels.dropLast().allSatisfy({ $0 != "#" }),

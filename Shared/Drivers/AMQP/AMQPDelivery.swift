@@ -38,11 +38,12 @@ package enum AMQPSettlement: Sendable {
 /// A queue to consume from.
 package struct AMQPConsumption: Sendable {
     package let queue: String
-    /// Maximum number of unacknowledged deliveries. Nil: deliveries need no acknowledgement, because a loss is
+    /// Maximum number of unacknowledged deliveries. A nil value means: deliveries need no acknowledgement, because a
+    /// loss is
     /// harmless.
     package let prefetch: UInt16?
     /// The queue's own exchange. The client rejects messages from other exchanges. The default exchange, to which only
-    /// the writer and administrators may publish, is always permitted. Nil: any exchange.
+    /// the writer and administrators may publish, is always permitted. A nil value means: any exchange.
     package var exchange: String?
     /// Called on the connection's thread with all deliveries of one read; must not block.
     package let handler: @Sendable ([AMQPDelivery]) -> Void

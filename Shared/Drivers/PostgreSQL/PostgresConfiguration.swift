@@ -4,7 +4,7 @@ package struct PostgresConfiguration: Sendable {
     package var port: Int
     package var database: String
     package var user: String
-    /// Nil if the server requires none.
+    /// The value is nil if the server requires none.
     package var password: String?
     /// TLS settings; nil for an unencrypted connection.
     package var security: PostgresSecurity?

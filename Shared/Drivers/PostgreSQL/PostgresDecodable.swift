@@ -58,7 +58,7 @@ extension [UInt8]: PostgresDecodable {
     package init(next columns: inout PostgresColumns) throws(PostgresError) { self.init(try columns.next(.bytea)) }
 }
 
-/// Nil: null.
+/// A nil value means: null.
 extension Optional: PostgresDecodable where Wrapped: PostgresDecodable {
     @inlinable
     package init(next columns: inout PostgresColumns) throws(PostgresError) {

@@ -23,7 +23,7 @@ extension SyncModel.Rollout.Name {
 }
 
 extension SyncModel.Rollout {
-    /// Nil for a state that this build does not know.
+    /// The value is nil for a state that this build does not know.
     package init?(bus: Mss_Bus_V1_Rollout) {
         guard let state = RolloutState(rawValue: Int16(truncatingIfNeeded: bus.state)) else { return nil }
         self.init(name: Name(bus: bus.name), state: state)

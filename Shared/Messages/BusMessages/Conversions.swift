@@ -6,7 +6,7 @@ package import SyncModel
 // drops the message.
 
 extension SyncModel.ChannelKind {
-    /// Nil for a kind that this build does not know.
+    /// The value is nil for a kind that this build does not know.
     package init?(bus: Mss_Bus_V1_ChannelKind) {
         self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue))
     }
@@ -16,7 +16,7 @@ extension SyncModel.ChannelKind {
 }
 
 extension SyncModel.OperatingSystem {
-    /// Nil when unrestricted or unknown.
+    /// The value is nil when unrestricted or unknown.
     package init?(bus: Mss_Bus_V1_OperatingSystem) {
         self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue))
     }
@@ -41,7 +41,7 @@ extension Mss_Bus_V1_Verdict {
 }
 
 extension TargetAddress {
-    /// Nil for a kind that this build does not know.
+    /// The value is nil for a kind that this build does not know.
     package init?(bus: Mss_Bus_V1_Target) {
         guard let kind = SyncModel.ChannelKind(bus: bus.kind) else { return nil }
         self.init(instanceID: InstanceID(bus.instanceID), kind: kind, target: bus.target)
@@ -140,7 +140,7 @@ extension SyncModel.Instance {
 }
 
 extension SyncModel.AppKey {
-    /// Nil for a purpose that this build does not know.
+    /// The value is nil for a purpose that this build does not know.
     package init?(bus: Mss_Bus_V1_AppKey) {
         guard let purpose = Purpose(bus: bus.purpose) else { return nil }
         self.init(
@@ -161,7 +161,7 @@ extension SyncModel.AppKey {
 }
 
 extension SyncModel.AppKey.Purpose {
-    /// Nil for a purpose that this build does not know.
+    /// The value is nil for a purpose that this build does not know.
     package init?(bus: Mss_Bus_V1_KeyPurpose) { self.init(rawValue: Int16(truncatingIfNeeded: bus.rawValue)) }
 
     /// The purpose as a bus value.
@@ -186,7 +186,7 @@ extension SyncModel.KeyLimits {
 }
 
 extension SyncModel.SyncConfiguration {
-    /// Nil for a kind that this build does not know.
+    /// The value is nil for a kind that this build does not know.
     package init?(bus: Mss_Bus_V1_SyncConfiguration) {
         guard let kind = SyncModel.ChannelKind(bus: bus.kind) else { return nil }
         self.init(
@@ -224,7 +224,7 @@ extension SyncModel.SyncConfiguration {
 }
 
 extension SyncModel.PushToken {
-    /// Nil for a provider that this build does not know.
+    /// The value is nil for a provider that this build does not know.
     package init?(bus: Mss_Bus_V1_PushToken) {
         guard let provider = Provider(rawValue: Int16(truncatingIfNeeded: bus.provider)) else { return nil }
         self.init(provider: provider, text: bus.token)
@@ -240,7 +240,7 @@ extension SyncModel.PushToken {
 }
 
 extension SyncModel.DeviceParameter {
-    /// Nil for a value that cannot be read.
+    /// The value is nil for a value that cannot be read.
     package init?(bus: Mss_Bus_V1_Parameter) {
         let value = bus.value.isEmpty ? nil : SubscriptionValue(json: bus.value)
         guard bus.value.isEmpty || value != nil else { return nil }
@@ -258,7 +258,7 @@ extension SyncModel.DeviceParameter {
 }
 
 extension SyncModel.FilterHistory {
-    /// Nil without filters, and for filters that this build cannot read.
+    /// The value is nil without filters, and for filters that this build cannot read.
     package init?(bus: [Mss_Bus_V1_ChannelFilter]) {
         var segments: [Segment] = []
         for (place, filter) in bus.enumerated() {

@@ -39,12 +39,12 @@ package struct KeyRing: Sendable {
         return SealingRing(purpose: purpose, keys: derived)
     }
 
-    /// Seals a secret for one key of one instance; it cannot be opened for another. Nil for an empty ring.
+    /// Seals a secret for one key of one instance; it cannot be opened for another. The value is nil for an empty ring.
     package func seal(_ secret: [UInt8], of address: KeyAddress) -> [UInt8]? {
         sealing(for: address.purpose).seal(secret, of: address)
     }
 
-    /// Opens a secret. Nil if it was sealed for another address or with an unknown key, or was changed.
+    /// Opens a secret. The value is nil if it was sealed for another address or with an unknown key, or was changed.
     package func open(_ sealed: [UInt8], of address: KeyAddress) -> SymmetricKey? {
         sealing(for: address.purpose).open(sealed, of: address)
     }

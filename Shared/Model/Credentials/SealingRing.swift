@@ -34,7 +34,7 @@ package struct SealingRing: Sendable {
         return [Self.form, UInt8(newest.id.utf8.count)] + Array(newest.id.utf8) + sealed
     }
 
-    /// Opens a secret. Nil if it was sealed for another address or with an unknown key, or was changed.
+    /// Opens a secret. The value is nil if it was sealed for another address or with an unknown key, or was changed.
     package func open(_ sealed: [UInt8], of address: KeyAddress) -> SymmetricKey? {
         guard let (id, box) = Self.parts(of: sealed), let key = keys.first(where: { $0.id == id })?.key,
             let sealedBox = try? AES.GCM.SealedBox(combined: box),

@@ -7,9 +7,9 @@ package struct APIAnswer: Hashable, Sendable {
     package var oplogID: OplogID?
     /// A sentence for the caller; nil when the code is sufficient.
     package var detail: String?
-    /// Of a batch: the responses to its items, in order.
+    /// For a batch: the responses to its items, in order.
     package var results: [APIAnswer]?
-    /// Of a trace or dry run: the states of the receivers.
+    /// For a trace or dry run: the states of the receivers.
     package var trace: TraceAnswer?
     /// Seconds after which a repeat is useful.
     package var retryAfterSeconds: Int?

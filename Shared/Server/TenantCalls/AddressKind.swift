@@ -7,7 +7,7 @@ import ServiceKit
 enum AddressKind: Hashable, Sendable {
     /// Globally reachable; a name that an operator allows may have it.
     case global
-    /// Of a private network; callable only when an operator lists the address or its range.
+    /// The address belongs to a private network; callable only when an operator lists the address or its range.
     case `private`
     /// This machine; like `private`, and only in development.
     case loopback

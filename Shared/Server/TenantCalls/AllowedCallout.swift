@@ -14,7 +14,7 @@ package struct AllowedCallout: Hashable, Sendable {
     private let place: Place
     private let port: Int
 
-    /// Nil for any other form.
+    /// The value is nil for any other form.
     package init?(_ text: String) {
         isHTTPS = !text.hasPrefix("http://")
         let entry = text.drop(scheme: "http://").drop(scheme: "https://")

@@ -45,7 +45,7 @@ package final class ChildProcess: Sendable {
 
     deinit { _ = status }
 
-    /// The exit status, or 128 plus the number of the terminating signal. Nil while the program runs.
+    /// The exit status, or 128 plus the number of the terminating signal. The value is nil while the program runs.
     package var status: Int32? {
         seen.withLock { seen in
             var ending: Int32 = 0
@@ -74,7 +74,7 @@ package final class ChildProcess: Sendable {
     /// Runs a program to its end and returns its standard output.
     ///
     /// - Parameters:
-    /// - environment: the complete environment. Nil for the environment of the tool.
+    /// - environment: the complete environment. The value is nil for the environment of the tool.
     /// - folder: folder for the output files while the program runs.
     /// - Throws: `ValidationError` with the output, unless the program succeeds within 300 s.
     package static func output(

@@ -21,7 +21,8 @@ package struct ProcessTree {
 
     /// Resource use of a process and its descendants.
     ///
-    /// - Parameter allocations: folder with the files of the counting library. Nil if allocations are not counted.
+    /// - Parameter allocations: folder with the files of the counting library. The value is nil if allocations are not
+    /// counted.
     package func sample(_ root: Int, allocations: String?) -> ProcessSample {
         var sample = ProcessSample()
         var (pending, shared, cpuTicks) = ([root], 0, 0)
@@ -96,9 +97,9 @@ package struct ProcessSample: Hashable, Sendable {
     package var residentBytes = 0
     /// Number of voluntary context switches of all threads.
     package var wakeUps = 0
-    /// Calls of malloc and related functions. Nil if they are not counted.
+    /// Calls of malloc and related functions. The value is nil if they are not counted.
     package var allocations: Int?
-    /// AMQP message bodies. Nil if the process has no bus or does not export the metric.
+    /// AMQP message bodies. The value is nil if the process has no bus or does not export the metric.
     package var bodiesSent: Int?
     package var bodiesReceived: Int?
 

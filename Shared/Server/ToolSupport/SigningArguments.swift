@@ -19,7 +19,7 @@ package struct SigningArguments: ParsableArguments {
     private static let secretSetting = SettingKey<String>.secret(
         "MSS_API_SECRET", "the key's secret in Base64", default: "")
 
-    /// The signer. Nil if neither arguments nor settings name a key.
+    /// The signer. The value is nil if neither arguments nor settings name a key.
     package func signer() throws -> RequestSigner? {
         let settings = try ToolSettings.read([Self.keySetting.erased, Self.secretSetting.erased])
         let keyID = key ?? settings[Self.keySetting]
@@ -47,7 +47,7 @@ package struct AppKeyOptions: ParsableArguments {
         }
     }
 
-    /// The key. Nil if the options name none.
+    /// The key. The value is nil if the options name none.
     package func key() throws -> SyncAppKey? {
         guard let appKey, let appSecretFile else { return nil }
         return try SyncAppKey(id: appKey, secret: SecretFile.text(of: appSecretFile))

@@ -118,7 +118,7 @@ package struct TenantQuestion: Sendable {
 package struct TenantReply: Sendable {
     package var status = 200
     package var body = "{}"
-    /// Value of `Retry-After` in seconds. Nil for none.
+    /// Value of `Retry-After` in seconds. The value is nil for none.
     package var retryAfter: Int?
     /// Time until the response.
     package var delay = TimeAmount.zero

@@ -40,9 +40,9 @@ package final class FrameConnection: Sendable {
     /// Adds the codec and the inbox to the pipeline of a channel, in the channel's initializer.
     ///
     /// - Parameters:
-    /// - tls: the TLS handler. Nil for a connection without TLS.
+    /// - tls: the TLS handler. The value is nil for a connection without TLS.
     /// - maxBytes: the largest accepted frame.
-    /// - responder: returns the reply to a frame. Nil for no replies.
+    /// - responder: returns the reply to a frame. The value is nil for no replies.
     package static func install(
         on channel: any Channel, tls: (any ChannelHandler)?, maxBytes: Int,
         responder: (@Sendable (Packet) -> Packet?)? = nil
@@ -99,7 +99,7 @@ package final class FrameConnection: Sendable {
     package var packets: [Packet] { frames.map(\.packet) }
     /// Received batches, in order.
     package var batches: [Mss_Device_V1_ChannelBatch] { packets.flatMap(\.push.batches) }
-    /// End of the connection. Nil while it is open.
+    /// End of the connection. The value is nil while it is open.
     package var endedAt: ContinuousClock.Instant? { state.withLock { $0.endedAt } }
     package var isEnded: Bool { endedAt != nil }
     /// Whether the TLS handshake is complete.

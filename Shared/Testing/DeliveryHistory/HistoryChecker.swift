@@ -22,7 +22,7 @@ package struct HistoryChecker: Sendable {
         var hasCrashed = false
         /// Time of the last start, crash or change of user.
         var startedAt: Duration
-        /// Start of the open session. Nil if no session is known to be open.
+        /// Start of the open session. The value is nil if no session is known to be open.
         var openSince: Duration?
     }
 
@@ -324,7 +324,7 @@ package struct HistoryChecker: Sendable {
             .filter { !$0.1.isEmpty }.sorted { $0.0 < $1.0 }
     }
 
-    /// Time of the first attempt of a push. Nil if no backend pushed it.
+    /// Time of the first attempt of a push. The value is nil if no backend pushed it.
     package func invokedAt(_ push: String) -> Duration? { pushes[push]?.invokedAt }
 
     /// Numbers of unconfirmed oplogs, for devices that are still eligible for them. The service must resend these

@@ -2,7 +2,8 @@
 package enum HistoryEvent: Sendable, Codable {
     /// A backend begins to push. Repeats of the same push are not reported.
     ///
-    /// - Parameter validUntil: end of validity since the start of the run. Nil if the push does not expire within the
+    /// - Parameter validUntil: end of validity since the start of the run. The value is nil if the push does not
+    /// expire within the
     ///   run.
     case invoked(push: String, to: HistoryTarget, reach: HistoryReach = .everyone, validUntil: Duration? = nil)
     /// One call carries these pushes in this order. Pushes to the same channel must get rising ids.

@@ -1,7 +1,7 @@
 /// A push of a run: its rules, its response and its effects on devices.
 struct HistoryPush: Sendable {
     struct Validity: Sendable {
-        /// End, since the start of the run. Nil if the push does not expire within the run.
+        /// End, since the start of the run. The value is nil if the push does not expire within the run.
         var until: Duration?
         /// The database clock was wrong during the validity, so the push can have expired at any time.
         var wasClockWrong = false

@@ -67,7 +67,8 @@ package struct OwnerChecker: Sendable {
 
     /// Whether a push went to another device than the owner. The owner must be known from before the push until now.
     ///
-    /// - Returns: the owner that should have received the push. Nil if nothing is wrong or the owner is unknown.
+    /// - Returns: the owner that should have received the push. The value is nil if nothing is wrong or the owner is
+    /// unknown.
     package func rightful(of user: String, insteadOf device: String, forPushBegunAt time: Duration) -> String? {
         guard let (owner, newest) = newest(of: user), owner != device, let settledAt = newest.settledAt,
             settledAt < time, isAlone(newest, of: user)
@@ -77,7 +78,7 @@ package struct OwnerChecker: Sendable {
 
     private func signIns(of user: String) -> [SignIn] { (devicesByUser[user] ?? []).compactMap { signIns[$0] } }
 
-    /// The last sign-in. Nil if it was on a device that has another user now.
+    /// The last sign-in. The value is nil if it was on a device that has another user now.
     private func newest(of user: String) -> (device: String, signIn: SignIn)? {
         let newest = (devicesByUser[user] ?? []).compactMap { device in signIns[device].map { (device, $0) } }
             .max { $0.1.at < $1.1.at }

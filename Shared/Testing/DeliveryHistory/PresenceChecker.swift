@@ -7,7 +7,7 @@ import SyncModel
 package struct PresenceChecker: Sendable {
     private struct Session: Sendable {
         let audiences: [HistoryTarget]
-        /// Nil if the client has no open session.
+        /// The value is nil if the client has no open session.
         var openedAt: Duration?
     }
 
@@ -42,7 +42,7 @@ package struct PresenceChecker: Sendable {
     private var running: [HistoryTarget: Set<String>] = [:]
     private var absences: [HistoryTarget: Absence] = [:]
     private var calls: [String: Call] = [:]
-    /// End of the last disturbing fault. Nil while one is active.
+    /// End of the last disturbing fault. The value is nil while one is active.
     private var calmSince: Duration? = .zero - settling
     /// Devices that must receive a non-persistent push, by push.
     private var expected: [String: (devices: Set<String>, until: Duration)] = [:]

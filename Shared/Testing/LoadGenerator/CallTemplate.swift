@@ -18,7 +18,7 @@ struct CallTemplate: Sendable {
     private let body: [UInt8]
     private let items: [Places]
     private let signer: RequestSigner?
-    /// Nil if calls are signed, because then the headers differ.
+    /// The value is nil if calls are signed, because then the headers differ.
     private let unsigned: ByteBuffer?
 
     /// - Parameter host: value of the `Host` header.

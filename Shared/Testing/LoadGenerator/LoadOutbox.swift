@@ -13,7 +13,7 @@ struct LoadOutbox {
     /// Adds an operation.
     mutating func add(_ operation: Mss_Device_V1_DeviceOperation) { waiting.append(operation) }
 
-    /// The next frame. Nil if nothing waits, or a frame is in flight.
+    /// The next frame. The value is nil if nothing waits, or a frame is in flight.
     mutating func next() -> Mss_Device_V1_Packet? {
         guard !isInFlight else { return nil }
         if sent.isEmpty {

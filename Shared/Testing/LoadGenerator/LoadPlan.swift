@@ -22,9 +22,9 @@ struct LoadPlan: Sendable {
     var instance: String
     /// Distinguishes users and thirdMsgIds of this run from those of other runs.
     var run: String
-    /// Signs the pushes. Nil if they are unsigned.
+    /// Signs the pushes. The value is nil if they are unsigned.
     var signer: RequestSigner?
-    /// Signs `Connect` frames. Nil if they are unsigned.
+    /// Signs `Connect` frames. The value is nil if they are unsigned.
     var connectSigner: ConnectSigner?
 
     /// - Parameter scenario: the scenario of all parts together.

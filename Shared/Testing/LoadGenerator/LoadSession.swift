@@ -10,7 +10,7 @@ import ToolSupport
 struct LoadSession {
     let plan: LoadPlan
     let target: LoadTarget
-    /// Nil if only the run itself is measured.
+    /// The value is nil if only the run itself is measured.
     let probe: StackProbe?
     let database: PostgresConnection?
 

@@ -16,12 +16,12 @@ struct LoadStepReport: Hashable, Sendable, Codable {
     let isComplete: Bool
     let connections: Connections?
     let streams: [StreamReport]
-    /// Nil for a step without operations.
+    /// The value is nil for a step without operations.
     let operations: OperationReport?
     let traffic: LoadTraffic
     /// Number of deliveries to devices.
     let deliveries: Int
-    /// Nil if nothing was measured.
+    /// The value is nil if nothing was measured.
     var resources: ResourceReport?
 
     /// Number of pushes in the step.

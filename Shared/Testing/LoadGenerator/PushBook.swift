@@ -108,7 +108,7 @@ struct PushBook: Sendable {
 
     /// Records a delivery.
     ///
-    /// - Returns: the stream of the push. Nil for a fault, which is counted.
+    /// - Returns: the stream of the push. The value is nil for a fault, which is counted.
     mutating func delivered(_ push: Int, to device: Int) -> (stream: Int, outcome: Outcome)? {
         if push >= Self.firstGlobal { return deliveredGlobal(push - Self.firstGlobal, to: device) }
         guard push < count else { return stranger() }

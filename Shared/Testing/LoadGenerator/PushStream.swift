@@ -27,7 +27,7 @@ struct PushStream: Hashable, Sendable {
 
     var pace: Pace
     var call = Call.single
-    /// Number of users that receive the pushes, from the first. Nil for all users.
+    /// Number of users that receive the pushes, from the first. The value is nil for all users.
     var users: Int?
 
     /// Overrides a rate or a window.

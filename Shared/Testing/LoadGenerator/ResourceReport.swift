@@ -29,9 +29,9 @@ struct ResourceReport: Hashable, Sendable, Codable {
     }
 
     let processes: [String: Process]
-    /// Bytes by kind of connection. Nil if `ss` is not installed.
+    /// Bytes by kind of connection. The value is nil if `ss` is not installed.
     let wires: [String: WireSample.Bytes]?
-    /// Nil if the database was not measured.
+    /// The value is nil if the database was not measured.
     var database: DatabaseSample?
 
     init(_ after: StackProbe.Sample, since before: StackProbe.Sample) {

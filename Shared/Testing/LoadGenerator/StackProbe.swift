@@ -8,7 +8,7 @@ struct StackProbe: Sendable {
     /// The result of one measurement.
     struct Sample: Sendable {
         var processes: [String: ProcessSample]
-        /// Nil if `ss` is not installed.
+        /// The value is nil if `ss` is not installed.
         var wires: WireSample?
     }
 
@@ -19,7 +19,7 @@ struct StackProbe: Sendable {
     let folder: String
     private let ports: [Int: String]
     private let healthPorts: [String: Int]
-    /// Folder with the files of the counting library. Nil if allocations are not counted.
+    /// Folder with the files of the counting library. The value is nil if allocations are not counted.
     private let allocations: String?
 
     /// - Parameters:

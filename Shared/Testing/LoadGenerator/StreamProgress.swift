@@ -14,7 +14,7 @@ struct StreamProgress {
     /// Number of global pushes of earlier streams.
     var firstGlobal = 0
 
-    /// Total number of pushes. Nil for a stream with a time limit.
+    /// Total number of pushes. The value is nil for a stream with a time limit.
     func total(users: Int) -> Int? {
         switch stream.pace {
         case .each(let count): (stream.users ?? users) * count

@@ -9,7 +9,7 @@ struct StreamReport: Hashable, Sendable, Codable {
     let postToAnswer: LatencyReport
     /// Time from the due instant of the push to its delivery, for each device.
     let postToDevice: LatencyReport
-    /// Time until the last device received a global push. Nil for other calls.
+    /// Time until the last device received a global push. The value is nil for other calls.
     let postToLastDevice: LatencyReport?
 
     init(_ progress: StreamProgress) {

@@ -16,14 +16,14 @@ struct WireReader {
     /// The bytes are not a valid message, and reading has stopped.
     private(set) var isMalformed = false
 
-    /// - Parameter range: range of the message within the bytes. Nil for all bytes.
+    /// - Parameter range: range of the message within the bytes. The value is nil for all bytes.
     init(_ bytes: UnsafeRawBufferPointer, in range: Range<Int>? = nil) {
         self.bytes = bytes
         position = range?.lowerBound ?? 0
         end = range?.upperBound ?? bytes.count
     }
 
-    /// The next field. Nil at the end or after malformed bytes.
+    /// The next field. The value is nil at the end or after malformed bytes.
     mutating func next() -> Field? {
         guard position < end else { return nil }
         guard let tag = varint() else { return nil }

@@ -14,7 +14,7 @@ struct AMQPDeliveries {
     /// A delivery whose content is not complete.
     private struct Open {
         var frames: ByteBuffer
-        /// Remaining bytes of the content. Nil before the content header.
+        /// Remaining bytes of the content. The value is nil before the content header.
         var bytesLeft: UInt64?
     }
 

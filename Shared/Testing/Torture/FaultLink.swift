@@ -30,7 +30,7 @@ final class FaultLink: @unchecked Sendable {
 
     private var relays: [Relay] = []
 
-    /// Applies a changed fault of the proxy. Nil ends the fault.
+    /// Applies a changed fault of the proxy. A nil value ends the fault.
     func faultChanged(_ fault: EdgeFault?) {
         if fault == .cut { return reset() }
         client.eventLoop.execute { [self] in for relay in relays { relay.faultChanged() } }

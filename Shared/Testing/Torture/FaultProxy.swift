@@ -74,7 +74,7 @@ final class FaultProxy: Sendable {
         return FaultProxy(name: name, serverProtocol: serverProtocol, listener: listener, state: state)
     }
 
-    /// Begins a fault on all connections. Nil heals it and forwards held data.
+    /// Begins a fault on all connections. A nil value heals it and forwards held data.
     func set(_ fault: EdgeFault?) {
         for link in state.set(fault) { link.faultChanged(fault) }
     }

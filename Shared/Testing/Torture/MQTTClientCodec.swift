@@ -15,7 +15,7 @@ enum MQTTReply: Sendable {
 struct MQTTData: Sendable {
     let topic: String
     let payload: String
-    /// Nil for quality of service 0.
+    /// The value is nil for quality of service 0.
     let packetID: UInt16?
     /// User properties.
     let properties: [String: String]
@@ -79,7 +79,7 @@ struct MQTTReplyDecoder: NIOSingleStepByteToMessageDecoder {
         buffer.readInteger(as: UInt16.self).flatMap { buffer.readString(length: Int($0)) }
     }
 
-    /// A variable byte integer. Nil if more bytes are needed.
+    /// A variable byte integer. The value is nil if more bytes are needed.
     private static func number(_ buffer: inout ByteBuffer) -> Int? {
         var number = 0
         for digit in 0..<4 {

@@ -25,7 +25,7 @@ struct TortureAPI: Sendable {
     /// - Parameters:
     /// - api: index of the ingest process, modulo their number.
     /// - path: path below `/webapi/`.
-    /// - Returns: status and body. Nil if no complete response came.
+    /// - Returns: status and body. The value is nil if no complete response came.
     func post(_ body: Data, to path: String, of instance: String, api: Int) async -> (status: UInt, body: Data)? {
         let port = ports[api % ports.count]
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/webapi/\(path)?instanceId=\(instance)")

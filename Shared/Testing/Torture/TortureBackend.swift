@@ -22,7 +22,7 @@ final class TortureBackend: Sendable {
     private struct Push: Sendable {
         let name: String
         let target: HistoryTarget
-        /// Milliseconds since 1970. Nil for the retention of the instance.
+        /// Milliseconds since 1970. The value is nil for the retention of the instance.
         let validUntil: Int64?
     }
 
@@ -259,7 +259,7 @@ final class TortureBackend: Sendable {
         }
     }
 
-    /// One call. Nil if there is no readable response for each push.
+    /// One call. The value is nil if there is no readable response for each push.
     private func attempt(_ call: Call, _ api: Int) async -> [TortureAPI.Answer]? {
         let items = call.pushes.map { push in
             Item(
@@ -331,7 +331,7 @@ final class TortureBackend: Sendable {
         }
     }
 
-    /// The median response time of calls that began in a time range. Nil for fewer than 20 calls.
+    /// The median response time of calls that began in a time range. The value is nil for fewer than 20 calls.
     func medianAnswer(from: Duration, to: Duration) -> Duration? {
         let times = calls.withLock { $0.filter { $0.at >= from && $0.at < to }.map(\.took) }.sorted()
         return times.count < 20 ? nil : times[times.count / 2]

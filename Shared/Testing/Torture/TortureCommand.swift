@@ -118,7 +118,7 @@ package struct TortureCommand: AsyncParsableCommand {
         }
     }
 
-    /// The result of the body. Nil if a signal comes first.
+    /// The result of the body. The value is nil if a signal comes first.
     private static func untilSignalled<Outcome: Sendable>(
         _ signals: UnixSignalsSequence, _ body: @escaping @Sendable () async throws -> Outcome
     ) async throws -> Outcome? {

@@ -40,6 +40,6 @@ final class TorturePushLedger: Sendable {
         }
     }
 
-    /// The end of a push. Nil if none is known.
+    /// The end of a push. The value is nil if none is known.
     func end(of push: String) -> End? { state.withLock { $0.ends[push] } }
 }

@@ -34,7 +34,7 @@ struct TortureStack: Sendable {
     /// Environment of the programs that the stack starts.
     let environment: [String: String]
     let tenantPort: Int
-    /// File that contains the database's disk. Nil without a separate disk.
+    /// File that contains the database's disk. The value is nil without a separate disk.
     let diskFile: URL?
 
     /// Ports of the ingest processes, through their proxies.

@@ -5,7 +5,7 @@ enum TortureState {
         "\"\(owner(instance, entity)) \(id)\""
     }
 
-    /// The operation that led to the state. Nil if the state belongs to another user or cannot be parsed.
+    /// The operation that led to the state. The value is nil if the state belongs to another user or cannot be parsed.
     static func operation(in payload: String, of user: String, _ instance: String) -> String? {
         let parts = payload.filter { $0 != "\"" }.split(separator: " ")
         guard parts.count == 2, parts[0].hasPrefix(owner(instance, "\(user)-")) else { return nil }

@@ -74,7 +74,8 @@ final class TortureWorld: Sendable {
     let api: TortureAPI
     let ledger = TorturePushLedger()
     private let requestedBursts = Mutex<[Burst]>([])
-    /// Time at which no device can have the wrong database time any more. Nil if the clock is correct, or wrong now.
+    /// Time at which no device can have the wrong database time any more. The value is nil if the clock is correct, or
+    /// wrong now.
     private let clockRightAt = Mutex<Duration?>(nil)
     private let state = Mutex((phase: Phase.gathering, number: 0, present: 0))
     private let counts = Mutex<[String: Int]>([:])
@@ -106,7 +107,7 @@ final class TortureWorld: Sendable {
     struct Burst: Sendable {
         let target: HistoryTarget
         let count: Int
-        /// Delay from the responses to the recalls. Nil for no recall.
+        /// Delay from the responses to the recalls. The value is nil for no recall.
         let recallAfter: Duration?
     }
 

@@ -17,7 +17,7 @@ extension SteadySystem {
 
             init(_ caller: SignedCaller) { state = Mutex((caller, [])) }
 
-            /// Nil: the calls have stopped.
+            /// A nil value means: the calls have stopped.
             var caller: SignedCaller? {
                 get { state.withLock { $0.caller } }
                 set { state.withLock { $0.caller = newValue } }

@@ -41,7 +41,7 @@ final class HandlerBench {
     ///
     /// - Parameters:
     ///   - isMQTT: whether the device is an MQTT client.
-    ///   - recorder: receives the messages that the gateway sends. Nil: the broker is unavailable.
+    ///   - recorder: receives the messages that the gateway sends. A nil value means: the broker is unavailable.
     init(_ configurations: [SyncConfiguration], isMQTT: Bool = false, over recorder: BusRecorder? = nil) throws {
         let bridge = isMQTT ? MQTTBridge(now: { ProcessClock.system.wallTime() }) : nil
         let context = try GatewaySocketFixture.context()

@@ -33,7 +33,7 @@ struct ReadPaceTests {
         let session = Session()
         let clock = Clock()
 
-        /// - Parameter app: the device's app. Nil: the device is unknown.
+        /// - Parameter app: the device's app. A nil value means: the device is unknown.
         init(_ desk: AdmissionController, app: String? = "i") throws {
             let clock = clock
             try channel.pipeline.syncOperations.addHandlers(

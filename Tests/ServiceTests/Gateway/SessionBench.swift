@@ -139,7 +139,7 @@ struct SessionBench {
     }
 
     /// - Parameters:
-    ///   - upto: the end of the range. Nil: the last oplog.
+    ///   - upto: the end of the range. A nil value means: the last oplog.
     ///   - awaited: the ids of non-persistent pushes whose outcome is not recorded.
     static func page(
         after: Int64, ids: [Int64], upto: Int64? = nil, more: Bool = false, awaited: [Int64] = []

@@ -10,7 +10,8 @@ import Testing
 struct IngestAPITableTests {
     private static let scopes = [PushScope.single, .global]
 
-    /// The fault in the answer to a call whose earliest failing check is `check`. Nil: the answer is correct.
+    /// The fault in the answer to a call whose earliest failing check is `check`. A nil value means: the answer is
+    /// correct.
     private func flaw(_ request: IngestTableRequest, _ check: IngestTableCheck?) async -> String? {
         // Thousands of these calls never suspend by themselves, and other tests need the threads.
         await Task.yield()

@@ -33,7 +33,7 @@ struct IngestRawAnswer: Sendable {
 
     private static let none = Self(status: 0, fields: [:], body: "")
 
-    /// The fault of a refusal against SEC19. Nil: the refusal is correct.
+    /// The fault of a refusal against SEC19. A nil value means: the refusal is correct.
     var refusalFlaw: String? {
         guard let members = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any] else {
             return "no JSON object: \(body)"

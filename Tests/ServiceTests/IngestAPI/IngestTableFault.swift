@@ -23,7 +23,8 @@ struct IngestTableFault: CustomTestStringConvertible, Sendable {
         self.apply = apply
     }
 
-    /// The check that fails in a call of this scope. Nil: no check fails, because a global push ignores linkToken.
+    /// The check that fails in a call of this scope. A nil value means: no check fails, because a global push ignores
+    /// linkToken.
     func check(in scope: PushScope) -> IngestTableCheck? {
         scope == .global && parts == ["linkToken"] && check != .readable ? nil : check
     }

@@ -33,7 +33,7 @@ import Testing
             generation: 1, deliveryTag: 1)
     }
 
-    /// Commands with these deadlines, numbered from 1. Nil: no deadline.
+    /// Commands with these deadlines, numbered from 1. A nil value means: no deadline.
     private static func acks(_ deadlines: [Int64?]) -> [UInt8] {
         Mss_Bus_V1_AckCommands.body(
             deadlines.enumerated().map { index, deadline in

@@ -14,7 +14,7 @@ struct ServerCertificatesTests {
             certificateFile: certificates.certificateFile(name), privateKeyFile: certificates.privateKeyFile(name))
     }
 
-    /// The fault of the files. Nil: a port can be opened with them.
+    /// The fault of the files. A nil value means: a port can be opened with them.
     private func problem(_ files: CertificateFiles) -> String? {
         do throws(ServerTLSError) {
             try files.check()

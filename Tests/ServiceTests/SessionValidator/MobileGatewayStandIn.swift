@@ -34,7 +34,7 @@ struct MobileGatewayStandIn: Sendable {
     var workspaceID = "space"
     /// Whether the operation has its one argument in `_requestBody`.
     var wrapsBody = false
-    /// The app's secret. Nil: calls are not signed.
+    /// The app's secret. A nil value means: calls are not signed.
     var secret: String?
 
     /// Serves on a free port while the body runs. Sessions that begin with `bad` are invalid.

@@ -15,7 +15,7 @@ import Testing
 struct ValidatorMobileGatewayTests {
     private static let failed = CheckOutcome.unknown("the mobile gateway says that the call failed")
 
-    /// Requests verdicts on two sessions through the gateway. Nil: the gateway did not make the call.
+    /// Requests verdicts on two sessions through the gateway. A nil value means: the gateway did not make the call.
     private func ask(
         _ gateway: MobileGatewayStandIn, as form: ValidatorForm.MobileGateway, secret: String? = nil
     ) async throws -> [CheckOutcome] {

@@ -9,7 +9,7 @@ final class SimulatedDatabase {
 
     let simulation: Simulation
     private(set) var store: MemoryStore
-    /// The data of the standby. Nil when there is no standby.
+    /// The data of the standby. The value is nil when there is no standby.
     private var standby: MemoryStore?
     private(set) var isUp = true
     /// The probability that a call has no connection and sends nothing.
@@ -56,7 +56,8 @@ final class SimulatedDatabase {
         return true
     }
 
-    /// Recalls a push, and returns the recall and the leases of the gateways to notify. Nil while the database is down.
+    /// Recalls a push, and returns the recall and the leases of the gateways to notify. The value is nil while the
+    /// database is down.
     func recall(_ id: ThirdMessageID, of address: ChannelAddress) -> (recalled: OplogStore.Recalled?, LeaseRecord)? {
         guard isUp else { return nil }
         return (store.recall(id, of: address, at: now), store.leaseRecord)
@@ -67,7 +68,7 @@ final class SimulatedDatabase {
         Set(holds.filter { $0.value.refusals > 0 && $0.value.until > simulation.elapsed }.keys)
     }
 
-    /// The server's error for a statement that needs locked rows. Nil when the rows are not locked.
+    /// The server's error for a statement that needs locked rows. The value is nil when the rows are not locked.
     private func refusal(of addresses: [ChannelAddress]) -> PostgresError? {
         for address in addresses {
             guard let hold = holds[address] else { continue }
@@ -136,7 +137,8 @@ final class SimulatedDatabase {
 
     func start() { isUp = true }
 
-    /// Stores a revocation, and returns the leases of the gateways to notify. Nil while the database is down.
+    /// Stores a revocation, and returns the leases of the gateways to notify. The value is nil while the database is
+    /// down.
     func revoke(_ userID: UserID, digest: [UInt8]) -> LeaseRecord? {
         guard isUp else { return nil }
         store.revoke(userID, digest: digest, at: now)

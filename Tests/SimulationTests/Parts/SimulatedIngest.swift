@@ -21,7 +21,7 @@ final class SimulatedIngest: @unchecked Sendable {
         process.every(.milliseconds(100)) { bus.expireRequests() }
     }
 
-    /// Submits the pushes of a call, and answers with an outcome for each. Nil: the process died first.
+    /// Submits the pushes of a call, and answers with an outcome for each. A nil value means: the process died first.
     func submit(
         _ pushes: [PushRequest], _ configuration: SyncConfiguration, answer: @escaping ([PushOutcome]?) -> Void
     ) {

@@ -13,7 +13,7 @@ public final class Badges: PushReceiver {
     private static let key = "tree"
 
     private struct State {
-        /// Nil: the device's badges are shown.
+        /// A nil value means: the device's badges are shown.
         var userID: String?
         var tree = BadgeTree()
     }
@@ -28,7 +28,8 @@ public final class Badges: PushReceiver {
 
     /// Opens the badges and shows those of the device until `show` names a user.
     ///
-    /// - Parameter reporter: receives the taps. Nil: taps are stored and reported later by an instance that has a
+    /// - Parameter reporter: receives the taps. A nil value means: taps are stored and reported later by an instance
+    /// that has a
     ///   reporter.
     /// - Throws: `ClientServiceError.store`.
     public init(

@@ -5,10 +5,10 @@
 struct LRUEntries<Value> {
     fileprivate struct Node {
         var key: String
-        /// Nil: the node is free.
+        /// A nil value means: the node is free.
         var value: Value?
         var cost: Int
-        /// Nil: never.
+        /// A nil value means: never.
         var expiresAt: ContinuousClock.Instant?
         /// The next more recently used node; `none` at the end.
         var newer: Int

@@ -8,7 +8,8 @@ public struct SyncChannelSummary: Sendable, Hashable {
     public let last: SyncOplog?
     /// The number of oplogs on the device that the app has not confirmed.
     public let unconfirmed: Int
-    /// The number of oplogs on the server above this receiver's sync point, at most 1,000. Nil when the gateway did not
+    /// The number of oplogs on the server above this receiver's sync point, at most 1,000. The value is nil when the
+    /// gateway did not
     /// answer.
     public let notReceived: Int?
 }

@@ -8,9 +8,9 @@ public struct SyncOperationResults: AsyncSequence, Sendable {
 
     let engine: ClientEngine
     let sharedState: ClientSharedState
-    /// Nil for all components.
+    /// The value is nil for all components.
     let components: Set<String>?
-    /// Nil for the present bound user.
+    /// The value is nil for the present bound user.
     let userID: String?
 
     /// An iterator for one task.

@@ -219,7 +219,7 @@ final class LocalStore {
         }
     }
 
-    /// Encrypts all payloads with another key, in one transaction. Nil removes the encryption.
+    /// Encrypts all payloads with another key, in one transaction. A nil value removes the encryption.
     ///
     /// - Throws: `SyncError.store`; then the previous key stays in force.
     func changeCipher(to new: PayloadCipher?) throws(SyncError) {

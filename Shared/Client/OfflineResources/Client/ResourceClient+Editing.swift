@@ -26,7 +26,8 @@ extension ResourceClient {
     ///   - uri: the URI of the resource, relative to the base URL.
     ///   - body: the whole new version; it must be JSON when the content type is.
     ///   - policy: overrides the policies that are saved with the resource, and is saved with it.
-    /// - Returns: the local version. Its flags show whether the edit waits or has a conflict. Nil when the backend's
+    /// - Returns: the local version. Its flags show whether the edit waits or has a conflict. The value is nil when
+    /// the backend's
     ///   version won and it has none.
     /// - Throws: as `create`.
     public func update(

@@ -56,7 +56,7 @@ public enum ResourceValue: Sendable, Hashable, Codable {
         }
     }
 
-    /// A member of an object; dots lead to an inner member: `address.city`. Nil when there is none.
+    /// A member of an object; dots lead to an inner member: `address.city`. The value is nil when there is none.
     public subscript(_ property: String) -> ResourceValue? {
         guard case .object(let members) = self else { return nil }
         if let value = members[property] { return value }

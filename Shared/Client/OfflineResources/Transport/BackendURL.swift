@@ -44,7 +44,7 @@ struct BackendURL: Sendable, Hashable {
     }
 
     /// A reference in a response as a URI below the base URL. A path that is not below the base path is taken as
-    /// relative to the base URL. Nil when the reference names another host.
+    /// relative to the base URL. The value is nil when the reference names another host.
     func relative(_ reference: String) -> String? {
         guard !reference.contains("//") || reference.contains("://") else { return nil }
         guard let local = local(reference) else { return reference.contains(":") ? nil : "/" + reference }

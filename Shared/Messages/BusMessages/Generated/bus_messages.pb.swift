@@ -2002,12 +2002,12 @@ package nonisolated struct Mss_Bus_V1_ControlReply: Sendable {
   /// Gateways with sessions that still use an older version.
   package var gatewaysBehind: [String] = []
 
-  /// Of CreateKey: the key and its secret, which no other reply contains.
+  /// For CreateKey: the key and its secret, which no other reply contains.
   package var keyID: String = String()
 
   package var secret: Data = Data()
 
-  /// Of ResealKeys: the number of secrets that were sealed again.
+  /// For ResealKeys: the number of secrets that were sealed again.
   package var resealed: UInt32 = 0
 
   /// Refused because of a change in the meantime.
@@ -2390,13 +2390,13 @@ package nonisolated struct Mss_Bus_V1_TraceReply: @unchecked Sendable {
     set {_uniqueStorage()._receivers = newValue}
   }
 
-  /// Of a global push or a dry run: the number of devices in each state.
+  /// For a global push or a dry run: the number of devices in each state.
   package var counts: [Mss_Bus_V1_StateCount] {
     get {_storage._counts}
     set {_uniqueStorage()._counts = newValue}
   }
 
-  /// Of a dry run: the thirdMsgId is already used.
+  /// For a dry run: the thirdMsgId is already used.
   package var duplicate: Bool {
     get {_storage._duplicate}
     set {_uniqueStorage()._duplicate = newValue}
@@ -2846,7 +2846,7 @@ package nonisolated struct Mss_Bus_V1_RolloutReply: Sendable {
   /// The requested state already existed.
   package var unchanged: Bool = false
 
-  /// Of stop: a gateway has not confirmed the recall; it may still send the push.
+  /// For stop: a gateway has not confirmed the recall; it may still send the push.
   package var uncertain: Bool = false
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -4136,7 +4136,7 @@ package nonisolated struct Mss_Bus_V1_OplogNotice: Sendable {
 
   package var entries: [Mss_Bus_V1_Oplog] = []
 
-  /// Of a single-device channel: the only device that the entries are for.
+  /// For a single-device channel: the only device that the entries are for.
   package var ownerDeviceID: String = String()
 
   /// Not 0: the writer waits for a TakenReply, because some entries are non-persistent.
@@ -4266,7 +4266,7 @@ package nonisolated struct Mss_Bus_V1_HandedOut: Sendable {
 
   package var oplogIds: [Int64] = []
 
-  /// Of a global channel for users: the bound user, to whom the hand-out belongs (S2).
+  /// For a global channel for users: the bound user, to whom the hand-out belongs (S2).
   package var userID: String = String()
 
   package var operatingSystem: Mss_Bus_V1_OperatingSystem = .any
@@ -4404,7 +4404,7 @@ package nonisolated struct Mss_Bus_V1_ProcessReport: Sendable {
   /// Counters and gauges without labels, by name.
   package var figures: Dictionary<String,Double> = [:]
 
-  /// Of a gateway: connected devices by instance, for the 1,000 instances with most devices.
+  /// For a gateway: connected devices by instance, for the 1,000 instances with most devices.
   package var devices: Dictionary<String,UInt32> = [:]
 
   package var unknownFields = SwiftProtobuf.UnknownStorage()

@@ -40,7 +40,8 @@ package struct InstanceID: TextIdentifier {
 }
 
 extension InstanceID {
-    /// Workspace and app, for files that name both. Nil for an id without `_` or with more than one. An instance is
+    /// Workspace and app, for files that name both. The value is nil for an id without `_` or with more than one. An
+    /// instance is
     /// never looked up by its parts.
     package var parts: (workspaceID: String, appID: String)? {
         let parts = text.split(separator: "_", omittingEmptySubsequences: false).map(String.init)

@@ -11,7 +11,7 @@ package enum RepushMode: Hashable, Sendable {
     /// The mode of a configuration that sets none.
     package static let standard = RepushMode.threshold(Limits.defaultThreshold)
 
-    /// Nil for a text that is neither `all` nor a threshold.
+    /// The value is nil for a text that is neither `all` nor a threshold.
     package init?(_ text: String) {
         if text == "all" {
             self = .all

@@ -19,7 +19,7 @@ package struct Rollout: Hashable, Sendable {
         package var share: Int
         /// The thirdMsgId of the stage's push.
         package var id: ThirdMessageID
-        /// Nil: the stage is not made yet.
+        /// A nil value means: the stage is not made yet.
         package var oplogID: OplogID?
         /// Devices with a hand-out, and devices with a confirmation, where figures were requested.
         package var handedOut: Int64 = 0
@@ -39,7 +39,7 @@ package struct Rollout: Hashable, Sendable {
     package var interval: Duration?
     /// When the next stage is made; nil: by an operator, or not while paused.
     package var dueAt: WallTime?
-    /// Of a paused roll-out: the time that remained until the next stage.
+    /// For a paused roll-out: the time that remained until the next stage.
     package var waitLeft: Duration?
     package var startedBy = ""
     package var startedAt = WallTime(milliseconds: 0)

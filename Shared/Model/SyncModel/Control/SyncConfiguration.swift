@@ -102,7 +102,8 @@ package struct SyncConfiguration: Hashable, Sendable {
     }
 
     /// The rules for a channel of this kind. Oplogs stay in the channel of the push scope under which they were stored.
-    /// After a change of the scope, the other rules of the new configuration apply to them (C4, D17). Nil: the channel
+    /// After a change of the scope, the other rules of the new configuration apply to them (C4, D17). A nil value
+    /// means: the channel
     /// has another target type, so it belongs to a deleted configuration.
     package func scoped(to kind: ChannelKind) -> SyncConfiguration? {
         guard kind.hasSameTarget(as: self.kind) else { return nil }

@@ -35,15 +35,15 @@ package struct DeliveryTrace: Hashable, Sendable {
     /// The oplog; its payload is not used.
     package var oplog: Oplog
     package var recalledAt: WallTime?
-    /// Nil: it does not exist or is deleted.
+    /// A nil value means: it does not exist or is deleted.
     package var instance: Instance?
     package var configuration: SyncConfiguration?
     package var record = Record()
     /// The receiver's sync point.
     package var syncPoint = OplogID.zero
-    /// Nil: not connected.
+    /// A nil value means: not connected.
     package var presence: Presence?
-    /// Nil: no known device.
+    /// A nil value means: no known device.
     package var slot: DeviceSlot?
 
     package init(oplog: Oplog) { self.oplog = oplog }

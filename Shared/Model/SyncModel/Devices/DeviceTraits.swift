@@ -15,7 +15,7 @@ package enum OperatingSystem: Int16, Sendable, CaseIterable {
 
 /// The attributes of a device that targeting reads.
 package struct DeviceTraits: Hashable, Sendable {
-    /// Nil for a system that a push cannot name.
+    /// The value is nil for a system that a push cannot name.
     package var operatingSystem: OperatingSystem?
     /// As the app reports it; it may not be comparable.
     package var appVersion: String

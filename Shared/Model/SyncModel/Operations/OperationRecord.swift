@@ -40,7 +40,7 @@ package struct OperationRecord: Hashable, Sendable {
         self.hash = hash
     }
 
-    /// Nil for an action that this build does not know.
+    /// The value is nil for an action that this build does not know.
     package var action: OperationAction? { OperationAction(rawValue: actionCode) }
 
     /// The action's word; with its number if this build does not know it.
@@ -73,7 +73,7 @@ package struct OperationActor: Hashable, Sendable, ExpressibleByStringInterpolat
 package struct OperationEntry: Hashable, Sendable {
     package var actor: OperationActor
     package var action: OperationAction
-    /// Nil for an action on the service itself, for example on console users.
+    /// The value is nil for an action on the service itself, for example on console users.
     package var instanceID: InstanceID?
     /// The changed object: a Sync ID, key, user or device.
     package var subject: String

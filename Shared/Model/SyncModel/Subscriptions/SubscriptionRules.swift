@@ -3,11 +3,11 @@ package struct SubscriptionRules: Hashable, Sendable {
     /// The declaration of one name.
     package struct Declaration: Hashable, Sendable {
         package var type: SubscriptionType
-        /// Of a parameter: its value when neither the device nor the user has set one.
+        /// For a parameter: its value when neither the device nor the user has set one.
         package var defaultValue: SubscriptionValue?
     }
 
-    /// Nil: every oplog is for every receiver.
+    /// A nil value means: every oplog is for every receiver.
     package let filter: SubscriptionFilter?
     /// The filter's source text without surrounding white space.
     package let filterText: String

@@ -108,7 +108,7 @@ package struct SubscriptionValues: Hashable, Sendable {
 package struct DeviceParameter: Hashable, Sendable {
     package var bizType: BizType
     package var name: String
-    /// Nil: the value is removed.
+    /// A nil value means: the value is removed.
     package var value: SubscriptionValue?
 
     package init(bizType: BizType, name: String, value: SubscriptionValue?) {

@@ -74,7 +74,7 @@ private struct CivilDay {
     let month: Int64
     let day: Int64
 
-    /// Nil for a day that its month does not have.
+    /// The value is nil for a day that its month does not have.
     init?(year: Int64, month: Int64, day: Int64) {
         let isLeap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
         let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]

@@ -1,6 +1,7 @@
 /// Strict decoder of Base64 with the standard alphabet and padding (RFC 4648 section 4).
 package enum Base64 {
-    /// The bytes. Nil for any other character, also white space, for wrong padding, or for unused bits that are not
+    /// The bytes. The value is nil for any other character, also white space, for wrong padding, or for unused bits
+    /// that are not
     /// zero.
     package static func decode(_ text: String) -> [UInt8]? {
         var text = text

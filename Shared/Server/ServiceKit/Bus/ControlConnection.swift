@@ -15,7 +15,8 @@ package struct ControlConnection: Sendable {
     }
 
     /// - Parameters:
-    ///   - purpose: the purpose of the keys that this process receives. Nil: all keys without their secrets, for
+    ///   - purpose: the purpose of the keys that this process receives. A nil value means: all keys without their
+    /// secrets, for
     ///     display.
     ///   - extra: further queues of this process.
     ///   - answers: the exchanges of replies that do not use direct reply-to.

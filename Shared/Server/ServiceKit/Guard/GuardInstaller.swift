@@ -49,7 +49,7 @@ package final class GuardInstaller: ChannelInboundHandler, RemovableChannelHandl
         }
     }
 
-    /// The reason to refuse a connection. Nil: it is served, and counts for its source.
+    /// The reason to refuse a connection. A nil value means: it is served, and counts for its source.
     private func entryRefusal(_ channel: any Channel) -> RequestGuard.EntryRefusal? {
         if tls == nil, let plainNetworks, !plainNetworks.allow(channel.remoteAddress) {
             return .init(status: .forbidden, detail: PlainHTTPNetworks.refusal)

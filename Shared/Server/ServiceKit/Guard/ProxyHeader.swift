@@ -12,7 +12,8 @@ struct ProxyHeader: Hashable, Sendable {
         case malformed
     }
 
-    /// The caller's address. Nil: the balancer connects for itself, for example as a health check, or does not know it.
+    /// The caller's address. A nil value means: the balancer connects for itself, for example as a health check, or
+    /// does not know it.
     let source: SourceAddress?
     /// Bytes of the header; the bytes after it belong to the connection.
     let length: Int

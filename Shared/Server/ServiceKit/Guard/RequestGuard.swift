@@ -29,7 +29,7 @@ final class RequestGuard: ChannelDuplexHandler {
         let detail: String
     }
 
-    /// Nil: the connection is served.
+    /// A nil value means: the connection is served.
     private let entryRefusal: EntryRefusal?
     private var reading = Reading.nothing
     /// Whether the request line of the current head is complete.

@@ -28,7 +28,7 @@ package struct ProcessReport: Hashable, Sendable {
     package var conditions: [String: Bool]
     /// Counters and gauges without labels, by their names in `/metrics`.
     package var figures: [String: Double]
-    /// Of a gateway: the connected devices by instance.
+    /// For a gateway: the connected devices by instance.
     package var devices: [InstanceID: Int] = [:]
 
     /// The process's wall clock; nil if the report does not contain it.
@@ -38,7 +38,8 @@ package struct ProcessReport: Hashable, Sendable {
 }
 
 extension ProcessReport {
-    /// Reads a report. Nil for a report that is larger than any process sends, so that no sender can fill a console's
+    /// Reads a report. The value is nil for a report that is larger than any process sends, so that no sender can fill
+    /// a console's
     /// memory.
     init?(bus report: Mss_Bus_V1_ProcessReport) {
         let instances = report.devices.keys

@@ -77,7 +77,8 @@ package struct IPRange: Hashable, Sendable {
     private let base: IPAddress
     private let prefix: Int
 
-    /// Reads CIDR or a single address. Nil also when bits after the prefix are set, because that is a typing error.
+    /// Reads CIDR or a single address. The value is nil also when bits after the prefix are set, because that is a
+    /// typing error.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), let base = IPAddress(String(parts[0])) else { return nil }

@@ -24,7 +24,7 @@ package enum DiagnosisStore {
         /// The log's name; empty: no part has arrived.
         package var file: String
         package var fileBytes: Int
-        /// Of the whole log, in lower-case hex.
+        /// The digest of the whole log, in lower-case hex.
         package var fileSHA256: String
         package var partCount: Int
         package var takenParts: Int
@@ -96,7 +96,7 @@ package enum DiagnosisStore {
         }
     }
 
-    /// Restarts a task under the next run and deletes earlier parts. Nil: there is no such task.
+    /// Restarts a task under the next run and deletes earlier parts. A nil value means: there is no such task.
     package static func restart(
         _ taskID: String, of instanceID: InstanceID, by actor: OperationActor
     ) -> Query<Held?> {

@@ -87,7 +87,7 @@ package enum SessionStoreCommand: Sendable {
 
 /// A page as the store returns it.
 package struct ChannelPage: Sendable {
-    /// Of the channel, read before the rest; nil: another device owns the user.
+    /// The head of the channel, read before the rest; nil: another device owns the user.
     package var head: OplogID?
     /// Above the start. Non-persistent oplogs have no payload here; their notice may still arrive.
     package var entries: [Oplog]

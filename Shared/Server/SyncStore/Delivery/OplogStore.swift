@@ -199,7 +199,7 @@ package enum OplogStore {
     }
 
     /// Recalls an oplog: its payload cannot be read any more, and a tombstone follows in its channel. A repeat changes
-    /// nothing. Nil: there is no such oplog.
+    /// nothing. A nil value means: there is no such oplog.
     ///
     /// - Parameter person: the requesting operator, for the audit record; nil: a backend requested it.
     package static func recall(

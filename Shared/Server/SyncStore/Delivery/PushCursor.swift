@@ -19,7 +19,7 @@ package struct PushCursor: Hashable, Sendable {
     /// The form in a link: three numbers with dots between them.
     package var text: String { "\(at.milliseconds).\(channelID).\(oplogID.value)" }
 
-    /// Nil: the text does not have the form of `text`.
+    /// A nil value means: the text does not have the form of `text`.
     package init?(text: String) {
         let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { Int64($0) }
         guard numbers.count == 3, let at = numbers[0], let channelID = numbers[1], let oplogID = numbers[2],

@@ -86,7 +86,8 @@ package enum SubscriptionStore {
     }
 
     /// Applies the filters of a session that was just registered, and creates re-reads of older oplogs that only a
-    /// changed filter lets through (ENT8). A repeat changes nothing. Nil: another connection has replaced the session.
+    /// changed filter lets through (ENT8). A repeat changes nothing. A nil value means: another connection has
+    /// replaced the session.
     ///
     /// One transaction. A change reads up to `Limits.filterRereadOplogs` oplogs of its channel, in several queries;
     /// without a change there are three round trips.

@@ -161,7 +161,7 @@ package enum DeviceOperationStore {
         package var instanceID: InstanceID
         package var number: Int64
         package var attempt: Int
-        /// Nil: the call is repeated after the pause.
+        /// A nil value means: the call is repeated after the pause.
         package var outcome: DeviceOperationState?
         package var code: Int
         package var message: String
@@ -266,7 +266,7 @@ package enum DeviceOperationStore {
     /// A filter of operations.
     package struct Filter: Sendable {
         package var instanceID: InstanceID
-        /// Nil: all states; the others likewise.
+        /// A nil value means: all states; the others likewise.
         package var state: DeviceOperationState?
         package var deviceID: DeviceID?
         package var userID: UserID?

@@ -48,7 +48,7 @@ package enum DeviceSessionStore {
         package var instanceID: InstanceID
         package var deviceID: DeviceID
         package var storeID: StoreID
-        /// Nil: no user bound.
+        /// A nil value means: no user bound.
         package var userID: UserID?
         package var traits: DeviceTraits
         package var isForeground: Bool
@@ -69,7 +69,8 @@ package enum DeviceSessionStore {
         package var verdictMilliseconds: Int64
         /// Sync IDs that the device has suspended.
         package var suspended: [BizType]
-        /// Nil: the instance binds no device ids. SHA-256 of the secret that the device showed; empty: it showed none.
+        /// A nil value means: the instance binds no device ids. SHA-256 of the secret that the device showed; empty:
+        /// it showed none.
         package var secretDigest: [UInt8]?
         /// The token to wake the device; nil: unchanged.
         package var pushToken: PushToken?

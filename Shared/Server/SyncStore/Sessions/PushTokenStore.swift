@@ -46,7 +46,7 @@ package enum PushTokenStore {
         ]
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             try rows.compactDecode { columns throws(PostgresError) -> SleepingDevice? in
-                // Nil: only a newer build knows the provider.
+                // A nil value means: only a newer build knows the provider.
                 guard let provider = PushToken.Provider(rawValue: try columns.next()) else { return nil }
                 return try SleepingDevice(
                     instanceID: columns.next(), deviceID: columns.next(),

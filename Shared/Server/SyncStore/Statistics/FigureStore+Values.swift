@@ -21,9 +21,9 @@ extension FigureStore {
         package var oplogID: OplogID
         /// When it became a push of this target: accepted, or, for a global push, pulled.
         package var notedAt: WallTime
-        /// Nil: there was no hand-out yet.
+        /// A nil value means: there was no hand-out yet.
         package var firstHandedOutAt: WallTime?
-        /// Nil: no device has confirmed it.
+        /// A nil value means: no device has confirmed it.
         package var arrivedAt: WallTime?
         /// The place of this line; the next page begins after it.
         package var cursor: PushCursor
@@ -62,7 +62,7 @@ extension FigureStore {
 
     /// Hand-outs to devices of one kind.
     package struct Traits: Hashable, Sendable {
-        /// Nil: a system that no push can name.
+        /// A nil value means: a system that no push can name.
         package var operatingSystem: OperatingSystem?
         /// Empty: not comparable.
         package var appVersion: String

@@ -54,7 +54,7 @@ package struct StatisticsBatch: Sendable, Equatable {
     /// A hand-out: its time, the kind of device, and, for a global push, the bound user.
     package struct HandOut: Hashable, Comparable, Sendable {
         package let at: WallTime
-        /// Nil for a system that no push can name.
+        /// The value is nil for a system that no push can name.
         package let operatingSystem: OperatingSystem?
         /// `DeviceTraits.countedVersion`.
         package let appVersion: String

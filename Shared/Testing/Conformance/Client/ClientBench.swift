@@ -5,14 +5,14 @@ import MobileSync
 struct ClientBench: Sendable {
     /// The program and its arguments, with placeholders.
     let command: [String]
-    /// Additional arguments with which the program does not confirm. Nil if the program has none.
+    /// Additional arguments with which the program does not confirm. The value is nil if the program has none.
     let noConfirmArguments: [String]?
     /// Port of the scripted gateways. 0 for free ports.
     let port: Int
     /// Folder of the run, removed afterwards.
     let folder: URL
     let authority: TestAuthority
-    /// The key with which the program signs. Nil if it does not sign.
+    /// The key with which the program signs. The value is nil if it does not sign.
     let appKey: SyncAppKey?
 
     /// Names of the placeholders.

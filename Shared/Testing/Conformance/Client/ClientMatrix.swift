@@ -3,7 +3,7 @@ import SwiftProtobuf
 
 /// The device's table of DeviceProtocol.md, "A connection's life": every frame in the states greeting and open.
 enum ClientMatrix {
-    /// A frame and the reaction in each state. Nil if another case checks that state.
+    /// A frame and the reaction in each state. The value is nil if another case checks that state.
     struct Row: Sendable {
         let name: String
         /// The encoded frame.

@@ -39,7 +39,7 @@ final class ClientProgram: Sendable {
         }
     }
 
-    /// Exit status of the current process. Nil while it runs.
+    /// Exit status of the current process. The value is nil while it runs.
     var status: Int32? { state.withLock { $0.process }?.status }
 
     /// Kills the program without waiting for its end.

@@ -7,7 +7,7 @@ struct ShownOplog: Decodable, Hashable, Sendable {
     let payload: [UInt8]
     /// Number of the hand-out. 1 if the line does not contain it.
     let attempt: Int
-    /// The recalled oplog. Nil for data.
+    /// The recalled oplog. The value is nil for data.
     let recalls: Int64?
 
     private enum Member: String, CodingKey {

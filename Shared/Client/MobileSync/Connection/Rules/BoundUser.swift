@@ -4,7 +4,8 @@ import SyncModel
 struct BoundUser: Equatable, Sendable {
     let userID: String
     let sessionID: String
-    /// The number of the app's bind call. Nil after a gateway has confirmed the ownership that the call requested.
+    /// The number of the app's bind call. The value is nil after a gateway has confirmed the ownership that the call
+    /// requested.
     /// Equality ignores it.
     var request: UInt64?
     /// The ownership epoch that the gateway reported; 0 while `request` is not nil.

@@ -21,7 +21,7 @@ struct ClientParameters {
     struct Answer: Hashable, Sendable {
         let parameters: [DeviceParameter]
         let userID: String
-        /// Nil when the service stores the values; otherwise the reason why it never will.
+        /// The value is nil when the service stores the values; otherwise the reason why it never will.
         let refusal: String?
     }
 

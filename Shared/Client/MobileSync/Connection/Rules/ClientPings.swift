@@ -8,7 +8,7 @@ struct ClientPings {
     /// The heartbeat interval when the gateway names none.
     private static let defaultHeartbeat = Duration.seconds(60)
 
-    /// Nil until the gateway has accepted the connect.
+    /// The value is nil until the gateway has accepted the connect.
     private(set) var heartbeat: Heartbeat?
     private let learned: Heartbeat.Learned
     private var isForeground = true

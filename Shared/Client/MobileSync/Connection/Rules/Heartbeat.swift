@@ -5,7 +5,7 @@
 struct Heartbeat: Hashable, Sendable {
     /// The results of pings on a network.
     struct Learned: Hashable, Sendable {
-        /// The longest interval with an answer. Nil when only the gateway's own interval was answered.
+        /// The longest interval with an answer. The value is nil when only the gateway's own interval was answered.
         var good: Duration?
         /// The shortest interval that is known to end connections.
         var bad: Duration?

@@ -24,7 +24,7 @@ struct ResendSchedule {
     private struct Timeline {
         /// The counted time up to `runningSince`.
         var elapsed = Duration.zero
-        /// Nil while the clock is stopped.
+        /// The value is nil while the clock is stopped.
         var runningSince: ContinuousClock.Instant?
         /// Queues by the number of resends. All entries of a queue wait equally long, so the oldest entry is due first.
         var queues = [ArraySlice<Entry>](repeating: [], count: Limits.resendRepeats + 1)
