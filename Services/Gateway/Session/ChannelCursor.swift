@@ -3,21 +3,9 @@ import SyncModel
 
 /// The position of one session in one channel; pure.
 ///
-/// Positions only rise: `stored ≤ announced ≤ sent ≤ head`. `announced` is below `sent` while oplogs were skipped after
-/// the last batch.
+/// Positions only rise: `stored ≤ announced ≤ sent ≤ head`.
 struct ChannelCursor {
     let channelID: Int64
-    /// Every oplog up to here was sent to the device, or skipped for good.
-    private(set) var sent: OplogID
-    /// The position that the device has after the batches sent so far: the `after` of the next batch.
-    private(set) var announced: OplogID
-    /// The device has stored everything up to here.
-    private(set) var stored: OplogID
-    /// The part of `stored` that the device itself acknowledged or reported. `stored` also counts skipped and discarded
-    /// oplogs.
-    private(set) var acknowledged: OplogID
-    /// The sync point that was sent to the server.
-    private var recorded: OplogID
     /// The position that the device reported at bind, or the position of the cursor before this one. A simple device
     /// need not report a position, so for it the server's sync point counts too.
     private let claimed: OplogID
@@ -27,52 +15,17 @@ struct ChannelCursor {
     private(set) var head: OplogID
     /// A page was requested and has not arrived.
     var isFetching = false
-    /// The part of the channel that is a backlog, to which a threshold applies (D10).
-    enum Backlog: Hashable, Sendable {
-        /// No backlog: the session was open and eligible when the data came, or the first page of the backlog was
-        /// handed out.
-        case none
-        /// The session is not eligible. The backlog will reach to the head at the moment when it becomes eligible.
-        case waits
-        /// The backlog reaches to the head at the opening. It stays the same when a page fails or unwritten batches are
-        /// withdrawn.
-        case open(upto: OplogID)
-    }
-
-    private(set) var backlog: Backlog
     /// Part of the opening backlog was not sent yet, so `CaughtUp` waits.
     var holdsCaughtUp: Bool
-    /// Non-persistent entries above `sent`. They wait until the oplogs before them were read.
-    private(set) var nonPersistent: [Oplog] = []
-    /// The last non-persistent entries that were handed out. A repeat of such a push has the same id.
-    private var sentNonPersistent: [OplogID] = []
+    private var position: SendPosition
+    private var progress: DeviceProgress
+    private var inFlight = BatchesInFlight()
+    private var nonPersistent = NonPersistentEntries()
     /// Recalled oplogs that were not written to the connection. An older page or notice can still contain them, and so
     /// can a waiting batch.
     private var recalled: Set<OplogID> = []
     /// The resend ladder of a simple device; nil: the client library has its own.
     var resends: BatchResends?
-    /// Oplogs that a simple device has acknowledged and that were not reported yet.
-    private var confirmed: [OplogID] = []
-    /// Valid oplogs up to here were left out. The next batch tells the device; zero: none.
-    private var leftOutUpto = OplogID.zero
-    /// Payload bytes of unacknowledged batches, by the end of the batch.
-    private var unacknowledged: [(upto: OplogID, bytes: Int)] = []
-    /// Batches that were handed out and not written to the connection.
-    private var unwritten: [Unwritten] = []
-
-    /// The state of the cursor before a batch was handed out.
-    private struct Unwritten {
-        /// The end of the batch.
-        var upto: OplogID
-        let sent: OplogID
-        let announced: OplogID
-        let leftOutUpto: OplogID
-        let backlog: Backlog
-        /// The non-persistent entries of the batch, which cannot be read again.
-        var nonPersistent: [Oplog] = []
-        /// The ids of the batch's entries.
-        var oplogs: [OplogID] = []
-    }
 
     /// - Parameters:
     ///   - recorded: the sync point on the server.
@@ -96,24 +49,39 @@ struct ChannelCursor {
         // After a failover that lost commits, a device can be above the head. Its position is clamped, not refused.
         let known = min(own, head)
         let isOlderCopy = countsClaim && acknowledged > known
-        sent = isOlderCopy ? known : min(countsClaim ? max(recorded, known) : recorded, head)
-        announced = min(known, sent)
-        stored = isOlderCopy ? known : recorded
-        self.recorded = recorded
-        self.acknowledged = max(acknowledged, countsClaim ? known : .zero)
-        backlog = isOpening && sent < head ? .open(upto: head) : .none
-        holdsCaughtUp = sent < head
+        let start = isOlderCopy ? known : min(countsClaim ? max(recorded, known) : recorded, head)
         // No store of this device has the oplogs between: the store is new, or older than the sync point.
-        leaveOut(upto: sent)
+        position = SendPosition(
+            sent: start, announced: min(known, start), backlog: isOpening && start < head ? .open(upto: head) : .none)
+        progress = DeviceProgress(
+            stored: isOlderCopy ? known : recorded, acknowledged: max(acknowledged, countsClaim ? known : .zero),
+            recorded: recorded)
+        holdsCaughtUp = position.sent < head
     }
 
+    /// Every oplog up to here was sent to the device, or skipped for good.
+    var sent: OplogID { position.sent }
+
+    /// The position that the device has after the batches sent so far: the `after` of the next batch.
+    var announced: OplogID { position.announced }
+
+    /// The device has stored everything up to here.
+    var stored: OplogID { progress.stored }
+
+    /// The part of `stored` that the device itself acknowledged or reported. `stored` also counts skipped and discarded
+    /// oplogs.
+    var acknowledged: OplogID { progress.acknowledged }
+
     /// The highest position that the device has or that was written to it.
-    var held: OplogID { max(unwritten.first?.announced ?? announced, claimed) }
+    var held: OplogID { max(writtenPosition.announced, claimed) }
+
+    /// The position up to which no batch waits to be written.
+    private var writtenPosition: SendPosition { inFlight.writtenPosition ?? position }
 
     /// Whether the device needs the tombstone of a recalled oplog: it has the oplog, or the oplog waits to be written
     /// before the tombstone. `withdraw` removes both.
     private func needsTombstone(of id: OplogID) -> Bool {
-        id <= held || unwritten.contains { $0.oplogs.contains(id) }
+        id <= held || inFlight.hasUnwritten(id)
     }
 
     /// Whether there is data to read.
@@ -124,47 +92,35 @@ struct ChannelCursor {
         self.head = max(self.head, head)
     }
 
-    /// Records that valid oplogs between the device's position and this id are left out.
-    mutating func leaveOut(upto: OplogID) {
-        if upto > announced { leftOutUpto = max(leftOutUpto, upto) }
-    }
-
     /// The end of the part that the device acknowledged earlier and receives again in a batch after this position;
     /// zero: none.
     func againUpto(above after: OplogID) -> OplogID { acknowledged > after ? acknowledged : .zero }
 
     /// Records that the session is not eligible for the channel.
-    mutating func suspendBacklog() { backlog = .waits }
+    mutating func suspendBacklog() { position.suspendBacklog() }
 
     /// The head up to which a threshold counts for the next page; nil: the next page is not the first of a backlog.
     /// Call it only while the session is eligible.
-    mutating func openBacklog() -> OplogID? {
-        if backlog == .waits { backlog = .open(upto: head) }
-        guard case .open(let upto) = backlog else { return nil }
-        return upto
-    }
+    mutating func openBacklog() -> OplogID? { position.openBacklog(head: head) }
 
     /// Records that the first page of the backlog was handed out.
-    mutating func beganBacklog() { backlog = .none }
+    mutating func beganBacklog() { position.beganBacklog() }
 
     /// The end of a page for this session: before the first entry whose notice has not arrived.
     ///
     /// - Parameter awaited: the non-persistent entries of the page, in order.
     func end(of upto: OplogID, awaiting awaited: [OplogID]) -> OplogID {
-        let missing = awaited.first { id in id > sent && id <= upto && !nonPersistent.contains { $0.id == id } }
+        let missing = awaited.first { id in id > sent && id <= upto && !nonPersistent.isWaiting(id) }
         return missing.map { OplogID($0.value - 1) } ?? upto
     }
 
     /// Records recalled oplogs before their tombstones arrive in order.
     mutating func addRecalls(_ ids: [OplogID]) {
         for id in ids {
-            if id > writtenUpto { recalled.insert(id) }
+            if id > writtenPosition.sent { recalled.insert(id) }
             resends?.recalled(id)
         }
     }
-
-    /// The position up to which no batch waits to be written.
-    private var writtenUpto: OplogID { unwritten.first?.sent ?? sent }
 
     /// Whether an oplog was recalled before it was written.
     func isRecalled(_ id: OplogID) -> Bool { recalled.contains(id) }
@@ -175,28 +131,17 @@ struct ChannelCursor {
     ///   acknowledged the resend.
     func owed(_ batch: Mss_Device_V1_ChannelBatch) -> Mss_Device_V1_ChannelBatch? {
         let upto = OplogID(batch.upto)
-        if upto > unwritten.first?.announced ?? announced {
-            return unwritten.contains { $0.upto == upto } ? batch : nil
+        if upto > writtenPosition.announced {
+            return inFlight.hasUnwrittenBatch(upto: upto) ? batch : nil
         }
         return resends?.owed(batch)
     }
 
-    /// Maximum of waiting non-persistent entries. A session that is further behind misses the newest of them, like an
-    /// offline device.
-    private static let nonPersistentMax = 64
-
-    /// Keeps non-persistent entries, which cannot be read later.
-    mutating func bufferNonPersistent(_ entries: [Oplog]) {
-        let new = entries.filter { entry in
-            !entry.isPersistent && entry.id > sent && !nonPersistent.contains { $0.id == entry.id }
-        }
-        nonPersistent += new.prefix(max(0, Self.nonPersistentMax - nonPersistent.count))
-    }
+    /// Keeps the non-persistent ones of a notice's entries, because they cannot be read later.
+    mutating func bufferNonPersistent(_ entries: [Oplog]) { nonPersistent.buffer(entries, above: sent) }
 
     /// Whether a non-persistent entry was handed out in this session or waits.
-    func holdsNonPersistent(_ id: OplogID) -> Bool {
-        sentNonPersistent.contains(id) || nonPersistent.contains { $0.id == id }
-    }
+    func holdsNonPersistent(_ id: OplogID) -> Bool { nonPersistent.holds(id) }
 
     /// The result of handing out a batch.
     struct Taken {
@@ -218,11 +163,9 @@ struct ChannelCursor {
         upto: OplogID, entries: [Oplog], discardedUpto: OplogID = .zero, device: DeviceTraits, now: WallTime,
         filters: FilterHistory? = nil, batchEntries: Int = .max
     ) -> Taken {
-        let before = Unwritten(
-            upto: upto, sent: sent, announced: announced, leftOutUpto: leftOutUpto, backlog: backlog)
-        leaveOut(upto: discardedUpto)
-        let waited = nonPersistent.filter { $0.id <= upto }
-        nonPersistent.removeAll { $0.id <= upto }
+        let before = position
+        position.leaveOut(upto: discardedUpto)
+        let waited = nonPersistent.dequeue(upto: upto)
         let all = waited.isEmpty ? entries : (entries + waited).sorted { $0.id < $1.id }
         var taken = Taken()
         var new: [Oplog] = []
@@ -241,7 +184,7 @@ struct ChannelCursor {
                 new.append(entry)
             }
         }
-        sent = max(sent, upto)
+        position.raiseSent(to: upto)
         head = max(head, sent)
         if !new.isEmpty { makeBatches(of: new, before: before, batchEntries: batchEntries, in: &taken) }
         forgetWrittenRecalls()
@@ -249,34 +192,30 @@ struct ChannelCursor {
     }
 
     /// Makes batches that can be written and withdrawn separately.
-    private mutating func makeBatches(of new: [Oplog], before: Unwritten, batchEntries: Int, in taken: inout Taken) {
+    private mutating func makeBatches(
+        of new: [Oplog], before: SendPosition, batchEntries: Int, in taken: inout Taken
+    ) {
         var (rest, before) = (new[...], before)
         while !rest.isEmpty {
             let entries = Array(rest.prefix(batchEntries))
             rest = rest.dropFirst(entries.count)
-            let after = announced
-            announced = rest.isEmpty ? max(announced, sent) : entries[entries.count - 1].id
-            unacknowledged.append((announced, entries.reduce(0) { $0 + $1.payload.count }))
-            (before.upto, before.nonPersistent) = (announced, entries.filter { !$0.isPersistent })
-            before.oplogs = entries.map(\.id)
-            if !before.nonPersistent.isEmpty {
-                sentNonPersistent = (sentNonPersistent + before.nonPersistent.map(\.id)).suffix(Self.nonPersistentMax)
-            }
-            unwritten.append(before)
-            taken.batches.append((after, announced, entries, leftOutUpto))
-            leftOutUpto = .zero
-            before = Unwritten(
-                upto: announced, sent: announced, announced: announced, leftOutUpto: .zero, backlog: .none)
+            let upto = rest.isEmpty ? max(announced, sent) : entries[entries.count - 1].id
+            taken.batches.append((announced, upto, entries, position.leftOutUpto))
+            position.announce(upto: upto)
+            let nonPersistentEntries = entries.filter { !$0.isPersistent }
+            nonPersistent.addHandedOut(nonPersistentEntries)
+            inFlight.add(entries, upto: upto, nonPersistent: nonPersistentEntries, after: before)
+            before = SendPosition(sent: upto, announced: upto)
         }
     }
 
     private mutating func forgetWrittenRecalls() {
-        if !recalled.isEmpty { recalled = recalled.filter { $0 > writtenUpto } }
+        if !recalled.isEmpty { recalled = recalled.filter { $0 > writtenPosition.sent } }
     }
 
     /// Records that batches up to an id were written to the connection. They cannot be withdrawn any more.
     mutating func written(upto: OplogID, at now: ContinuousClock.Instant) {
-        unwritten.removeAll { $0.upto <= upto }
+        inFlight.written(upto: upto)
         resends?.written(upto: upto, now: now)
         forgetWrittenRecalls()
     }
@@ -285,33 +224,26 @@ struct ChannelCursor {
     ///
     /// - Returns: the freed bytes.
     mutating func withdraw() -> Int {
-        guard let first = unwritten.first else { return 0 }
-        let freed = unacknowledged.filter { $0.upto > first.announced }.reduce(0) { $0 + $1.bytes }
-        unacknowledged.removeAll { $0.upto > first.announced }
-        nonPersistent = unwritten.flatMap(\.nonPersistent) + nonPersistent
-        sent = max(first.sent, stored)
-        (announced, leftOutUpto, backlog) = (first.announced, first.leftOutUpto, first.backlog)
-        sentNonPersistent.removeAll { $0 > sent }
-        resends?.withdraw(after: announced)
-        unwritten = []
-        return freed
+        guard let withdrawn = inFlight.withdraw() else { return 0 }
+        position = withdrawn.position
+        position.raiseSent(to: stored)
+        nonPersistent.withdraw(withdrawn.nonPersistent, above: sent)
+        resends?.withdraw(after: position.announced)
+        return withdrawn.bytes
     }
 
     /// Raises `stored` to `sent` when no batch is in flight: the device then has everything that was sent, skipped or
     /// reported at connect (D12).
     mutating func raiseStored() {
-        if unacknowledged.isEmpty { stored = max(stored, sent) }
+        if inFlight.isEmpty { progress.raiseStored(to: sent) }
     }
 
     /// Whether there is a stored position or an acknowledgement of a simple device to report.
-    var owesReport: Bool { stored > recorded || !confirmed.isEmpty }
+    var owesReport: Bool { progress.owesReport }
 
     /// Returns the unreported part and marks it as reported: the sync point to record, nil if it did not rise, and the
     /// oplogs that a simple device has acknowledged.
-    mutating func dequeueReport() -> (upto: OplogID?, confirmed: [OplogID]) {
-        defer { (recorded, confirmed) = (max(recorded, stored), []) }
-        return (stored > recorded ? stored : nil, confirmed)
-    }
+    mutating func dequeueReport() -> (upto: OplogID?, confirmed: [OplogID]) { progress.dequeueReport() }
 
     /// Takes over the state that no page contains from the former cursor of the same channel: recalls, non-persistent
     /// entries, batches in flight, and unreported acknowledgements of a simple device.
@@ -319,22 +251,20 @@ struct ChannelCursor {
     /// - Parameter onRecord: the acknowledged position of the store, from the server.
     mutating func inherit(from former: ChannelCursor, acknowledged onRecord: OplogID) {
         recalled = former.recalled.filter { $0 > sent }
-        confirmed = former.confirmed
-        nonPersistent = (former.unwritten.flatMap(\.nonPersistent) + former.nonPersistent).filter { $0.id > sent }
-        sentNonPersistent = former.sentNonPersistent.filter { id in !nonPersistent.contains { $0.id == id } }
-        if backlog == .none { backlog = former.backlog }
-        acknowledged = max(onRecord, former.acknowledged)
+        progress.inherit(from: former.progress, acknowledged: onRecord)
+        nonPersistent.inherit(
+            from: former.nonPersistent, unwritten: former.inFlight.unwrittenNonPersistent, above: sent)
+        position.inheritBacklog(from: former.position)
         // Where the server's sync point counts, everything above it is sent again.
         guard countsClaim else { return }
-        // Written and not acknowledged: it counts as stored when the device acknowledges it.
-        unacknowledged = former.unacknowledged.filter { $0.upto <= announced }
+        inFlight.inherit(from: former.inFlight, upto: announced)
         resends = former.resends
-        resends?.withdraw(after: announced)
+        resends?.withdraw(after: position.announced)
     }
 
     /// Records the acknowledgement of a simple device: its app has the batches up to there.
     mutating func confirm(upto: OplogID, now: ContinuousClock.Instant) {
-        confirmed += resends?.acknowledged(upto: upto, now: now) ?? []
+        progress.confirm(resends?.acknowledged(upto: upto, now: now) ?? [])
     }
 
     /// Records the device's acknowledgement, clamped to the sent data. Skipped oplogs after it count as stored.
@@ -342,19 +272,13 @@ struct ChannelCursor {
     /// - Returns: the freed bytes.
     mutating func acknowledge(upto: OplogID) -> Int {
         // Batches that wait to be written were not sent yet.
-        let sent = unwritten.first?.announced ?? announced
-        let upto = min(upto, sent)
-        acknowledged = max(acknowledged, upto)
-        var freed = 0
-        while let first = unacknowledged.first, first.upto <= upto {
-            freed += first.bytes
-            unacknowledged.removeFirst()
-        }
+        let upto = min(upto, writtenPosition.announced)
+        let freed = inFlight.acknowledge(upto: upto)
         raiseStored()
-        stored = max(stored, upto)
+        progress.acknowledge(upto: upto)
         return freed
     }
 
     /// Unacknowledged payload bytes.
-    var unacknowledgedBytes: Int { unacknowledged.reduce(0) { $0 + $1.bytes } }
+    var unacknowledgedBytes: Int { inFlight.bytes }
 }
