@@ -17,28 +17,12 @@ struct MQTTSession {
         var isToGateway: Bool { if case .toGateway = self { true } else { false } }
     }
 
-    /// An entry that the client has not acknowledged.
-    private struct Delivery: Hashable {
-        let channel: MQTTChannel.Key
-        let oplogID: Int64
-        /// The number of the re-read that acknowledges it; 0: not a re-read.
-        let reread: UInt64
-        /// Milliseconds since 1970; 0: no end.
-        let validUntil: Int64
-    }
-
     private enum Phase { case awaitsConnect, opening, open, ended }
 
     /// The store id of every client. The server keeps the client's sync points.
     private static let storeID = "mqtt"
-    /// Maximum of unacknowledged deliveries, also when the client allows more.
-    private static let windowMax = 100
     /// Packets that a client may send before CONNACK.
     private static let earlyMax = 16
-    /// Topic filters of one client.
-    private static let filtersMax = 200
-    /// Sync IDs that a client can leave without a subscription.
-    private static let suspendedMax = 200
     /// The smallest packet size that a client must accept: the largest push and its properties.
     static let smallestPacketBytes: UInt32 = 8_192
     /// Maximum size of a client's packet, in bytes.
@@ -48,23 +32,16 @@ struct MQTTSession {
     private(set) var version = MQTTVersion.v311
     private var connect: MQTTConnect?
     private var early: [MQTTClientPacket] = []
-    private var filters: [String: (filter: MQTTTopicFilter, qualityOfService: UInt8)] = [:]
-    /// The client has sent its first SUBSCRIBE. Before that it receives no data.
-    private var isSubscribed = false
-    private var suspended: Set<String> = []
-    private var channels: [MQTTChannel.Key: MQTTChannel] = [:]
-    private var rereads: [UInt64: Int] = [:]
-    private var inFlight: [UInt16: Delivery] = [:]
-    private var lastPacketID: UInt16 = 0
-    private var window = windowMax
+    private var subscriptions = MQTTSubscriptions()
+    private var deliveries = MQTTDeliveries()
+    private var acknowledgements = MQTTAcknowledgements()
     private var pings: UInt64 = 0
     private var now = WallTime(milliseconds: 0)
     /// The interval in force, in seconds.
     private var keepAlive: UInt16 = 0
-    private var finishedRereads: [UInt64] = []
 
     /// The number of entries that can be sent now: one for each free packet id.
-    var room: Int { isSubscribed && phase == .open ? window - inFlight.count : 0 }
+    var room: Int { subscriptions.hasSubscribed && phase == .open ? deliveries.room : 0 }
 
     // MARK: From the client
 
@@ -84,8 +61,12 @@ struct MQTTSession {
         case (.opening, _):
             early.append(packet)
             return early.count > Self.earlyMax ? end(.quotaExceeded, "too many packets before CONNACK") : []
-        case (.open, .subscribe(let packetID, let subscriptions)): return subscribe(packetID, subscriptions)
-        case (.open, .unsubscribe(let packetID, let names)): return unsubscribe(packetID, names)
+        case (.open, .subscribe(let packetID, let added)):
+            let reasons = subscriptions.add(added)
+            return [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
+        case (.open, .unsubscribe(let packetID, let filters)):
+            let reasons = subscriptions.remove(filters)
+            return [.toClient(.unsuback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
         case (.open, .puback(let packetID)): return answered(packetID)
         case (.open, .pingreq):
             pings += 1
@@ -108,7 +89,7 @@ struct MQTTSession {
 
     private mutating func open(_ connect: MQTTConnect) -> [Output] {
         (self.connect, version) = (connect, connect.version)
-        window = min(Self.windowMax, Int(connect.receiveMaximum))
+        deliveries.limit(to: connect.receiveMaximum)
         let parts = (connect.userName ?? "").split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !connect.clientID.isEmpty else { return refuse(.clientIDNotValid) }
         guard let instance = parts.first, !instance.isEmpty else { return refuse(.badUserNameOrPassword) }
@@ -155,59 +136,22 @@ struct MQTTSession {
 
     // MARK: Subscriptions
 
-    private mutating func subscribe(_ packetID: UInt16, _ subscriptions: [MQTTSubscription]) -> [Output] {
-        var reasons: [MQTTReason] = []
-        for subscription in subscriptions {
-            guard let filter = MQTTTopicFilter(subscription.filter) else {
-                reasons.append(.topicFilterInvalid)
-                continue
-            }
-            guard !filter.isShared else {
-                reasons.append(.sharedSubscriptionsNotSupported)
-                continue
-            }
-            guard filters.count < Self.filtersMax || filters[filter.text] != nil else {
-                reasons.append(.quotaExceeded)
-                continue
-            }
-            let granted = min(subscription.qualityOfService, 1)
-            filters[filter.text] = (filter, granted)
-            reasons.append(granted == 1 ? .grantedQoS1 : .success)
-        }
-        suspended = suspended.filter { !accepts($0) }
-        isSubscribed = true
-        return [.toClient(.suback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
-    }
-
-    private mutating func unsubscribe(_ packetID: UInt16, _ names: [String]) -> [Output] {
-        let reasons = names.map { filters.removeValue(forKey: $0) == nil ? MQTTReason.noSubscriptionExisted : .success }
-        return [.toClient(.unsuback(packetID: packetID, reasons)), .toGateway(subscriptionsFrame)]
-    }
-
-    private var subscriptionsFrame: Mss_Device_V1_Packet { .with { $0.subscriptions.suspended = suspended.sorted() } }
-
-    /// The highest quality of service of the subscriptions that match a topic; nil: no subscription matches.
-    private func grantedQuality(for topic: String) -> UInt8? {
-        filters.values.filter { $0.filter.matches(topic) }.map(\.qualityOfService).max()
+    private var subscriptionsFrame: Mss_Device_V1_Packet {
+        .with { $0.subscriptions.suspended = subscriptions.suspended.sorted() }
     }
 
     /// Whether the client has subscribed to data of a Sync ID or to its recalls.
-    func accepts(_ bizType: String) -> Bool {
-        grantedQuality(for: bizType) != nil || grantedQuality(for: Self.recallTopic(bizType)) != nil
-    }
+    func accepts(_ bizType: String) -> Bool { subscriptions.accepts(bizType) }
 
     /// Suspends these Sync IDs at the gateway. Their data is sent after the client subscribes, from the client's
     /// position.
     mutating func suspend(_ bizTypes: Set<String>) -> [Output] {
-        let known = suspended.count
-        suspended.formUnion(bizTypes)
-        if suspended.count > Self.suspendedMax {
-            return end(.quotaExceeded, "more than \(Self.suspendedMax) Sync IDs without a subscription")
+        switch subscriptions.suspend(bizTypes) {
+        case .unchanged: []
+        case .changed: [.toGateway(subscriptionsFrame)]
+        case .tooMany(let limit): end(.quotaExceeded, "more than \(limit) Sync IDs without a subscription")
         }
-        return suspended.count > known ? [.toGateway(subscriptionsFrame)] : []
     }
-
-    private static func recallTopic(_ bizType: String) -> String { "\(bizType)/recall" }
 
     // MARK: From the gateway
 
@@ -219,7 +163,7 @@ struct MQTTSession {
         case .connected(let connected)?: return accepted(connected)
         case .bindResult(let result)? where phase == .opening:
             return result.accepted ? completeOpening() : refuse(.notAuthorized)
-        case .push(let push)?: return push.batches.flatMap { deliver($0) } + acknowledgements()
+        case .push(let push)?: return push.batches.flatMap { deliver($0) } + acknowledge()
         // Number 0 answers the ping with the interval, which the client did not send.
         case .pong(let pong)? where pong.number > 0: return [.toClient(.pingresp)]
         case .close(let close)?:
@@ -275,34 +219,28 @@ struct MQTTSession {
         let key = MQTTChannel.Key(kind: batch.kind, bizType: batch.bizType, bindNumber: batch.bindNumber)
         var outputs: [Output] = []
         if batch.reread != 0 {
-            if let open = rereads[batch.reread] {
-                // The acknowledgement of the re-read was lost.
-                if open == 0 { finishedRereads.append(batch.reread) }
-                return []
-            }
-            rereads[batch.reread] = 1
+            guard acknowledgements.begin(reread: batch.reread) else { return [] }
             for entry in batch.entries { outputs += deliver(entry, of: key, reread: batch.reread) }
-            finishReread(batch.reread)
+            acknowledgements.end(reread: batch.reread)
             return outputs
         }
-        for entry in batch.entries where entry.oplogID > channels[key]?.highestID ?? 0 {
-            channels[key, default: MQTTChannel()].add(entry.oplogID)
+        for entry in batch.entries where acknowledgements.isNew(entry.oplogID, in: key) {
             outputs += deliver(entry, of: key, reread: 0)
         }
-        channels[key, default: MQTTChannel()].addEnd(batch.upto)
+        acknowledgements.addEnd(batch.upto, of: key)
         return outputs
     }
 
     private mutating func deliver(
         _ entry: Mss_Device_V1_Entry, of key: MQTTChannel.Key, reread: UInt64
     ) -> [Output] {
-        let delivery = Delivery(
+        let delivery = MQTTDeliveries.Delivery(
             channel: key, oplogID: entry.oplogID, reread: reread, validUntil: entry.validUntilMs)
         let isRecall = entry.recalls != 0
-        let topic = isRecall ? Self.recallTopic(key.bizType) : key.bizType
-        if reread != 0 { rereads[reread, default: 0] += 1 }
-        guard let quality = grantedQuality(for: topic) else {
-            finish(delivery)
+        let topic = isRecall ? MQTTSubscriptions.recallTopic(key.bizType) : key.bizType
+        acknowledgements.add(delivery)
+        guard let quality = subscriptions.grantedQuality(for: topic) else {
+            acknowledgements.finish(delivery)
             return []
         }
         var publish = MQTTPublish(
@@ -318,62 +256,34 @@ struct MQTTSession {
     }
 
     /// Sends a delivery, unless it is expired.
-    private mutating func send(_ delivery: Delivery, _ publish: MQTTPublish, _ quality: UInt8) -> [Output] {
+    private mutating func send(
+        _ delivery: MQTTDeliveries.Delivery, _ publish: MQTTPublish, _ quality: UInt8
+    ) -> [Output] {
         var publish = publish
         if delivery.validUntil > 0 {
             let left = delivery.validUntil - now.milliseconds
             guard left > 0 else {
-                finish(delivery)
+                acknowledgements.finish(delivery)
                 return []
             }
             publish.expiry = UInt32(clamping: (left + 999) / 1_000)
         }
         if quality == 0 {
-            finish(delivery)
+            acknowledgements.finish(delivery)
         } else {
-            repeat { lastPacketID = lastPacketID == .max ? 1 : lastPacketID + 1 } while inFlight[lastPacketID] != nil
-            inFlight[lastPacketID] = delivery
-            publish.packetID = lastPacketID
+            publish.packetID = deliveries.add(delivery)
         }
         return [.toClient(.publish(publish))]
     }
 
     private mutating func answered(_ packetID: UInt16) -> [Output] {
-        if let delivery = inFlight.removeValue(forKey: packetID) { finish(delivery) }
+        if let delivery = deliveries.remove(packetID) { acknowledgements.finish(delivery) }
         // Sent also without content, because the gateway counts the client's frames.
-        let frames = acknowledgements()
-        return frames.isEmpty ? [.toGateway(.with { $0.storedAck = .init() })] : frames
+        return [.toGateway(.with { $0.storedAck = acknowledgements.dequeue() ?? .init() })]
     }
 
-    private mutating func finish(_ delivery: Delivery) {
-        if delivery.reread != 0 {
-            finishReread(delivery.reread)
-        } else {
-            channels[delivery.channel]?.acknowledge(delivery.oplogID)
-        }
-    }
-
-    private mutating func finishReread(_ number: UInt64) {
-        rereads[number, default: 1] -= 1
-        if rereads[number] == 0 { finishedRereads.append(number) }
-    }
-
-    /// The acknowledgements of channels and re-reads that became complete.
-    private mutating func acknowledgements() -> [Output] {
-        var acknowledgement = Mss_Device_V1_StoredAck()
-        for key in channels.keys.sorted(by: { ($0.bizType, $0.kind.rawValue) < ($1.bizType, $1.kind.rawValue) }) {
-            guard let upto = channels[key]?.dequeueAcknowledged() else { continue }
-            acknowledgement.channels.append(
-                .with {
-                    $0.kind = key.kind
-                    $0.bizType = key.bizType
-                    $0.bindNumber = key.bindNumber
-                    $0.upto = upto
-                })
-        }
-        acknowledgement.rereads = finishedRereads
-        finishedRereads = []
-        let isEmpty = acknowledgement.channels.isEmpty && acknowledgement.rereads.isEmpty
-        return isEmpty ? [] : [.toGateway(.with { $0.storedAck = acknowledgement })]
+    private mutating func acknowledge() -> [Output] {
+        guard let acknowledgement = acknowledgements.dequeue() else { return [] }
+        return [.toGateway(.with { $0.storedAck = acknowledgement })]
     }
 }
