@@ -38,9 +38,7 @@ actor WakeUpService: Service {
     private var gone: [PushToken] = []
     /// The last failure of each app that was logged; each is logged once.
     private var failures: [String: String] = [:]
-    private let wokenCount = Counter(label: "mss_notifier_devices_woken")
-    private let goneCount = Counter(label: "mss_notifier_tokens_gone")
-    private let refusedCount = Counter(label: "mss_notifier_wake_ups_refused")
+    private let metrics = WakeUpMetrics()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -122,22 +120,22 @@ actor WakeUpService: Service {
         defer { waking -= 1 }
         let app = "\(sleeper.instanceID.text) \(sleeper.token.provider)"
         guard let provider = providers[sleeper.instanceID, sleeper.token.provider] else {
-            refusedCount.increment()
+            metrics.refused.increment()
             return report(failure: "\(NotifierSettings.appsFile.name) does not name this app", of: app)
         }
         var pause = Duration.seconds(1)
         for attempt in 1...Self.attempts {
             switch await provider.wake(sleeper.token.text) {
             case .taken:
-                wokenCount.increment()
+                metrics.woken.increment()
                 taken.append(sleeper.token)
                 return report(failure: "", of: app)
             case .gone:
-                goneCount.increment()
+                metrics.gone.increment()
                 gone.append(sleeper.token)
                 return
             case .refused(let reason):
-                refusedCount.increment()
+                metrics.refused.increment()
                 return report(failure: reason, of: app)
             case .later(let named):
                 guard attempt < Self.attempts else { break }
@@ -147,7 +145,7 @@ actor WakeUpService: Service {
                 pause *= 2
             }
         }
-        refusedCount.increment()
+        metrics.refused.increment()
         report(failure: "the push provider is not available", of: app)
     }
 
@@ -161,4 +159,11 @@ actor WakeUpService: Service {
             ? logger.info("devices are woken again", metadata: ["app": "\(app)"])
             : logger.warning("devices are not woken", metadata: ["app": "\(app)", "reason": "\(failure)"])
     }
+}
+
+/// Counts wake-ups by outcome.
+private struct WakeUpMetrics {
+    let woken = Counter(label: "mss_notifier_devices_woken")
+    let gone = Counter(label: "mss_notifier_tokens_gone")
+    let refused = Counter(label: "mss_notifier_wake_ups_refused")
 }

@@ -34,6 +34,13 @@ enum ResultGroups {
             }
         }
     }
+
+    /// The operations of each group, in the order of their numbers.
+    static func groups(
+        of all: [DeviceOperationStore.StoredOperation]
+    ) -> [[DeviceOperationStore.StoredOperation]] {
+        Dictionary(grouping: all, by: \.resultGroup).values.map { $0.sorted { $0.number < $1.number } }
+    }
 }
 
 /// Random names that are unique among all processes.

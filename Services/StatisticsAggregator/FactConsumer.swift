@@ -32,8 +32,6 @@ actor FactConsumer: Service {
     private static let rowsOfPart = 300
     private static let longestRest = Duration.milliseconds(100)
     private static let watchInterval = Duration.seconds(2)
-    /// The interval between two readings of stored pushes while no batch of facts starts one.
-    private static let readingInterval = Duration.seconds(3)
     /// The largest number of rows of each kind that one deletion removes: some tens of milliseconds.
     private static let forgottenRows = 1_000
     /// The largest number of deletions in one interval; they remove more rows than pushes can add in that time.
@@ -50,16 +48,9 @@ actor FactConsumer: Service {
     private var pauses = RetryPauses()
     private var progress = FoldProgress()
     private var isFolding = false
-    /// When the last reading of stored pushes began.
-    private var readAt: ContinuousClock.Instant?
-    private var isReading = false
+    private var readings = OplogReadings()
     private var forgetAt = ContinuousClock.now
-    private let counted = Counter(label: "mss_statistics_pushes_counted")
-    private let folded = Counter(label: "mss_statistics_facts_folded")
-    private let rejected = Counter(label: "mss_statistics_bodies_rejected")
-    private let unknown = Counter(label: "mss_statistics_facts_unknown")
-    private let forgotten = Counter(label: "mss_statistics_rows_forgotten")
-    private let lag = Gauge(label: "mss_statistics_lag_seconds")
+    private let metrics = StatisticsMetrics()
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
@@ -179,8 +170,8 @@ actor FactConsumer: Service {
         }
         pauses.reset()
         health.set("postgres", isReady: true)
-        folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
-        unknown.increment(by: fold.unknownFacts)
+        metrics.folded.increment(by: group.reduce(0) { $0 + $1.facts.count } - fold.unknownFacts)
+        metrics.unknown.increment(by: fold.unknownFacts)
         progress.folded(newest: fold.newest)
     }
 
@@ -193,7 +184,7 @@ actor FactConsumer: Service {
     /// the rest after a shutdown.
     private func keepReadingOplogs() async {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            let due = readAt.map { $0 + Self.readingInterval } ?? .now
+            let due = readings.due ?? .now
             if due <= .now { await readOplogs(until: nil) }
             // A reading by `consume` may still run, so the loop checks again soon.
             let pause = max(.milliseconds(100), ContinuousClock.now.duration(to: due))
@@ -203,10 +194,8 @@ actor FactConsumer: Service {
 
     /// - Parameter end: no part begins after this time; nil: everything is read.
     private func readOplogs(until end: ContinuousClock.Instant?) async {
-        guard !isReading else { return }
-        isReading = true
-        defer { isReading = false }
-        readAt = .now
+        guard readings.begin(at: .now) else { return }
+        defer { readings.end() }
         do throws(PostgresError) {
             try await readAccepted(until: end)
             health.set("postgres", isReady: true)
@@ -223,7 +212,7 @@ actor FactConsumer: Service {
             // Without a result, another aggregator is reading now, and it records the progress.
             let query = StatisticsStore.readAccepted(rows: Self.rowsOfPart)
             guard let reading = try connection.run(query, within: Self.limit) else { return }
-            counted.increment(by: reading.pushes)
+            metrics.counted.increment(by: reading.pushes)
             guard reading.isBehind else { return progress.read(upto: now) }
             if let newest = reading.newest { progress.read(upto: newest) }
             await rest(afterWorkSince: begin)
@@ -235,7 +224,7 @@ actor FactConsumer: Service {
         guard .now >= forgetAt else { return }
         for _ in 0..<Self.forgettingSteps {
             let rows = try connection.run(StatisticsStore.forget(rows: Self.forgottenRows), within: Self.limit)
-            forgotten.increment(by: rows)
+            metrics.forgotten.increment(by: rows)
             guard rows >= Self.forgottenRows else {
                 forgetAt = .now + Self.forgettingInterval
                 return
@@ -246,7 +235,7 @@ actor FactConsumer: Service {
 
     /// Rejects a body. The broker moves it to the queue of rejected facts, where an operator can inspect it.
     private func reject(_ delivery: AMQPDelivery, because reason: String) {
-        rejected.increment()
+        metrics.rejected.increment()
         logger.error(
             "rejected a body of facts", metadata: ["bytes": "\(delivery.body.count)", "reason": "\(reason)"])
         bus.acknowledge([delivery], as: .rejected)
@@ -257,7 +246,7 @@ actor FactConsumer: Service {
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
             let now = WallTime.now
             progress.checked(isIdle: bus.isConnected && queue.count == 0 && !isFolding, at: now)
-            if let seconds = progress.lag(at: now) { lag.record(seconds) }
+            if let seconds = progress.lag(at: now) { metrics.lag.record(seconds) }
             do throws(PostgresError) {
                 try connection.run(
                     StatisticsStore.recordProgress(upto: progress.upto ?? WallTime(milliseconds: 0)),
@@ -271,6 +260,38 @@ actor FactConsumer: Service {
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.watchInterval) }
         }
     }
+}
+
+/// The metrics of the aggregator.
+private struct StatisticsMetrics {
+    let counted = Counter(label: "mss_statistics_pushes_counted")
+    let folded = Counter(label: "mss_statistics_facts_folded")
+    let rejected = Counter(label: "mss_statistics_bodies_rejected")
+    let unknown = Counter(label: "mss_statistics_facts_unknown")
+    let forgotten = Counter(label: "mss_statistics_rows_forgotten")
+    let lag = Gauge(label: "mss_statistics_lag_seconds")
+}
+
+/// The readings of stored pushes: one runs at a time, and each is due an interval after the last one began; pure.
+private struct OplogReadings {
+    /// The interval while no batch of facts starts a reading.
+    private static let interval = Duration.seconds(3)
+
+    private var begunAt: ContinuousClock.Instant?
+    private var isRunning = false
+
+    /// When the next reading is due; nil: at once.
+    var due: ContinuousClock.Instant? { begunAt.map { $0 + Self.interval } }
+
+    /// Begins a reading, which must end with `end`. False: another one runs.
+    mutating func begin(at now: ContinuousClock.Instant) -> Bool {
+        guard !isRunning else { return false }
+        isRunning = true
+        begunAt = now
+        return true
+    }
+
+    mutating func end() { isRunning = false }
 }
 
 /// The pauses between attempts to reach the database: doubling, bounded, jittered; pure.

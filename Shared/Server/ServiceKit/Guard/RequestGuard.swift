@@ -14,41 +14,36 @@ final class RequestGuard: ChannelDuplexHandler {
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// The part of a request that is being read.
-    private enum Reading {
-        case nothing
-        case head
-        case body
-    }
-
-    private let limits: ConnectionLimits
-    private let server: any GuardedServer
     /// The reason to refuse the whole connection.
     struct EntryRefusal {
         let status: HTTPResponseStatus
         let detail: String
     }
 
+    /// The response to the request whose head was read last.
+    private enum Answer: Equatable {
+        /// No request was read, or its response is complete.
+        case none
+        /// `isLast`: the connection ends after it, as is the default of HTTP/1.0.
+        case awaited(isLast: Bool)
+        /// `isLast`: it announces the end of the connection.
+        case begun(isLast: Bool)
+
+        var isLast: Bool {
+            switch self {
+            case .none: false
+            case .awaited(let isLast), .begun(let isLast): isLast
+            }
+        }
+    }
+
+    private let limits: ConnectionLimits
+    private let server: any GuardedServer
     /// A nil value means: the connection is served.
     private let entryRefusal: EntryRefusal?
-    private var reading = Reading.nothing
-    /// Whether the request line of the current head is complete.
-    private var hasRequestLine = false
-    /// Whether a request's head was read and its response is not complete.
-    private var isRequestOpen = false
-    private var isAnswerBegun = false
-    /// Whether the connection ends after this request, as is the default of HTTP/1.0.
-    private var isLastRequest = false
-    /// Bytes since the end of the head, with chunk headers and trailers.
-    private var arrivedBytes = 0
-    /// Bytes of the body itself.
-    private var bodyBytes = 0
-    /// Responses that are written but not sent, because the caller does not read.
-    private var unsentAnswers = 0
-    private var stallDeadline = NIODeadline.distantFuture
-    /// Whether a request has ended since the last read-ahead.
-    private var mayReadAhead = false
-    private var closesAfterAnswer = false
+    private var reading = RequestReading()
+    private var answer = Answer.none
+    private var unsentAnswers = UnsentAnswers()
     /// Whether the process is shutting down, so that every response is the last of its connection.
     private var isDraining = false
     private var isClosing = false
@@ -87,27 +82,19 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// Handles received bytes before they are decoded. A head can begin here.
     func bytesArrived(_ bytes: ByteBuffer) {
-        if reading == .nothing, !isRequestOpen, !isClosing {
-            reading = .head
-            hasRequestLine = false
+        if reading.part == .nothing, answer == .none, !isClosing {
+            reading.headBegan()
             deadline = .now() + limits.head
         }
-        if reading == .head, !hasRequestLine {
-            hasRequestLine = bytes.readableBytesView.contains(UInt8(ascii: "\n"))
-        }
-        if reading == .body, let context {
-            arrivedBytes += bytes.readableBytes
-            // The decoder does not limit chunk extensions, leading zeros and similar overhead.
-            if arrivedBytes - bytes.readableBytes > limits.headBytes + 16 * bodyBytes {
-                refuse(context, .badRequest, "The chunk headers are longer than the body; send Content-Length.")
-            }
+        let hasLongChunkHeaders = reading.bytesArrived(bytes, overheadMax: limits.headBytes)
+        if hasLongChunkHeaders, let context {
+            refuse(context, .badRequest, "The chunk headers are longer than the body; send Content-Length.")
         }
     }
 
     /// Whether to read ahead: a request is complete and waits for its response. Returns true once for each request.
     func takeReadAhead() -> Bool {
-        defer { mayReadAhead = false }
-        return mayReadAhead && isRequestOpen && reading == .nothing && !isClosing
+        reading.dequeueReadAhead() && answer != .none && !isClosing
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -115,21 +102,18 @@ final class RequestGuard: ChannelDuplexHandler {
         guard !isClosing else { return }
         switch Self.unwrapInboundIn(data) {
         case .head(let head):
-            reading = .body
-            isRequestOpen = true
-            (arrivedBytes, bodyBytes) = (0, 0)
+            reading.bodyBegan()
+            answer = .awaited(isLast: !head.isKeepAlive || HeadForm.asksForUpgrade(head))
             deadline = .now() + limits.body
-            isLastRequest = !head.isKeepAlive || HeadForm.asksForUpgrade(head)
             if let fault = HeadForm.fault(of: head) {
                 refuse(context, .badRequest, fault)
                 return
             }
             continueIfExpected(head, context)
-        case .body(let part): bodyBytes += part.readableBytes
+        case .body(let part): reading.bodyArrived(part.readableBytes)
         case .end:
-            reading = .nothing
-            mayReadAhead = true
-            deadline = .now() + (isRequestOpen ? limits.answer : limits.idle)
+            reading.requestEnded()
+            deadline = .now() + (answer == .none ? limits.idle : limits.answer)
         }
         context.fireChannelRead(data)
     }
@@ -141,23 +125,23 @@ final class RequestGuard: ChannelDuplexHandler {
         }
         switch Self.unwrapOutboundIn(data) {
         case .head(var head):
-            isAnswerBegun = true
-            closesAfterAnswer = isLastRequest || isDraining || head.headers["Connection"].contains("close")
-            if closesAfterAnswer { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+            let isLast = answer.isLast || isDraining || head.headers["Connection"].contains("close")
+            answer = .begun(isLast: isLast)
+            if isLast { head.headers.replaceOrAdd(name: "Connection", value: "close") }
             context.write(Self.wrapOutboundOut(.head(head)), promise: promise)
         case .body:
             // A long response, for example a live page, gets the full time again after each part.
-            if reading == .nothing { deadline = .now() + limits.answer }
+            if reading.part == .nothing { deadline = .now() + limits.answer }
             context.write(data, promise: promise)
         case .end:
-            isAnswerBegun = false
-            isRequestOpen = false
+            let isLast = answer == .begun(isLast: true)
+            answer = .none
             // A response before the end of the body does not extend the time for the body.
-            if reading != .body { deadline = .now() + (isDraining ? limits.drain : limits.idle) }
+            if reading.part != .body { deadline = .now() + (isDraining ? limits.drain : limits.idle) }
             // Set before the write, because the write can deliver the next request.
-            isClosing = closesAfterAnswer
+            isClosing = isLast
             context.write(data, promise: watched(promise, context))
-            if closesAfterAnswer { linger(context) }
+            if isLast { linger(context) }
         }
     }
 
@@ -174,7 +158,7 @@ final class RequestGuard: ChannelDuplexHandler {
             return
         }
         switch error {
-        case .headerOverflow where hasRequestLine:
+        case .headerOverflow where reading.hasRequestLine:
             refuse(
                 context, .requestHeaderFieldsTooLarge,
                 "The headers exceed \(limits.headBytes) bytes or \(limits.headerFields) fields; send fewer.")
@@ -186,7 +170,7 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Starts the shutdown. Calls in flight are answered, and so are calls that arrive within the drain time.
     func drain() {
         isDraining = true
-        guard let context, reading == .nothing, !isRequestOpen, !isClosing else { return }
+        guard let context, reading.part == .nothing, answer == .none, !isClosing else { return }
         deadline = min(deadline, .now() + limits.drain)
         alarm?.cancel()
         setAlarm(context)
@@ -195,11 +179,16 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Sends a refusal if no other response is in progress, and closes the connection in any case.
     func refuse(_ context: ChannelHandlerContext, _ status: HTTPResponseStatus, _ detail: String) {
         guard !isClosing else { return }
-        let isAnswerable = !isAnswerBegun && isRequestOpen == (reading == .body)
+        let isAnswerable =
+            switch answer {
+            case .none: reading.part != .body
+            case .awaited: reading.part == .body
+            case .begun: false
+            }
         if isAnswerable, let context = try? context.pipeline.syncOperations.context(handler: pipelineHandler) {
-            let answer = server.refusal(status, detail)
-            let body = ByteBuffer(string: answer.body)
-            var headers = HTTPHeaders(answer.headers)
+            let refusal = server.refusal(status, detail)
+            let body = ByteBuffer(string: refusal.body)
+            var headers = HTTPHeaders(refusal.headers)
             headers.add(name: "Content-Length", value: String(body.readableBytes))
             headers.add(name: "Connection", value: "close")
             let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
@@ -211,7 +200,7 @@ final class RequestGuard: ChannelDuplexHandler {
         linger(context)
         // Without this error, the end of the connection would look like the end of the body, and a truncated push would
         // be stored.
-        if reading == .body { context.fireErrorCaught(ChannelError.inputClosed) }
+        if reading.part == .body { context.fireErrorCaught(ChannelError.inputClosed) }
     }
 
     private func begin(_ context: ChannelHandlerContext) {
@@ -224,19 +213,18 @@ final class RequestGuard: ChannelDuplexHandler {
     /// Schedules one check at a time, no later than the shortest limit, so that a request needs no rescheduling.
     private func setAlarm(_ context: ChannelHandlerContext) {
         let latest = NIODeadline.now() + min(limits.head, limits.linger * 5)
-        alarm = context.eventLoop.assumeIsolated().scheduleTask(deadline: min(deadline, stallDeadline, latest)) {
-            self.checkTime(context)
-        }
+        let due = min(deadline, unsentAnswers.deadline, latest)
+        alarm = context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { self.checkTime(context) }
     }
 
     private func checkTime(_ context: ChannelHandlerContext) {
         guard context.channel.isActive else { return }
-        guard NIODeadline.now() < stallDeadline, NIODeadline.now() < deadline || !isClosing else {
+        guard NIODeadline.now() < unsentAnswers.deadline, NIODeadline.now() < deadline || !isClosing else {
             cut(context)
             return
         }
         guard NIODeadline.now() < deadline else {
-            if reading == .nothing {
+            if reading.part == .nothing {
                 isClosing = true
                 linger(context)
             } else {
@@ -266,11 +254,9 @@ final class RequestGuard: ChannelDuplexHandler {
         _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext
     ) -> EventLoopPromise<Void> {
         let promise = promise ?? context.eventLoop.makePromise()
-        if unsentAnswers == 0 { stallDeadline = .now() + limits.stall }
-        unsentAnswers += 1
+        unsentAnswers.written(stallsAt: .now() + limits.stall)
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            self.unsentAnswers -= 1
-            self.stallDeadline = self.unsentAnswers == 0 ? .distantFuture : .now() + self.limits.stall
+            self.unsentAnswers.sent(stallsAt: .now() + self.limits.stall)
         }
         return promise
     }
@@ -282,6 +268,25 @@ final class RequestGuard: ChannelDuplexHandler {
         else { return }
         let answer = HTTPResponseHead(version: .http1_1, status: .continue)
         context.writeAndFlush(Self.wrapOutboundOut(.head(answer)), promise: nil)
+    }
+}
+
+/// The responses that are written but not sent, because the caller does not read; pure.
+private struct UnsentAnswers {
+    private var count = 0
+    /// When the caller has not read for too long.
+    private(set) var deadline = NIODeadline.distantFuture
+
+    /// Records a written response. `stallsAt`: the deadline, unless an earlier response has set it.
+    mutating func written(stallsAt: NIODeadline) {
+        if count == 0 { deadline = stallsAt }
+        count += 1
+    }
+
+    /// Records that a response was sent. `stallsAt`: the deadline for the others.
+    mutating func sent(stallsAt: NIODeadline) {
+        count -= 1
+        deadline = count == 0 ? .distantFuture : stallsAt
     }
 }
 
