@@ -16,7 +16,7 @@ struct HouseRule: Sendable, CustomStringConvertible {
     static let all = [
         lineWidth, fileLength, functionLength, mainLength, forcing, unparentedTasks, printing, sleepingTests,
         uncheckedWithoutReason, vagueNames, unfinished, typeNamedAsModule, deadLinks, deadDesignLinks, unknownRuleIDs,
-        foreignDocuments,
+        foreignDocuments, replacedWords,
     ]
 
     private static let lineWidth = HouseRule(

@@ -13,6 +13,28 @@ import Testing
         #expect(!rule.violations(rule.sample).isEmpty)
     }
 
+    @Test("each replaced word is found in texts, at its line, but not in code", arguments: Glossary.terms.keys.sorted())
+    func replaced(word: String) {
+        let texts = [
+            "A.md": "A device\n\(word)", "A.swift": "\n/// A \(word.uppercased())'s end.", "A.proto": "\n// \(word)",
+            "ATests.swift": "@Test(\n    \"\(word)\")", "A.sql": "\nCOMMIT; -- \(word)s",
+            "A.py": "\n\"\"\"\(word)\"\"\"", "deploy/up": "\n    # \(word.replacing(" ", with: "\n    # "))",
+        ]
+        for (path, text) in texts {
+            let found = HouseRule.replacedWords.violations(SourceFile(path: path, text: text))
+            #expect(found.map(\.line) == [2] && found.allSatisfy { $0.what.hasPrefix("\(word): ") }, "\(path)")
+        }
+        let code = [
+            "A.md": "A `\(word)`\n```\n\(word)\n```", "A.sql": "SELECT \(word)", "A.py": "print(\(word))",
+            "A.swift": "let \(word) = 1\n// `\(word)`, a\(word)", "deploy/up": "echo \(word)",
+        ]
+        for (path, text) in code {
+            #expect(HouseRule.replacedWords.violations(SourceFile(path: path, text: text)).isEmpty, "\(path)")
+        }
+        let parameter = SourceFile(path: "A.swift", text: "///   - \(word.filter { $0 != " " }): a value.")
+        #expect(HouseRule.replacedWords.violations(parameter).isEmpty)
+    }
+
     @Test("every test in the acceptance table exists, and every row has a test on the running system")
     func acceptance() throws {
         let files = try SourceFile.all()

@@ -112,11 +112,4 @@ extension SourceFile {
         ["swift", "sql", "proto", "md", "sh", "js"].contains(suffix) && !path.hasPrefix("Tests/HouseRulesTests/")
             && !path.hasSuffix(".pb.swift")
     }
-
-    /// The text of a line for readers: a comment or a test's name; in a document the whole line.
-    fileprivate func prose(of line: String) -> Substring {
-        if suffix == "md" || line.contains("@Test(") || line.contains("@Suite(") { return line[...] }
-        let mark = suffix == "sql" ? "--" : suffix == "sh" ? "# " : "//"
-        return line.range(of: mark).map { line[$0.lowerBound...] } ?? line.suffix(0)
-    }
 }

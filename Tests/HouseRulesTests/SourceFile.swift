@@ -39,6 +39,25 @@ struct SourceFile: Sendable {
         return files.sorted { $0.path < $1.path }
     }
 
+    /// The marks of comments, by the ends of the files' names.
+    private static let commentMarks = [
+        "swift": "//", "proto": "//", "js": "//", "mjs": "//", "c": "//", "h": "//", "sql": "--", "sh": "# ",
+        "py": "# ", "yaml": "# ", "yml": "# ", "conf": "# ", "toml": "# ", "service": "# ", "Dockerfile": "# ",
+        "up": "# ", "down": "# ", "test": "# ", "fuzz": "# ", "known-bad": "# ",
+    ]
+
+    /// The text of a line for readers: a comment or a test's name; in a document the whole line.
+    func prose(of line: String) -> Substring {
+        if suffix == "md" { return line[...] }
+        if line.contains("@Test(") || line.contains("@Suite("),
+            let start = line.firstIndex(of: "\""), let end = line.lastIndex(of: "\"")
+        {
+            return line[start...end]
+        }
+        let mark = Self.commentMarks[suffix].flatMap { line.range(of: $0) }
+        return mark.map { line[$0.lowerBound...] } ?? line.suffix(0)
+    }
+
     private static func read(_ url: URL) throws -> SourceFile {
         let path = url.standardizedFileURL.path.dropFirst(root.path.count).drop { $0 == "/" }
         return SourceFile(path: String(path), text: try String(contentsOf: url, encoding: .utf8))

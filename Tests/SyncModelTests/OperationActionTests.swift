@@ -1,7 +1,7 @@
 import SyncModel
 import Testing
 
-@Suite("Operation records")
+@Suite("Actions of audit records")
 struct OperationActionTests {
     @Test("C9: codes and names of actions in records and exports never change")
     func codes() {

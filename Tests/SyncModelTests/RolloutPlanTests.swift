@@ -16,7 +16,7 @@ struct RolloutPlanTests {
         ])
     func stages(stages: [Int], isRight: Bool) { #expect((Self.plan(stages).fault == nil) == isRight) }
 
-    @Test("an id leaves room for those of its stages, and a wait has bounds")
+    @Test("the ids of the stages are not too long, and an interval has bounds")
     func bounds() {
         let longest = String(repeating: "é", count: 97)
         #expect(Self.plan([1, 10_000], id: longest).fault == nil)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How long every page of the console takes with a full database: follows every link.
-#   pages.sh [FACTS] [RECORDS]     on servers of its own; 1,000,000 facts and 100,000 operation records by default, and
+#   pages.sh [FACTS] [RECORDS]     on servers of its own; 1,000,000 facts and 100,000 audit records by default, and
 #                                  1,000 configurations. A hundred million facts take 20 GB and some time
 # It fails when the 95th percentile of a page is above 200 ms, or a page is not bounded.
 set -euo pipefail

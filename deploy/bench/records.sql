@@ -1,4 +1,4 @@
--- Fills the operation records with that many of a year. Variables: records. The chain is not one that verifies.
+-- Inserts audit records of one year. Variable: `records`, their number. The chain of their hashes cannot be verified.
 \set ON_ERROR_STOP on
 SET synchronous_commit = off;
 SET maintenance_work_mem = '1GB';

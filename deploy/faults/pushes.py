@@ -60,7 +60,7 @@ class Connection:
 
 
 class Backend:
-    """So many workers, each with one push under way."""
+    """A number of workers. Each worker has at most one push in flight."""
 
     def __init__(self, options):
         self.options = options

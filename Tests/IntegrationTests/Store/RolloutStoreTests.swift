@@ -32,7 +32,7 @@ struct RolloutStoreTests {
             oplog(id, validUntil: validUntil), by: actor)
     }
 
-    /// Runs the body with a database that has instance "app" with the global configuration NEWS.
+    /// Runs the body with a database that has instance "app" with the global configuration `NEWS`.
     private static func with(
         connections: Int = 1, _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {

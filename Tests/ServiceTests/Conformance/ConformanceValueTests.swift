@@ -6,7 +6,7 @@ import Testing
 
 @testable import Conformance
 
-@Suite("Parts of the conformance kit") struct ConformanceValueTests {
+@Suite("Parts of the conformance command") struct ConformanceValueTests {
     private static func batch(_ after: Int64, _ upto: Int64, _ ids: [Int64]) -> Mss_Device_V1_ChannelBatch {
         .with {
             $0.after = after

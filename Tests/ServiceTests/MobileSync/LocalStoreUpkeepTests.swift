@@ -266,7 +266,7 @@ import Testing
         }
     }
 
-    // MARK: Room
+    // MARK: Size limit
 
     @Test(
         "a full store removes the oldest confirmed data first, keeps unconfirmed data, and stores no more"
