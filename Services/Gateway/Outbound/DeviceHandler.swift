@@ -61,9 +61,9 @@ final class DeviceHandler: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         gateway.registry.remove(number)
         if let identity = machine.identity, machine.connectionEpoch > 0 {
-            gateway.close(identity, connectionEpoch: machine.connectionEpoch)
+            gateway.commands.close(identity, connectionEpoch: machine.connectionEpoch)
         }
-        _ = machine.handle(.disconnected, in: gateway.sessionContext())
+        _ = machine.handle(.disconnected, in: gateway.contexts.make())
         self.context = nil
     }
 
@@ -92,7 +92,7 @@ final class DeviceHandler: ChannelInboundHandler {
 
     /// Passes an event to the machine, performs its actions and writes. Call it on the event loop.
     func handle(_ event: SessionEvent) {
-        _ = process(event, in: gateway.sessionContext())
+        _ = process(event, in: gateway.contexts.make())
         if !batches.isEmpty { scheduleFlush() }
         writeOut()
     }
@@ -149,7 +149,7 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Processes the reply to a registration. If the connection ended meanwhile, removes the session from the store.
     func registered(_ identity: SessionIdentity, _ reply: Mss_Bus_V1_SessionReply) {
         guard context != nil, machine.stage != .closed else {
-            if reply.connectionEpoch > 0 { gateway.close(identity, connectionEpoch: reply.connectionEpoch) }
+            if reply.connectionEpoch > 0 { gateway.commands.close(identity, connectionEpoch: reply.connectionEpoch) }
             return
         }
         handle(.registered(reply, bindNumber: identity.bindNumber))
@@ -194,37 +194,37 @@ final class DeviceHandler: ChannelInboundHandler {
         case .answer(let packet):
             write(packet)
         case .claim(let claim):
-            gateway.claim(claim, for: handle(on: context))
+            gateway.commands.claim(claim, for: handle(on: context))
         case .listen(let targets):
             gateway.registry.listen(number, to: targets)
         case .open(let identity, let connectionEpoch, let opensBind, let claim, let verdictFor):
-            gateway.open(
+            gateway.commands.open(
                 identity, connectionEpoch: connectionEpoch, opensBind: opensBind, claim: claim,
                 verdictFor: verdictFor, for: handle(on: context))
         case .update(let identity, let connectionEpoch, let verdictFor):
-            gateway.update(
+            gateway.commands.update(
                 identity, connectionEpoch: connectionEpoch, verdictFor: verdictFor, for: handle(on: context))
         case .fetch(let request):
-            gateway.fetch(request, for: handle(on: context))
+            gateway.commands.fetch(request, for: handle(on: context))
         case .readHistory(let read):
-            gateway.readHistory(read, for: handle(on: context))
+            gateway.commands.readHistory(read, for: handle(on: context))
         case .readSummary(let read):
-            gateway.readSummary(read, for: handle(on: context))
+            gateway.commands.readSummary(read, for: handle(on: context))
         case .validate(let instanceID, let userID, let sessionID, let bindNumber):
-            gateway.validate(
+            gateway.commands.validate(
                 instanceID: instanceID, userID: userID, sessionID: sessionID, bindNumber: bindNumber,
                 for: handle(on: context))
         case .submit(let submission):
-            gateway.submit(submission, for: handle(on: context))
+            gateway.commands.submit(submission, for: handle(on: context))
         case .keepParameters(let parameters, let userID, let number):
-            gateway.keepParameters(
+            gateway.commands.keepParameters(
                 parameters, of: userID, number: number, for: handle(on: context), instanceID: instanceID)
         case .record(let channelID, let receiver, let acknowledged, let upto):
             gateway.reporter.record(channelID: channelID, receiver, acknowledged: acknowledged, upto: upto)
         case .confirm(let report):
             gateway.reporter.confirmed(report, of: handle(on: context))
         case .recordResend(let channelID, let receiver, let oplogID, let repeats):
-            gateway.recordResend(
+            gateway.commands.recordResend(
                 channelID: channelID, receiver, oplogID: oplogID, repeats: repeats, for: handle(on: context))
         case .skipped, .discarded, .gaveUp:
             if let identity = machine.identity {
@@ -287,7 +287,7 @@ final class DeviceHandler: ChannelInboundHandler {
     /// Writes the batches that fit the free capacity. The others continue to wait.
     private func writeBatches() {
         if batches.isEmpty || room == 0 { return }
-        if batches.hasWaited { recheck(in: gateway.sessionContext()) }
+        if batches.needRecheck(at: gateway.clock.now()) { recheck(in: gateway.contexts.make()) }
         while let identity = machine.identity, context != nil {
             let ready = batches.dequeueFrame(
                 room: room, bind: identity.bindNumber, accepted: acceptedTypes())
@@ -338,7 +338,7 @@ final class DeviceHandler: ChannelInboundHandler {
                 $0.close.reason = reason
                 if code == .clockOff { $0.close.serverTimeMs = gateway.clock.wallTime().milliseconds }
                 if CloseCode.Group(code: code.rawValue) == .reconnectLater {
-                    $0.close.retryAfterMs = code.retryAfterMilliseconds(at: gateway.random())
+                    $0.close.retryAfterMs = code.retryAfterMilliseconds(at: gateway.contexts.random())
                 }
             })
         guard let buffer = outbound.take() else { return }

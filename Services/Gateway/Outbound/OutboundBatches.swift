@@ -9,11 +9,13 @@ import SyncModel
 struct OutboundBatches {
     /// Maximum time that batches wait for pages of other channels. The limit is checked with the next event.
     private static let gathering = Duration.milliseconds(300)
+    /// The time for which a check of the rules counts. It is longer only when the process was paused during the turn.
+    private static let checkLifetime = Duration.milliseconds(10)
 
     /// Batches that wait to be written, in order.
     private(set) var waiting: [OutboundBatch] = []
     /// Another event occurred after the batches began to wait, so the rules must be checked again.
-    private(set) var hasWaited = false
+    private var hasWaited = false
     private var waitingBytes = 0
     /// The instant when the oldest batch began to wait.
     private var waitingSince: ContinuousClock.Instant?
@@ -42,6 +44,11 @@ struct OutboundBatches {
 
     /// Records that an event begins, or that the turn ends: waiting batches are older than it.
     mutating func age() { hasWaited = !waiting.isEmpty }
+
+    /// Whether the rules must be checked again before the waiting batches are written.
+    func needRecheck(at now: ContinuousClock.Instant) -> Bool {
+        hasWaited || waitingSince.map { $0.duration(to: now) > Self.checkLifetime } ?? false
+    }
 
     /// Replaces the waiting batches with those that the rules still allow.
     mutating func recheck(_ allowed: [OutboundBatch]) {

@@ -9,7 +9,7 @@ import Synchronization
 /// The lease of this gateway. While it holds, the writer counts on the gateway's sessions. Without it, the gateway
 /// sends no data (Design.md#leases-and-fencing).
 ///
-/// The lease counts from its request, on the boot-time clock, so a paused process sees that it ended before it writes.
+/// The lease counts from its request, on the steady clock, so a paused process sees that it ended before it writes.
 /// A change of control data does not wait for gateways without a lease. So a new lease holds only when the gateway has
 /// the control data that was in force when the lease was given.
 final class GatewayLease: Service, Sendable {

@@ -34,7 +34,7 @@ extension GatewayRuntime {
             }
             for notice in notices.taken {
                 if case .oplogs(let message)? = notice.body {
-                    databaseTime.observe(message)
+                    contexts.databaseTime.observe(message)
                     if let notice = ChannelNotice(bus: message) {
                         steps += self.steps(of: notice, replyTo: delivery.replyTo)
                     }
@@ -105,8 +105,8 @@ extension GatewayRuntime {
 
     private func deliver(_ steps: [Step]) {
         EventLoopBatch.execute(steps, on: \.session.eventLoop) { [self] steps in
-            let taken = steps.map { $0.session.handler.value.process($0.notice, in: sessionContext()) }
-            // One write sends the output of several notices. The rules are checked again before it.
+            let taken = steps.map { $0.session.handler.value.process($0.notice, in: contexts.make()) }
+            // One write sends the output of several notices. What waits from an earlier notice is checked again before it.
             for step in steps { step.session.handler.value.endTurn() }
             // The writer answers its caller after this reply: no recalled data waits to be written any more.
             for (step, ids) in zip(steps, taken) { step.count?.add(ids) }

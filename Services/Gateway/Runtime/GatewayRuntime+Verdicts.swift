@@ -4,27 +4,8 @@ import ServiceKit
 import SwiftProtobuf
 import SyncModel
 
-// Verdicts and revocations of tenants.
+// Invalid verdicts and revocations of tenants.
 extension GatewayRuntime {
-    /// Requests a verdict from a validator. Without a reply, the verdict is unknown.
-    func validate(
-        instanceID: InstanceID, userID: UserID, sessionID: String, bindNumber: UInt32, for session: SessionHandle
-    ) {
-        let askedAt = clock.now()
-        bus.request(.validate, as: Mss_Bus_V1_ValidateCommands.self) { number in
-            .with {
-                $0.correlation = number
-                $0.instanceID = instanceID.text
-                $0.userID = userID.text
-                $0.sessionID = sessionID
-            }
-        } completion: { [self] result in
-            var answer: Mss_Bus_V1_ValidateReply?
-            if case .success(let reply) = result, case .validate(let verdict)? = reply.body { answer = verdict }
-            notify([session], .validated(answer, bindNumber: bindNumber, askedAt: askedAt))
-        }
-    }
-
     /// Processes a tenant's revocation. The reply is sent when every session of the user has processed it, so no
     /// checked data is sent for these sessions after the reply. A session that binds at this moment is in the registry
     /// already, or it registers after the revocation was stored and learns of it from the reply.

@@ -109,7 +109,8 @@ enum ConnectCheck {
     /// - Returns: false: the rate is used up.
     static func spend(on connect: Mss_Device_V1_Connect, in context: SessionContext) -> Bool {
         let instanceID = InstanceID(connect.instanceID)
-        return context.chargeConnect(instanceID, context.now) && spend(on: connect.bind, to: instanceID, in: context)
+        return context.functions.chargeConnect(instanceID, context.now)
+            && spend(on: connect.bind, to: instanceID, in: context)
     }
 
     /// Charges a bind to its user.
@@ -119,7 +120,7 @@ enum ConnectCheck {
         on bind: Mss_Device_V1_Bind, to instanceID: InstanceID, in context: SessionContext
     ) -> Bool {
         // A text that is no user id binds no user and is not remembered.
-        !isIdentifier(bind.userID) || context.chargeBind(UserID(bind.userID), instanceID, context.now)
+        !isIdentifier(bind.userID) || context.functions.chargeBind(UserID(bind.userID), instanceID, context.now)
     }
 }
 

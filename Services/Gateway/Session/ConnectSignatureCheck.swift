@@ -30,7 +30,7 @@ enum ConnectSignatureCheck: Hashable {
             _ = ConnectSignature.isValid(mac, of: parts, by: placeholderKey)
             return .refused
         }
-        guard let secret = context.openKey(key, instance.id) else { return .unavailable }
+        guard let secret = context.functions.openKey(key, instance.id) else { return .unavailable }
         guard ConnectSignature.isValid(mac, of: parts, by: secret),
             ConnectSignature.nonceBytes.contains(signature.nonce.count)
         else { return .refused }

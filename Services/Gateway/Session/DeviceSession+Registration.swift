@@ -8,7 +8,7 @@ extension DeviceSession {
     /// Registers the session. A registration in flight also serves: after its reply, an outdated one is repeated.
     mutating func register(in context: SessionContext) -> [SessionAction] {
         guard !registration.isInFlight else { return [.listen(identity.targets)] }
-        let filtered = context.filtered(identity.instanceID)
+        let filtered = context.control.filtered(identity.instanceID)
         eligibility.filters.asked(filtered)
         eligibility.identity.subscriptions.filtered = filtered.bizTypes
         eligibility.registration.begin(in: context)
@@ -100,7 +100,8 @@ extension DeviceSession {
 
     /// Registers again when the filter rules differ from those of the last registration.
     private mutating func registerForFilters(in context: SessionContext) -> [SessionAction] {
-        guard registration.isOpen, context.filtered(identity.instanceID).digest != eligibility.filters.digest else {
+        guard registration.isOpen, context.control.filtered(identity.instanceID).digest != eligibility.filters.digest
+        else {
             return []
         }
         return registerAgain(in: context)

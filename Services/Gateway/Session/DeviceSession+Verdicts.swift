@@ -17,7 +17,8 @@ extension DeviceSession {
     ) -> [SessionAction] {
         guard bindNumber == identity.bindNumber else { return [] }
         var actions: [SessionAction] = []
-        switch eligibility.check.answered(reply, sentAt: askedAt, now: context.now, random: context.random()) {
+        switch eligibility.check.answered(reply, sentAt: askedAt, now: context.now, random: context.functions.random())
+        {
         case .nothing: break
         case .tooOld:
             let next = eligibility.validate(in: context)

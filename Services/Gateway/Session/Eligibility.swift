@@ -77,7 +77,7 @@ struct Eligibility {
     func withholding(
         _ write: UserWrite, in context: SessionContext
     ) -> Withholding? {
-        let checks = context.checks(identity.instanceID)
+        let checks = context.control.checks(identity.instanceID)
         let isChecked =
             switch write {
             case .ownership: checks.ofOwners

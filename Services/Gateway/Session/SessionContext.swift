@@ -1,8 +1,32 @@
 import Crypto
 import SyncModel
 
-/// The inputs of a session's rules beside its own state: clocks, lease, control data and random numbers.
+/// The inputs of a session's rules beside its own state: clocks, lease, control data, and functions of the gateway.
 struct SessionContext: Sendable {
+    /// The functions of the gateway that the rules call. All sessions share them.
+    final class Functions: Sendable {
+        /// Returns the secret of an instance's key; nil: this gateway cannot decrypt it.
+        let openKey: @Sendable (AppKey, InstanceID) -> SymmetricKey?
+        /// Draws a number from 0 to below 1, for jitter.
+        let random: @Sendable () -> Double
+        /// Charges one connect to the app; false: it has used up its rate (SEC11).
+        let chargeConnect: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool
+        /// Charges one bind to the user; false: the user has used up the rate.
+        let chargeBind: @Sendable (UserID, InstanceID, ContinuousClock.Instant) -> Bool
+
+        init(
+            openKey: @escaping @Sendable (AppKey, InstanceID) -> SymmetricKey? = { _, _ in nil },
+            random: @escaping @Sendable () -> Double,
+            chargeConnect: @escaping @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true },
+            chargeBind: @escaping @Sendable (UserID, InstanceID, ContinuousClock.Instant) -> Bool = { _, _, _ in true }
+        ) {
+            self.openKey = openKey
+            self.random = random
+            self.chargeConnect = chargeConnect
+            self.chargeBind = chargeBind
+        }
+    }
+
     var now: ContinuousClock.Instant
     /// The database time, which decides validity (D11).
     var databaseTime: WallTime
@@ -14,20 +38,9 @@ struct SessionContext: Sendable {
     var leaseEpoch: Int64 = 0
     /// The free capacity of the connection, in entries.
     var room = Int.max
-    let configuration: @Sendable (InstanceID, BizType) -> SyncConfiguration?
-    let instance: @Sendable (InstanceID) -> Instance?
-    /// Returns the secret of an instance's key; nil: this gateway cannot decrypt it.
-    let openKey: @Sendable (AppKey, InstanceID) -> SymmetricKey?
-    /// Draws a number from 0 to below 1, for jitter. A function, because few events need one.
-    let random: @Sendable () -> Double
-    /// Returns the configurations of an instance that have filters.
-    var filtered: @Sendable (InstanceID) -> FilteredTypes = { _ in FilteredTypes() }
-    /// Returns the writes of an instance that need a valid verdict.
-    let checks: @Sendable (InstanceID) -> InstanceChecks
-    /// Charges one connect to the app; false: it has used up its rate (SEC11).
-    var chargeConnect: @Sendable (InstanceID, ContinuousClock.Instant) -> Bool = { _, _ in true }
-    /// Charges one bind to the user; false: the user has used up the rate.
-    var chargeBind: @Sendable (UserID, InstanceID, ContinuousClock.Instant) -> Bool = { _, _, _ in true }
+    /// The control data of this moment. All rules of one event use the same.
+    let control: ControlSnapshot
+    let functions: Functions
 
     /// The same context with the free capacity that remains after waiting batches.
     func behind(_ batches: Int) -> SessionContext {
@@ -39,6 +52,12 @@ struct SessionContext: Sendable {
 }
 
 extension SessionContext {
+    func instance(_ id: InstanceID) -> Instance? { control.instance(id) }
+
+    func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
+        control.configuration(instanceID, bizType)
+    }
+
     /// The configuration of a channel, with the rules of the channel's push scope; nil: none.
     func rules(of key: ChannelKey, in instanceID: InstanceID) -> SyncConfiguration? {
         configuration(instanceID, key.bizType)?.scoped(to: key.kind)

@@ -9,6 +9,11 @@ struct SessionHandle: Sendable {
     let number: UInt64
     let eventLoop: any EventLoop
     let handler: NIOLoopBound<DeviceHandler>
+
+    /// Passes an event to the session, in a turn of its event loop.
+    func handle(_ event: SessionEvent) {
+        eventLoop.execute { handler.value.handle(event) }
+    }
 }
 
 /// The sessions of this gateway and their targets. The bus thread reads it, event loops change it.

@@ -80,7 +80,7 @@ struct AcceptedConnection: Sendable {
 
     private func addMQTT(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         try pipeline.addHandler(ByteToMessageHandler(MQTTDecoder(maxBytes: MQTTSession.packetBytesMax)))
-        let bridge = MQTTBridge(now: runtime.databaseTime.current)
+        let bridge = MQTTBridge(now: runtime.contexts.databaseTime.current)
         try pipeline.addHandler(bridge)
         try addSession(pipeline, transport: bridge)
     }

@@ -19,8 +19,7 @@ package protocol AMQPTransport: Service, Sendable {
     ///
     /// - Parameters:
     ///   - batchingDelay: how long the body may wait to share a message with others. An earlier write takes it along.
-    ///   - whenConfirmed: called once with the outcome, on the connection's thread; must not block. A nil value means:
-    /// the message is
+    ///   - whenConfirmed: called once with the outcome, on the connection's thread; must not block. nil: the message is
     ///     not confirmed.
     /// - Throws: when nothing was queued.
     func send(

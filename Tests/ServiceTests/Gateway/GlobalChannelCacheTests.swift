@@ -149,7 +149,7 @@ struct GlobalChannelCacheTests {
         let recorder = BusRecorder()
         let bench = try HandlerBench([], over: recorder)
         func reads() -> [Mss_Bus_V1_FetchCommand] {
-            bench.runtime.fetch(Self.request(after: 0, head: 2), for: bench.session)
+            bench.runtime.commands.fetch(Self.request(after: 0, head: 2), for: bench.session)
             return recorder.takeCommands(to: .fetch, as: Mss_Bus_V1_FetchCommands.self)
         }
         let first = try #require(reads().first)

@@ -1,4 +1,5 @@
 import BusMessages
+import Credentials
 import DeviceProtocol
 import NIOCore
 import NIOEmbedded
@@ -42,7 +43,11 @@ final class HandlerBench {
     /// - Parameters:
     ///   - isMQTT: whether the device is an MQTT client.
     ///   - recorder: receives the messages that the gateway sends. A nil value means: the broker is unavailable.
-    init(_ configurations: [SyncConfiguration], isMQTT: Bool = false, over recorder: BusRecorder? = nil) throws {
+    ///   - clock: the gateway's clocks.
+    init(
+        _ configurations: [SyncConfiguration], isMQTT: Bool = false, over recorder: BusRecorder? = nil,
+        clock: ProcessClock = .system
+    ) throws {
         let bridge = isMQTT ? MQTTBridge(now: { ProcessClock.system.wallTime() }) : nil
         let context = try GatewaySocketFixture.context()
         if let bus = recorder?.makeBus() {
@@ -52,7 +57,9 @@ final class HandlerBench {
         } else {
             control = ControlConnection(context, keysFor: .device)
         }
-        runtime = GatewayRuntime(context, limits: SessionLimits(), admission: AdmissionLimits(), control: control)
+        runtime = GatewayRuntime(
+            gatewayID: "g", limits: SessionLimits(), admission: AdmissionLimits(),
+            ring: KeyRing.empty.sealing(for: .device), control: control, clock: clock, logger: context.logger)
         lease = runtime.makeLease()
         handler = DeviceHandler(gateway: runtime, number: 1, transport: bridge, acceptedAt: .now)
         lease.apply(.with { $0.epoch = 1 }, requestedAt: .now + .seconds(3_600))

@@ -36,13 +36,11 @@ struct SessionBench {
     }
 
     var context: SessionContext {
-        let (configurations, instance, secrets) = (configurations, instance, secrets)
+        let secrets = secrets
         return SessionContext(
             now: now, databaseTime: wallTime, machineTime: wallTime, holdsLease: holdsLease, leaseEpoch: leaseEpoch,
-            configuration: { _, bizType in configurations[bizType] },
-            instance: { $0 == instance.id ? instance : nil }, openKey: { key, _ in secrets[key.id] }, random: { 0.5 },
-            filtered: { _ in FilteredTypes(Array(configurations.values)) },
-            checks: { _ in InstanceChecks(instance, configurations.values) })
+            control: ControlSnapshot(instances: [instance], configurations: Array(configurations.values)),
+            functions: SessionContext.Functions(openKey: { key, _ in secrets[key.id] }, random: { 0.5 }))
     }
 
     /// Sends an event to the session.

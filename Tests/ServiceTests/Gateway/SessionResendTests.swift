@@ -63,8 +63,8 @@ struct SessionResendTests {
                 isMultiDevice: true, isPersistent: true, repush: .all, checksSession: false, isOnline: isOnline)
             return SessionContext(
                 now: now, databaseTime: wallTime, machineTime: wallTime, holdsLease: true,
-                configuration: { _, _ in configuration }, instance: { _ in SessionResendTests.instance },
-                openKey: { _, _ in nil }, random: { 0 }, checks: { _ in InstanceChecks() })
+                control: ControlSnapshot(instances: [SessionResendTests.instance], configurations: [configuration]),
+                functions: SessionContext.Functions(random: { 0 }))
         }
 
         func target(_ instance: String = "i") -> TargetAddress {

@@ -1,8 +1,10 @@
 import BusMessages
 import DeviceProtocol
 import NIOCore
+import ServiceKit
 import SwiftProtobuf
 import SyncModel
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -109,13 +111,28 @@ private typealias Bench = SessionBench
         let handler = bench.session.handler.value
         for event in [Self.notice(after: 0, Self.pushes(1...2)), Self.notice(after: 2, [Self.oplog(3, recalls: 1)])] {
             guard case .noticed(let notice) = event else { continue }
-            _ = handler.process(notice, in: bench.runtime.sessionContext())
+            _ = handler.process(notice, in: bench.runtime.contexts.make())
         }
         handler.endTurn()
         #expect(try bench.pushed().isEmpty, "it is read again")
         bench.handle(.fetched(Self.page([Self.oplog(2), Self.oplog(3, recalls: 1)]), channelID: 3))
         bench.turn()
         #expect(Self.steps(try bench.written()) == [[0, 3, 2]])
+    }
+
+    @Test("R8: a gateway that was paused between check and write does not write after the end of its lease")
+    func pausedBeforeWrite() throws {
+        let pause = Mutex(Duration.zero)
+        let clock = ProcessClock(now: { .now + pause.withLock { $0 } }, wallTime: ProcessClock.system.wallTime)
+        let bench = try HandlerBench([Bench.configuration("B")], clock: clock)
+        try bench.open([("B", 3, 0, 0)])
+        bench.lease.apply(.with { $0.epoch = 1 }, requestedAt: .now)
+        let handler = bench.session.handler.value
+        guard case .noticed(let notice) = Self.notice(after: 0, Self.pushes(1...2)) else { return }
+        _ = handler.process(notice, in: bench.runtime.contexts.make())
+        pause.withLock { $0 = Limits.gatewayLease }
+        handler.endTurn()
+        #expect(try bench.pushed().isEmpty)
     }
 
     @Test("A8: a page that was read before the recall does not reach the cursor of a later bind of the same user")

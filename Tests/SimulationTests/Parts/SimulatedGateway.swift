@@ -199,7 +199,7 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// Accepts the connection of an MQTT client.
     func accept(_ line: SimulatedMQTTLine) {
-        let bridge = MQTTBridge(now: runtime.databaseTime.current)
+        let bridge = MQTTBridge(now: runtime.contexts.databaseTime.current)
         let channel = open(transport: bridge) { handler in
             [MQTTWire(line), bridge, handler]
         } end: {

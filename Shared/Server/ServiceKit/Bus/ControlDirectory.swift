@@ -10,19 +10,10 @@ import Synchronization
 ///
 /// An announcement triggers a refresh at once. A request for the version every second finds lost announcements.
 package final class ControlDirectory: Service, Sendable {
-    private struct ConfigurationKey: Hashable {
-        let instanceID: InstanceID
-        let bizType: BizType
-    }
-
     private struct State {
-        var version: Int64 = 0
+        var snapshot = ControlSnapshot()
         /// When the request was sent whose reply last confirmed the version.
         var confirmedAt: ContinuousClock.Instant?
-        var instances: [InstanceID: Instance] = [:]
-        var configurations: [ConfigurationKey: SyncConfiguration] = [:]
-        var filtered: [InstanceID: FilteredTypes] = [:]
-        var checks: [InstanceID: InstanceChecks] = [:]
         var instanceOfBackendKey: [String: InstanceID] = [:]
         /// Copies of the ids. Comparing a string with one that shares its storage is faster, which would show in the
         /// time of a check.
@@ -53,8 +44,11 @@ package final class ControlDirectory: Service, Sendable {
         self.onLoaded = onLoaded
     }
 
+    /// The last applied snapshot.
+    package var snapshot: ControlSnapshot { state.withLock { $0.snapshot } }
+
     /// The version of the last applied snapshot; 0 before the first.
-    package var version: Int64 { state.withLock { $0.version } }
+    package var version: Int64 { snapshot.version }
 
     /// Whether a snapshot has been applied.
     package var isLoaded: Bool { version > 0 }
@@ -66,14 +60,11 @@ package final class ControlDirectory: Service, Sendable {
     }
 
     /// An instance, enabled or not.
-    package func instance(_ id: InstanceID) -> Instance? { state.withLock { $0.instances[id] } }
-
-    /// Every instance, enabled or not.
-    package var instanceIDs: [InstanceID] { state.withLock { Array($0.instances.keys) } }
+    package func instance(_ id: InstanceID) -> Instance? { snapshot.instance(id) }
 
     /// The instance that owns the live backend key with this id.
     package func instance(ofBackendKey keyID: String) -> Instance? {
-        state.withLock { state in state.instanceOfBackendKey[keyID].flatMap { state.instances[$0] } }
+        state.withLock { state in state.instanceOfBackendKey[keyID].flatMap { state.snapshot.instance($0) } }
     }
 
     /// The id of a random live backend key; empty when there is none.
@@ -81,24 +72,15 @@ package final class ControlDirectory: Service, Sendable {
 
     /// A configuration, online or not.
     package func configuration(_ instanceID: InstanceID, _ bizType: BizType) -> SyncConfiguration? {
-        state.withLock { $0.configurations[ConfigurationKey(instanceID: instanceID, bizType: bizType)] }
+        snapshot.configuration(instanceID, bizType)
     }
-
-    /// The configurations of an instance that have filters.
-    package func filtered(_ id: InstanceID) -> FilteredTypes { state.withLock { $0.filtered[id] ?? FilteredTypes() } }
-
-    /// The parts of an instance that need a valid verdict.
-    package func checks(_ id: InstanceID) -> InstanceChecks { state.withLock { $0.checks[id] ?? InstanceChecks() } }
 
     /// Every instance, in the order of their ids.
-    package var instances: [Instance] {
-        state.withLock { Array($0.instances.values) }.sorted { $0.id.text < $1.id.text }
-    }
+    package var instances: [Instance] { snapshot.instances }
 
     /// Every configuration of an instance, in the order of their Sync IDs.
     package func configurations(of instanceID: InstanceID) -> [SyncConfiguration] {
-        state.withLock { $0.configurations.values.filter { $0.instanceID == instanceID } }
-            .sorted { $0.bizType.text < $1.bizType.text }
+        snapshot.configurations(of: instanceID)
     }
 
     /// Keeps the copy current until shutdown.
@@ -143,25 +125,15 @@ package final class ControlDirectory: Service, Sendable {
 
     /// Replaces the copy with a snapshot.
     func apply(_ snapshot: Mss_Bus_V1_Snapshot) {
-        var new = State(version: snapshot.version)
-        for message in snapshot.instances {
-            let instance = Instance(bus: message)
-            new.instances[instance.id] = instance
+        var new = State(
+            snapshot: ControlSnapshot(
+                version: snapshot.version, instances: snapshot.instances.map { Instance(bus: $0) },
+                configurations: snapshot.configurations.compactMap { SyncConfiguration(bus: $0) }))
+        for instance in new.snapshot.instances {
             for key in instance.keys(for: .backend) {
                 new.instanceOfBackendKey[key.id] = instance.id
                 new.backendKeys.append(String(decoding: Array(key.id.utf8), as: UTF8.self))
             }
-        }
-        for message in snapshot.configurations {
-            guard let configuration = SyncConfiguration(bus: message) else { continue }
-            let key = ConfigurationKey(instanceID: configuration.instanceID, bizType: configuration.bizType)
-            new.configurations[key] = configuration
-        }
-        new.filtered = Dictionary(grouping: new.configurations.values.filter(\.isFiltered), by: \.instanceID)
-            .mapValues { FilteredTypes($0) }
-        let checked = Dictionary(grouping: new.configurations.values.filter(\.checksSession), by: \.instanceID)
-        for (id, configurations) in checked {
-            new.checks[id] = new.instances[id].map { InstanceChecks($0, configurations) }
         }
         state.withLock { state in
             new.confirmedAt = state.confirmedAt
