@@ -742,7 +742,8 @@ package nonisolated struct Mss_Device_V1_ChannelBatch: Sendable {
   /// by this number.
   package var reread: UInt64 = 0
 
-  /// Not 0: valid oplogs above after and up to here were discarded; they are available in history.
+  /// Not 0: valid oplogs above after and up to here were not sent (a threshold, or a server sync point above the
+  /// device's position); they are available in history.
   package var passedOverUpto: Int64 = 0
 
   /// In a re-read: a changed parameter lets the oplog through. Oplogs that the device's store knows do not change.
