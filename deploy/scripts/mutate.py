@@ -67,6 +67,11 @@ def mutate(source, text, changes):
     return text
 
 
+def with_switches(text):
+    """The text of a source file that can use the switches: it imports their module."""
+    return text if re.search(r"^(package )?import SyncModel$", text, re.M) else "import SyncModel\n" + text
+
+
 def main():
     count, by_source, used = 0, {}, set()
     for name in files_below(MUTATIONS):
@@ -83,7 +88,7 @@ def main():
     for source, changes in by_source.items():
         if not os.path.isfile(source):
             sys.exit(f"mutate: mutation {', '.join(changes[0][0])}: there is no file {source}")
-        changed[source] = mutate(source, "\n" + read(source), changes)[1:]
+        changed[source] = with_switches(mutate(source, "\n" + read(source), changes)[1:])
     for path in files_below(SOURCES):
         if os.path.exists(path):
             sys.exit(f"mutate: {SOURCES}/{path} would replace {path}")
