@@ -26,7 +26,8 @@ package struct OwnerChecker: Sendable {
     /// By user, devices that changed to another user before their sign-in was complete. That sign-in can still take
     /// effect.
     private var stragglers: [String: Set<String>] = [:]
-    /// By user, the last sign-in on a device that has another user now. A disconnected owner stays owner.
+    /// By user, the time until which a device that has another user now can have become the owner: its last sign-in, or
+    /// the end of a straggler. A disconnected owner stays owner.
     private var departures: [String: Duration] = [:]
 
     package init() {}
@@ -47,7 +48,10 @@ package struct OwnerChecker: Sendable {
         case .settled(let device):
             guard signIns[device]?.settledAt == nil, let user = signIns[device]?.user else { return }
             signIns[device]?.settledAt = time
-            for other in Array(stragglers.keys) where other != user { stragglers[other]?.remove(device) }
+            for other in Array(stragglers.keys) where other != user && stragglers[other]?.remove(device) != nil {
+                // The older sign-in can have taken effect after every newer one that began before now.
+                departures[other] = time
+            }
         case .died(let device): signIns[device]?.isAlive = false
         }
     }
@@ -78,7 +82,7 @@ package struct OwnerChecker: Sendable {
 
     private func signIns(of user: String) -> [SignIn] { (devicesByUser[user] ?? []).compactMap { signIns[$0] } }
 
-    /// The last sign-in. The value is nil if it was on a device that has another user now.
+    /// The last sign-in. The value is nil if a device that has another user now can be the owner.
     private func newest(of user: String) -> (device: String, signIn: SignIn)? {
         let newest = (devicesByUser[user] ?? []).compactMap { device in signIns[device].map { (device, $0) } }
             .max { $0.1.at < $1.1.at }
