@@ -11,6 +11,7 @@ Usage: tenant.py [--port 7190]
 
 import argparse
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -73,8 +74,16 @@ class SessionEndpoint(BaseHTTPRequestHandler):
         pass  # Sessions do not belong into logs.
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        if isinstance(sys.exc_info()[1], ConnectionError):
+            print("a caller closed its connection before the end of the answer", file=sys.stderr)
+        else:
+            super().handle_error(request, client_address)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=7190)
-    server = ThreadingHTTPServer(("127.0.0.1", parser.parse_args().port), SessionEndpoint)
+    server = Server(("127.0.0.1", parser.parse_args().port), SessionEndpoint)
     server.serve_forever()

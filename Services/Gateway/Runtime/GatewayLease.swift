@@ -112,7 +112,7 @@ final class GatewayLease: Service, Sendable {
             guard case .lease(let lease)? = reply.body else { return }
             apply(lease, requestedAt: requested)
         } catch {
-            logger.warning("lease not renewed", metadata: ["error": "\(error)"])
+            logger.warning("the lease of this gateway was not renewed; retrying", metadata: ["error": "\(error)"])
         }
     }
 
@@ -128,7 +128,7 @@ final class GatewayLease: Service, Sendable {
         }
         onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))
         guard isNew else { return }
-        logger.info("new lease", metadata: ["epoch": "\(lease.epoch)"])
+        logger.info("this gateway has a new lease", metadata: ["epoch": "\(lease.epoch)"])
         onTaken()
     }
 }

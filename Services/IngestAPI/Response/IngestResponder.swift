@@ -125,7 +125,9 @@ struct IngestResponder: Sendable {
         metrics.answered(answer)
         metrics.took(.now - start)
         if answer.content.code == .systemError {
-            logger.warning("A call ended with an unknown outcome", metadata: ["request_id": "\(name)"])
+            logger.warning(
+                "the outcome of a call is unknown: its caller is told to repeat it", metadata: ["request_id": "\(name)"]
+            )
         }
         var headers = answer.headers(requestID: name)
         // A draining process closes its connections, so the caller must not send another request here.

@@ -297,12 +297,18 @@ package final class PostgresConnection {
         return String(cString: text).trimmingSuffix(while: \.isWhitespace)
     }
 
+    /// The cause, with libpq's description if it has one.
+    private func message(_ cause: String) -> String {
+        let detail = detail
+        return detail.isEmpty ? cause : "\(cause): \(detail)"
+    }
+
     private func unavailable(_ cause: String) -> PostgresError {
-        PostgresError(code: .unavailable, message: "\(cause): \(detail)", mayRetry: true)
+        PostgresError(code: .unavailable, message: message(cause), mayRetry: true)
     }
 
     private func lost(_ cause: String) -> PostgresError {
-        PostgresError(code: .outcomeUnknown, message: "\(cause): \(detail)", mayRetry: true)
+        PostgresError(code: .outcomeUnknown, message: message(cause), mayRetry: true)
     }
 
     private static func refusal(in result: OpaquePointer) -> PostgresError {

@@ -74,7 +74,7 @@ package struct TortureCommand: AsyncParsableCommand {
             seed: seed ?? UInt64.random(in: 0..<1_000_000_000), minutes: minutes, devices: devices, rate: rate,
             operations: operations, kinds: kinds)
         let folder = try makeFolder()
-        Self.say("everything goes to \(folder.path)")
+        Self.say("history, logs and report go to \(folder.path)")
         let signals = await UnixSignalsSequence(trapping: [.sigint, .sigterm])
         let history = try TortureHistory(path: folder.appending(path: "history.jsonl").path)
         let tenant = try await TortureTenant.start(history, seed: plan.seed)

@@ -194,11 +194,12 @@ struct TortureRun: Sendable {
             let round = schedule.nextRound()
             await perform(round, backend) { text in complaints.withLock { $0.append(text) } }
             let healedAt = history.elapsed
-            let what = round.isEmpty ? "no fault" : round.map(\.kind.name).joined(separator: ", ")
+            let names = round.map { "\"\($0.kind.name)\"" }.joined(separator: " and ")
+            let what = round.isEmpty ? "a round without a fault" : "the fault \(names)"
             var isWhole = await waited(Self.longestLag) { history.open(since: healedAt) == 0 }
             if !isWhole {
                 let open = history.describeOpen(since: healedAt, upTo: 3) { world.lastStatus(of: $0) }
-                let text = "\(Self.longestLag) after \(what) healed: " + open.joined(separator: "; ")
+                let text = "\(Self.longestLag.rounded) after the end of \(what): " + open.joined(separator: "; ")
                 history.ask { $0.add(.prompt, history.elapsed, text) }
                 say(text)
                 isWhole = await waited(Self.catchUpLimit) { history.open(since: healedAt) == 0 }
@@ -207,9 +208,9 @@ struct TortureRun: Sendable {
             let lag = history.elapsed - healedAt
             report.rounds.add(round, lag: lag)
             let (pushes, faults) = history.ask { ($0.counts.answeredPushes, $0.faultCount) }
-            let end = "\(isWhole ? "caught up" : "NOT caught up") after \(lag)"
-            let found = faults + history.presence.faultCount
-            say("\(pushes) pushes, \(found) faults found; \(what): \(end)")
+            let end = "\(isWhole ? "all devices caught up" : "some devices did NOT catch up") within \(lag.rounded)"
+            let broken = faults + history.presence.faultCount
+            say("\(pushes) pushes answered, promises broken: \(broken); after \(what), \(end)")
             if report.rounds.count.isMultiple(of: Self.roundsPerRest) { try? await Task.sleep(for: Self.rest) }
         }
         report.complaints = complaints.withLock { $0 }
@@ -285,4 +286,9 @@ struct TortureFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
+}
+
+extension Duration {
+    /// In seconds, with one decimal.
+    fileprivate var rounded: String { "\((self / .milliseconds(100)).rounded() / 10) s" }
 }

@@ -188,8 +188,8 @@ final class TortureWorld: Sendable {
 
     /// The last status of a device's client, and its age.
     func lastStatus(of device: String) -> String {
-        guard let last = lastStatuses.withLock({ $0[device] }) else { return "nothing heard" }
-        return "\(last.text) \(Int((history.elapsed - last.at) / .seconds(1))) s before"
+        guard let last = lastStatuses.withLock({ $0[device] }) else { return "its client has reported nothing" }
+        return "its client last reported \(last.text), \(Int((history.elapsed - last.at) / .seconds(1))) s ago"
     }
 
     /// A number that is unique in the run.
