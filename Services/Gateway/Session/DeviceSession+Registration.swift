@@ -100,10 +100,8 @@ extension DeviceSession {
 
     /// Registers again when the filter rules differ from those of the last registration.
     private mutating func registerForFilters(in context: SessionContext) -> [SessionAction] {
-        guard registration.isOpen, context.control.filtered(identity.instanceID).digest != eligibility.filters.digest
-        else {
-            return []
-        }
+        let digest = context.control.filtered(identity.instanceID).digest
+        guard registration.isOpen, digest != eligibility.filters.digest else { return [] }
         return registerAgain(in: context)
     }
 
