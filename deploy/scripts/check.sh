@@ -16,6 +16,7 @@ if command -v shellcheck > /dev/null; then
     shellcheck -x deploy/{up,down,test,fuzz,known-bad} deploy/{scripts,bench,faults}/*.sh .ci/run ||
         complain "shell scripts: see above"
 fi
+deploy/scripts/house-figures.py --check || complain "a type over 600 lines in all its files, or a column by position"
 deploy/scripts/mutate.py --check || complain "Tests/KnownBad/Mutations: change the mutation with its source"
 python3 - <<'PYTHON' || complain "docker-compose.yml is not usable"
 import sys
