@@ -4,12 +4,12 @@ import SyncModel
 
 /// The batches of one connection from their hand-out until the socket has accepted them; pure. It is their only owner.
 ///
-/// A batch waits for other batches of the same frame (D5), or for free capacity of the connection. The rules are checked
-/// again for waiting batches, but not for bytes in the socket.
+/// A batch waits for other batches of the same frame (D5), or for free capacity of the connection. The rules are
+/// checked again for waiting batches, but not for bytes in the socket.
 struct OutboundBatches {
     /// Maximum time that batches wait for pages of other channels. The limit is checked with the next event.
     private static let gathering = Duration.milliseconds(300)
-    /// The time for which a check of the rules counts. It is longer only when the process was paused during the turn.
+    /// The time for which a check of the rules counts. More time passes in a turn only when the process was paused.
     private static let checkLifetime = Duration.milliseconds(10)
 
     /// Batches that wait to be written, in order.

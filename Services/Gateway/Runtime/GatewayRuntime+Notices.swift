@@ -106,7 +106,7 @@ extension GatewayRuntime {
     private func deliver(_ steps: [Step]) {
         EventLoopBatch.execute(steps, on: \.session.eventLoop) { [self] steps in
             let taken = steps.map { $0.session.handler.value.process($0.notice, in: contexts.make()) }
-            // One write sends the output of several notices. What waits from an earlier notice is checked again before it.
+            // One write sends the output of several notices. What waits from an earlier one is checked again before.
             for step in steps { step.session.handler.value.endTurn() }
             // The writer answers its caller after this reply: no recalled data waits to be written any more.
             for (step, ids) in zip(steps, taken) { step.count?.add(ids) }
