@@ -138,6 +138,8 @@ package final class PostgresConnection {
         do throws(PostgresError) {
             try finishConnecting(until: deadline)
             _ = PQsetNoticeReceiver(handle, { Warning.record($0, $1) }, Unmanaged.passUnretained(warning).toOpaque())
+            // The lines of SQL functions that an error passed through say nothing to an operator.
+            PQsetErrorContextVisibility(handle, PQSHOW_CONTEXT_NEVER)
             guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
                 throw unavailable("pipeline mode")
             }
