@@ -165,7 +165,7 @@ let testPrograms: [Target] = [
     .target(
         name: "LoadGenerator",
         dependencies: [
-            "ToolSupport", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL",
+            "ToolSupport", "CLinux", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL",
             "ServiceKit",
             "SyncModel", protobuf, argumentParser, asyncHTTPClient, nioCore, nioPosix, nioSSL,
         ],
