@@ -156,9 +156,17 @@ let testPrograms: [Target] = [
         ],
         path: "Shared/Testing/Conformance", exclude: ["README.md"], swiftSettings: strict),
     .target(
+        name: "BareChain",
+        dependencies: [
+            "ToolSupport", "AMQP", "ConnectionThread", "DeviceProtocol", "PostgreSQL", "ServerTLS", "ServiceKit",
+            protobuf, argumentParser, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
+        ],
+        path: "Shared/Testing/BareChain", swiftSettings: strict),
+    .target(
         name: "LoadGenerator",
         dependencies: [
-            "ToolSupport", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL", "ServiceKit",
+            "ToolSupport", "CLinux", "Credentials", "DeliveryHistory", "DeviceProtocol", "MobileSync", "PostgreSQL",
+            "ServiceKit",
             "SyncModel", protobuf, argumentParser, asyncHTTPClient, nioCore, nioPosix, nioSSL,
         ],
         path: "Shared/Testing/LoadGenerator", swiftSettings: strict),
@@ -243,7 +251,7 @@ let services: [Target] = [
     .executableTarget(
         name: "ControlTool",
         dependencies: [
-            "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit", "BusMessages", "AMQP",
+            "BareChain", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit", "BusMessages", "AMQP",
             "Credentials", "PostgreSQL", "SyncModel", "SyncStore", "MobileSync", protobuf, argumentParser,
             asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, unixSignals,
         ],
@@ -285,7 +293,8 @@ let tests: [Target] = [
             "StoreService",
             "DeliveryHistory",
             "IngestAPI", "OplogWriter", "Gateway", "SessionValidator", "StatisticsAggregator", "Console", "ControlTool",
-            "FieldService", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "LocalEntities", "Notifier",
+            "FieldService", "BareChain", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "LocalEntities",
+            "Notifier",
             "Relay", "TenantCalls", "BackendCalls", "ServiceKit",
             "Credentials", "MobileSync",
             "MobileSyncLegacy", "BusMessages",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BareChain
 import Conformance
 import LoadGenerator
 import ServiceKit
@@ -16,7 +17,8 @@ struct ControlTool: AsyncParsableCommand {
             RevokeCommand.self, ExplainCommand.self, DevicesCommand.self, FiguresCommand.self, RecordsCommand.self,
             DeadLettersCommand.self, OperationsCommand.self, SubmitCommand.self, ConsoleCommand.self,
             DoctorCommand.self, SupportBundleCommand.self,
-            RestoredCommand.self, ListenCommand.self, LoadCommand.self, ConformanceCommand.self, TortureCommand.self,
+            RestoredCommand.self, ListenCommand.self, LoadCommand.self, RatioCommand.self, FloorCommand.self,
+            ConformanceCommand.self, TortureCommand.self,
         ])
 
     /// Core dumps are off, because the process has passwords and secrets in memory (SEC16).

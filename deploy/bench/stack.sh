@@ -8,11 +8,14 @@ stop_stack() {
     rm -rf "$folder"
 }
 trap stop_stack EXIT
+stack_ports() { # FIRST: the ports of a stack are 36 in a row
+    # Three ports after those of the API and of devices, for more of each; the last two are for tenants of a run itself.
+    export MSS_STACK_API_PORT=$1 MSS_STACK_DEVICE_PORT=$(($1 + 4)) MSS_STACK_CONSOLE_PORT=$(($1 + 8)) \
+        MSS_STACK_POSTGRES_PORT=$(($1 + 9)) MSS_STACK_RABBITMQ_PORT=$(($1 + 10)) \
+        MSS_STACK_TENANT_PORT=$(($1 + 13)) MSS_STACK_HEALTH_PORT=$(($1 + 14))
+}
 port=$(deploy/scripts/free-ports.sh 36)
-# Three ports after those of the API and of devices, for more of each; the last two are for tenants of a run itself.
-export MSS_STACK_API_PORT=$port MSS_STACK_DEVICE_PORT=$((port + 4)) MSS_STACK_CONSOLE_PORT=$((port + 8)) \
-    MSS_STACK_POSTGRES_PORT=$((port + 9)) MSS_STACK_RABBITMQ_PORT=$((port + 10)) \
-    MSS_STACK_TENANT_PORT=$((port + 13)) MSS_STACK_HEALTH_PORT=$((port + 14))
+stack_ports "$port"
 
 start_stack() { # OPTION…: deploy/up with these
     deploy/up --detach "$@" > "$folder/up.log" 2>&1 || { cat "$folder/up.log" >&2; exit 69; }

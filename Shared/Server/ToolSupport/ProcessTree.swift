@@ -19,15 +19,24 @@ package struct ProcessTree {
     /// Ids of the running child processes.
     package func children(of pid: Int) -> [Int] { children[pid] ?? [] }
 
+    /// Ids of a process and its running descendants.
+    package func family(of root: Int) -> [Int] {
+        var (pending, found) = ([root], [Int]())
+        while let pid = pending.popLast() {
+            pending += children[pid] ?? []
+            found.append(pid)
+        }
+        return found
+    }
+
     /// Resource use of a process and its descendants.
     ///
     /// - Parameter allocations: folder with the files of the counting library. The value is nil if allocations are not
     /// counted.
     package func sample(_ root: Int, allocations: String?) -> ProcessSample {
         var sample = ProcessSample()
-        var (pending, shared, cpuTicks) = ([root], 0, 0)
-        while let pid = pending.popLast() {
-            pending += children[pid] ?? []
+        var (shared, cpuTicks) = (0, 0)
+        for pid in family(of: root) {
             cpuTicks += ticks[pid] ?? 0
             let status = Self.numbers(of: "/proc/\(pid)/status", ["RssAnon", "RssShmem"])
             sample.residentBytes += status[0] * 1_024

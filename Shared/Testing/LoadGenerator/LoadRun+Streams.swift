@@ -21,6 +21,7 @@ extension LoadRun {
 
     /// Open loop: launches every call that is due, regardless of earlier calls.
     private func tick(_ index: Int, _ perSecond: Int, calls: Int, from start: Int64, _ launched: Int) {
+        guard streams[index].isSending else { return }
         let items = streams[index].stream.call.items
         let now = Self.now
         var launched = launched
@@ -34,6 +35,11 @@ extension LoadRun {
         after(.nanoseconds(max(due(next) - now, Self.pause))) { [self] in
             tick(index, perSecond, calls: calls, from: start, next)
         }
+    }
+
+    /// Stops every stream before its planned end. The step still waits for its goal.
+    func stopSending() {
+        for index in streams.indices { stopSending(index) }
     }
 
     private func stopSending(_ index: Int) {
@@ -115,7 +121,9 @@ extension LoadRun {
     func answered(_ call: LoadCaller.Call, _ codes: [String]) {
         let index = call.stream
         let items = streams[index].stream.call.items
-        streams[index].answerLatency.record(nanoseconds: Self.now - call.due)
+        if streams[index].latencyWindow.contains(call.due) {
+            streams[index].answerLatency.record(nanoseconds: Self.now - call.due)
+        }
         step?.calls -= 1
         var settled = 0
         // A batch response has the code of the call first, then one code per item. A refused call has one code only.
@@ -136,7 +144,9 @@ extension LoadRun {
     /// Records the delivery of a push of this run.
     func delivered(_ stamp: PushStamp, to device: Int, _ now: Int64) {
         guard let (index, outcome) = book.delivered(stamp.number, to: device) else { return }
-        streams[index].deliveryLatency.record(nanoseconds: now - stamp.due)
+        if streams[index].latencyWindow.contains(stamp.due) {
+            streams[index].deliveryLatency.record(nanoseconds: now - stamp.due)
+        }
         guard outcome != .open else { return }
         if streams[index].stream.call == .global {
             streams[index].lastDeviceLatency.record(nanoseconds: now - stamp.due)

@@ -63,8 +63,8 @@ struct StackProbe: Sendable {
 
     // MARK: Parts
 
-    /// Process ids of the supervised processes, by name.
-    private static func pids(_ folder: String) -> [String: Int] {
+    /// Process ids of the supervised processes of a stack's folder, by name.
+    static func pids(_ folder: String) -> [String: Int] {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: "\(folder)/run")) ?? []
         return files.filter { $0.hasSuffix(".child") }.reduce(into: [:]) { pids, file in
             let text = try? String(contentsOfFile: "\(folder)/run/\(file)", encoding: .utf8)

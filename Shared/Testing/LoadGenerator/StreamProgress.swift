@@ -7,6 +7,8 @@ struct StreamProgress {
     var freed = 0
     var isSending = false
     var answers: [String: Int] = [:]
+    /// Due times of the pushes whose latencies are recorded, in nanoseconds of the monotonic clock.
+    var latencyWindow: Range<Int64> = 0..<Int64.max
     var answerLatency = LatencyHistogram()
     var deliveryLatency = LatencyHistogram()
     /// Latency of global pushes until the last device.
