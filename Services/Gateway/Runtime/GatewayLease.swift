@@ -60,12 +60,14 @@ final class GatewayLease: Service, Sendable {
     var taken: (epoch: Int64, snapshot: String) { state.withLock { ($0.epoch, $0.snapshot) } }
 
     /// Whether the lease holds at this instant.
-    func holds(at now: ContinuousClock.Instant) -> Bool { standing(at: now).holds }
+    func holds(at now: ContinuousClock.Instant) -> Bool { standing(at: now, controlVersion: controlVersion()).holds }
 
     /// The epoch of the last lease, and whether the lease holds at this instant.
-    func standing(at now: ContinuousClock.Instant) -> (epoch: Int64, holds: Bool) {
+    ///
+    /// - Parameter controlVersion: of the control data for which the answer counts.
+    func standing(at now: ContinuousClock.Instant, controlVersion: Int64) -> (epoch: Int64, holds: Bool) {
         let state = state.withLock { $0 }
-        let holds = state.until.map { now < $0 } ?? false && controlVersion() >= state.controlVersion
+        let holds = state.until.map { now < $0 } ?? false && controlVersion >= state.controlVersion
         return (state.epoch, holds)
     }
 

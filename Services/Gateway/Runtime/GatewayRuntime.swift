@@ -90,7 +90,7 @@ final class GatewayRuntime: Sendable {
     }
 
     /// The number of sessions of each known instance.
-    func sessionsByInstance() -> [InstanceID: Int] { registry.counts(of: contexts.control.instances.map(\.id)) }
+    func sessionsByInstance() -> [InstanceID: Int] { registry.counts(of: contexts.control.snapshot.instanceIDs) }
 
     /// Whether the control data is loaded.
     var isLoaded: Bool { contexts.control.isLoaded }

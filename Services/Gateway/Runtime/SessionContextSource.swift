@@ -38,12 +38,11 @@ final class SessionContextSource: Sendable {
 
     /// The session context of this moment.
     func make() -> SessionContext {
-        let now = clock.now()
-        let standing = lease?.standing(at: now)
-        // The lease holds only with control data that is new enough, so the control data is read after it.
+        let (now, snapshot) = (clock.now(), control.snapshot)
+        let standing = lease?.standing(at: now, controlVersion: snapshot.version)
         return SessionContext(
             now: now, databaseTime: databaseTime.now, machineTime: clock.wallTime(),
-            holdsLease: standing?.holds ?? false, leaseEpoch: standing?.epoch ?? 0, control: control.snapshot,
+            holdsLease: standing?.holds ?? false, leaseEpoch: standing?.epoch ?? 0, control: snapshot,
             functions: functions)
     }
 

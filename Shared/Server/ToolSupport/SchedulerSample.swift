@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 
-/// What the kernel's scheduler has counted for all threads of some processes, since each thread began.
+/// The kernel's scheduler counters of all threads of some processes. Each counter begins with its thread.
 ///
 /// Cost model: two files of `/proc` for each thread, about 30 µs of processor time together. A thread that begins and
 /// ends between two samples is not counted, so the sum is a little too low for a server that starts many processes.

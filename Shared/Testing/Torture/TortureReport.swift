@@ -85,7 +85,8 @@ struct TortureReport: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func seconds(_ duration: Duration) -> String { String(format: "%.1f", duration / .seconds(1)) }
+    /// A time in seconds, with one decimal.
+    static func seconds(_ duration: Duration) -> String { String(format: "%.1f", duration / .seconds(1)) }
 
     private static func megabytes(_ bytes: Int) -> String { String(format: "%.1f", Double(bytes) / 1_000_000) }
 }

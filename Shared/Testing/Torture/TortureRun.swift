@@ -199,7 +199,9 @@ struct TortureRun: Sendable {
             var isWhole = await waited(Self.longestLag) { history.open(since: healedAt) == 0 }
             if !isWhole {
                 let open = history.describeOpen(since: healedAt, upTo: 3) { world.lastStatus(of: $0) }
-                let text = "\(Self.longestLag.rounded) after the end of \(what): " + open.joined(separator: "; ")
+                let text =
+                    "\(TortureReport.seconds(Self.longestLag)) s after the end of \(what): "
+                    + open.joined(separator: "; ")
                 history.ask { $0.add(.prompt, history.elapsed, text) }
                 say(text)
                 isWhole = await waited(Self.catchUpLimit) { history.open(since: healedAt) == 0 }
@@ -208,9 +210,10 @@ struct TortureRun: Sendable {
             let lag = history.elapsed - healedAt
             report.rounds.add(round, lag: lag)
             let (pushes, faults) = history.ask { ($0.counts.answeredPushes, $0.faultCount) }
-            let end = "\(isWhole ? "all devices caught up" : "some devices did NOT catch up") within \(lag.rounded)"
+            let seconds = TortureReport.seconds(lag)
+            let who = isWhole ? "all devices caught up" : "some devices did NOT catch up"
             let broken = faults + history.presence.faultCount
-            say("\(pushes) pushes answered, promises broken: \(broken); after \(what), \(end)")
+            say("\(pushes) pushes answered, promises broken: \(broken); after \(what), \(who) within \(seconds) s")
             if report.rounds.count.isMultiple(of: Self.roundsPerRest) { try? await Task.sleep(for: Self.rest) }
         }
         report.complaints = complaints.withLock { $0 }
@@ -286,9 +289,4 @@ struct TortureFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
-}
-
-extension Duration {
-    /// In seconds, with one decimal.
-    fileprivate var rounded: String { "\((self / .milliseconds(100)).rounded() / 10) s" }
 }

@@ -22,6 +22,9 @@ package final class ControlSnapshot: Sendable {
     /// An instance, enabled or not.
     package func instance(_ id: InstanceID) -> Instance? { instancesByID[id] }
 
+    /// The ids of every instance, in no order.
+    package var instanceIDs: [InstanceID] { Array(instancesByID.keys) }
+
     /// Every instance, in the order of their ids.
     package var instances: [Instance] { instancesByID.values.sorted { $0.id.text < $1.id.text } }
 

@@ -41,7 +41,7 @@ final class MachineProbe: Sendable {
     /// Ends the threads.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    /// Forgets what was measured.
+    /// Discards the measurements so far.
     func reset() { measured.withLock { $0 = Measured() } }
 
     /// The longest `fdatasync` in milliseconds and the median ping in microseconds since `reset`.
