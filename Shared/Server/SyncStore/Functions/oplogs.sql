@@ -47,6 +47,8 @@ SECURITY DEFINER SET search_path = public, delivery, pg_temp AS $$
 DECLARE
     first_id bigint;
     written_at timestamptz;
+    oldest timestamptz;
+    newest timestamptz;
     rule record;
     data_since timestamptz[];
     retention interval[];
@@ -91,6 +93,10 @@ BEGIN
         heads[n] := head - in_rows[n];
     END LOOP;
     written_at := clock_timestamp();
+    -- The times of every row that a push can repeat. They are variables, so the plan leaves out the other partitions
+    -- before it starts. Partitions of later weeks are not read; a row from a clock that was up to a day ahead is found.
+    SELECT min(since), greatest(written_at, max(since)) + interval '1 day' INTO oldest, newest
+    FROM unnest(data_since) AS since;
 
     RETURN QUERY
     WITH located AS MATERIALIZED (
@@ -98,12 +104,7 @@ BEGIN
             heads[r.place] + r.number AS new_id,
             -- Never before the configuration, also by a clock that was set back: otherwise the row would be ignored.
             greatest(written_at, data_since[in_configuration[r.place]]) AS created_at,
-            -- Partitions of later weeks are not read; a row from a clock that was up to a day ahead is found.
-            (SELECT o.oplog_id FROM oplog o
-             WHERE o.channel_id = channels[r.place] AND o.third_message_hash = r.third_message_hash
-                AND o.third_message_id = r.third_message_id AND o.created_at >= data_since[in_configuration[r.place]]
-                AND o.created_at <= greatest(written_at, data_since[in_configuration[r.place]]) + interval '1 day'
-             LIMIT 1) AS known_id,
+            known.oplog_id AS known_id, known.awaits_outcome AS known_awaits_outcome,
             -- LEAST ignores nulls.
             least(
                 CASE WHEN r.until_ms > 0 THEN to_timestamp(r.until_ms / 1000.0) END,
@@ -115,6 +116,13 @@ BEGIN
         ) WITH ORDINALITY AS r (
             place, number, third_message_id, third_message_hash, payload, is_binary, operating_system, minimum_version,
             maximum_version, share_start, share_size, until_ms, attributes, ordinal)
+        LEFT JOIN LATERAL (
+            SELECT o.oplog_id, o.awaits_outcome AND o.recalled_at IS NULL AS awaits_outcome FROM oplog o
+            WHERE o.channel_id = channels[r.place] AND o.third_message_hash = r.third_message_hash
+                AND o.third_message_id = r.third_message_id AND o.created_at >= data_since[in_configuration[r.place]]
+                AND o.created_at BETWEEN oldest AND newest
+            LIMIT 1
+        ) AS known ON true
         WHERE channels[r.place] IS NOT NULL
     ), stored AS (
         INSERT INTO oplog (
@@ -131,10 +139,7 @@ BEGIN
         floor(extract(epoch FROM l.valid_until) * 1000)::bigint,
         floor(extract(epoch FROM l.created_at) * 1000)::bigint, persistent[l.k], single_device[l.k], checked[l.k],
         immediate[l.k],
-        CASE WHEN l.known_id IS NULL THEN NOT persistent[l.k]
-            ELSE EXISTS (
-                SELECT FROM oplog o WHERE o.channel_id = l.channel_id AND o.oplog_id = l.known_id
-                    AND o.awaits_outcome AND o.recalled_at IS NULL) END,
+        CASE WHEN l.known_id IS NULL THEN NOT persistent[l.k] ELSE l.known_awaits_outcome IS TRUE END,
         floor(extract(epoch FROM written_at) * 1000)::bigint
     FROM located l;
 END $$;
