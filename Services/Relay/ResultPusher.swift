@@ -81,7 +81,7 @@ struct ResultPusher: Sendable {
     /// The outcome of the push; nil if there is no such configuration.
     private func submit(_ push: PushRequest) async -> PushOutcome? {
         guard let configuration = configuration(push.instanceID, push.bizType) else { return nil }
-        return await pushes.submit([push], configuration: configuration).first
+        return await pushes.submit([AcceptedPush(push, by: configuration)]).first
     }
 
     private func drop(_ stored: DeviceOperationStore.StoredOperation, _ reason: String) {

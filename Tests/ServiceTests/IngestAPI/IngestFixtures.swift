@@ -69,9 +69,10 @@ final class StubSubmission: PushSubmitting {
 
     var pushes: [PushRequest] { submitted.withLock { $0 } }
 
-    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
-        submitted.withLock { $0 += pushes }
-        return pushes.map { push in
+    func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome] {
+        let requests = pushes.map(\.request)
+        submitted.withLock { $0 += requests }
+        return requests.map { push in
             guard case .stored(let id, let online, _) = outcome else { return outcome }
             let latest = Self.storedAt + Limits.retention
             let validity = StoredValidity(

@@ -177,7 +177,7 @@ struct IngestSubmissionTests {
                 return step.map { append in .with { $0.append = append } }
             }
         }
-        let outcome = await submission.submit([Self.push], configuration: .stub("orders", .user))[0]
+        let outcome = await submission.submit([AcceptedPush(Self.push, by: .stub("orders", .user))])[0]
         return (outcome, script.withLock { $0.sent })
     }
 
@@ -219,11 +219,11 @@ struct IngestSubmissionTests {
 
     @Test("the command carries the push as its configuration wants it")
     func command() {
-        let single = BusSubmission.command(Self.push, .stub("orders", .user))
+        let single = BusSubmission.command(AcceptedPush(Self.push, by: .stub("orders", .user)))
         #expect(single.target.target == "u" && single.target.instanceID == "w_app" && single.bizType == "orders")
         #expect(single.oplog.binary)
         #expect(single.oplog.validUntilMs == 0 && single.oplog.thirdMessageID == "t")
-        let global = BusSubmission.command(Self.push, .stub("news", .globalUser))
+        let global = BusSubmission.command(AcceptedPush(Self.push, by: .stub("news", .globalUser)))
         #expect(global.target.target == "" && global.target.kind == .globalUser)
     }
 }
@@ -235,7 +235,7 @@ struct FixedSubmission: PushSubmitting {
 
     init(_ outcome: PushOutcome) { self.outcome = outcome }
 
-    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+    func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome] {
         pushes.map { _ in outcome }
     }
 }
@@ -250,7 +250,7 @@ final class HeldSubmission: PushSubmitting {
 
     private let state = Mutex(State())
 
-    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+    func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome] {
         await withCheckedContinuation { continuation in
             let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
                 if state.isReleased {

@@ -30,7 +30,7 @@ final class SimulatedIngest: @unchecked Sendable {
         open.append(waiting)
         process.perform { [self] in
             process.simulation.begin { [self] in
-                let outcomes = await submission.submit(pushes, configuration: configuration)
+                let outcomes = await submission.submit(pushes.map { AcceptedPush($0, by: configuration) })
                 process.isAlive ? process.perform { waiting.complete(with: outcomes) } : waiting.complete(with: nil)
             }
         }

@@ -1,7 +1,7 @@
 package import BusMessages
 import Foundation
 package import ServiceKit
-package import SyncModel
+import SyncModel
 
 /// Submits pushes to the oplog writers over the bus. It repeats those without a clear reply once.
 ///
@@ -31,8 +31,8 @@ package struct BusSubmission: PushSubmitting {
         }
     }
 
-    package func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
-        let commands = pushes.map { Self.command($0, configuration) }
+    package func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome] {
+        let commands = pushes.map(Self.command)
         var outcomes = [PushOutcome?](repeating: nil, count: pushes.count)
         var mayBeStored = [Bool](repeating: false, count: pushes.count)
         for _ in 0..<Self.attempts {
@@ -41,7 +41,7 @@ package struct BusSubmission: PushSubmitting {
             for (index, result) in zip(open, await send(open.map { commands[$0] })) {
                 switch result {
                 case .success(let reply):
-                    outcomes[index] = Self.outcome(of: reply, to: pushes[index])
+                    outcomes[index] = Self.outcome(of: reply, to: pushes[index].request)
                     mayBeStored[index] = true
                 case .failure(let error):
                     switch error.code {
@@ -57,9 +57,9 @@ package struct BusSubmission: PushSubmitting {
         }
     }
 
-    /// The append command of a push under its configuration. The sender sets the correlation.
-    static func command(_ push: PushRequest, _ configuration: SyncConfiguration) -> Mss_Bus_V1_AppendCommand {
-        let kind = configuration.kind
+    /// The append command of a push. The sender sets the correlation.
+    static func command(_ accepted: AcceptedPush) -> Mss_Bus_V1_AppendCommand {
+        let (push, kind) = (accepted.request, accepted.kind)
         let target = TargetAddress(
             instanceID: push.instanceID, kind: kind, target: kind.isGlobal ? "" : push.linkToken)
         var oplog = Mss_Bus_V1_Oplog()
@@ -106,10 +106,10 @@ package struct TracedSubmission: PushSubmitting {
         tracer.map { TracedSubmission(submission: submission, tracer: $0) } ?? submission
     }
 
-    package func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome] {
+    package func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome] {
         let start = PushTracer.now
-        let outcomes = await submission.submit(pushes, configuration: configuration)
-        for (push, outcome) in zip(pushes, outcomes) {
+        let outcomes = await submission.submit(pushes)
+        for (push, outcome) in zip(pushes.lazy.map(\.request), outcomes) {
             // A repeat would record the same step again.
             guard case .stored(let oplogID, let online, _) = outcome,
                 let trace = tracer.trace(of: push.instanceID, push.bizType, to: push.linkToken, push.thirdMessageID)

@@ -45,7 +45,7 @@ package final class PushIntake: Sendable {
             let push = try PushRequest(scope: scope, instanceID: instanceID, body: body)
             let configuration = try acceptingConfiguration(of: push)
             if isDryRun { return await operations.dryRun(push, configuration) }
-            return await paying(1) { await submit([push], configuration)[0] }
+            return await paying(1) { await submit([AcceptedPush(push, by: configuration)])[0] }
         } catch {
             return .result(error.code, detail: error.detail)
         }
@@ -70,59 +70,32 @@ package final class PushIntake: Sendable {
 
     private func answerItems(_ items: [JSONValue], _ instanceID: String?, isDryRun: Bool) async -> APIAnswer {
         var results = [APIAnswer](repeating: .result(.argsIsNull), count: items.count)
-        var order: [TargetKey] = []
-        var groups: [TargetKey: Group] = [:]
+        var accepted: [(index: Int, push: PushRequest, configuration: SyncConfiguration)] = []
         for (index, item) in items.enumerated() {
             do throws(PushRefusal) {
                 guard case .structure(let text) = item else {
                     throw PushRefusal(.argsIsNull, "This item is not a JSON object; send the members of /single.")
                 }
                 let push = try PushRequest(scope: .single, instanceID: instanceID, body: text)
-                let configuration = try acceptingConfiguration(of: push)
-                let key = TargetKey(bizType: push.bizType, linkToken: push.linkToken)
-                if groups[key] == nil { order.append(key) }
-                groups[key, default: Group(configuration: configuration)].add(push, at: index)
+                accepted.append((index, push, try acceptingConfiguration(of: push)))
             } catch {
                 results[index] = .result(error.code, detail: error.detail)
             }
         }
-        await withTaskGroup(of: [(Int, APIAnswer)].self) { tasks in
-            for group in order.compactMap({ groups[$0] }) {
-                tasks.addTask {
-                    guard isDryRun else {
-                        return Array(zip(group.indices, await self.submit(group.pushes, group.configuration)))
-                    }
-                    var answers: [(Int, APIAnswer)] = []
-                    for (index, push) in zip(group.indices, group.pushes) {
-                        answers.append((index, await self.operations.dryRun(push, group.configuration)))
-                    }
-                    return answers
+        if isDryRun {
+            await withTaskGroup(of: (Int, APIAnswer).self) { tasks in
+                for item in accepted {
+                    tasks.addTask { (item.index, await self.operations.dryRun(item.push, item.configuration)) }
                 }
+                for await (index, answer) in tasks { results[index] = answer }
             }
-            for await answers in tasks { for (index, answer) in answers { results[index] = answer } }
+        } else {
+            let answers = await submit(accepted.map { AcceptedPush($0.push, by: $0.configuration) })
+            for (item, answer) in zip(accepted, answers) { results[item.index] = answer }
         }
         var answer = APIAnswer.result(.success)
         answer.results = results
         return answer
-    }
-
-    /// Items with the same key keep their order within a batch.
-    private struct TargetKey: Hashable {
-        let bizType: BizType
-        let linkToken: String
-    }
-
-    private struct Group {
-        let configuration: SyncConfiguration
-        private(set) var pushes: [PushRequest] = []
-        private(set) var indices: [Int] = []
-
-        init(configuration: SyncConfiguration) { self.configuration = configuration }
-
-        mutating func add(_ push: PushRequest, at index: Int) {
-            pushes.append(push)
-            indices.append(index)
-        }
     }
 
     private static func items(of body: [UInt8]) throws(PushRefusal) -> [JSONValue] {
@@ -167,7 +140,8 @@ package final class PushIntake: Sendable {
     private static let noConfiguration = PushRefusal(
         .bizNotOnline, "bizType names no online configuration of this instance; create it or put it online.")
 
-    private func submit(_ pushes: [PushRequest], _ configuration: SyncConfiguration) async -> [APIAnswer] {
+    private func submit(_ pushes: [AcceptedPush]) async -> [APIAnswer] {
+        guard !pushes.isEmpty else { return [] }
         let count = inFlight.add(pushes.count, ordering: .relaxed).newValue
         defer { whenInFlight(inFlight.subtract(pushes.count, ordering: .relaxed).newValue) }
         guard count <= inFlightMaximum else {
@@ -176,8 +150,8 @@ package final class PushIntake: Sendable {
             return Array(repeating: answer, count: pushes.count)
         }
         whenInFlight(count)
-        let outcomes = await submission.submit(pushes, configuration: configuration)
-        return zip(pushes, outcomes).map { answer(to: $0, $1) }
+        let outcomes = await submission.submit(pushes)
+        return zip(pushes, outcomes).map { answer(to: $0.request, $1) }
     }
 
     private func answer(to push: PushRequest, _ outcome: PushOutcome) -> APIAnswer {

@@ -4,8 +4,20 @@ package import SyncModel
 package protocol PushSubmitting: Sendable {
     /// Returns within a bounded time. Never throws, because every failure is an outcome.
     ///
-    /// - Parameter pushes: pushes to one target, stored in this order.
-    func submit(_ pushes: [PushRequest], configuration: SyncConfiguration) async -> [PushOutcome]
+    /// - Parameter pushes: those to one target are stored in this order.
+    func submit(_ pushes: [AcceptedPush]) async -> [PushOutcome]
+}
+
+/// A push that its configuration accepts.
+package struct AcceptedPush: Sendable {
+    package let request: PushRequest
+    /// The kind of the configuration's channels.
+    package let kind: ChannelKind
+
+    package init(_ request: PushRequest, by configuration: SyncConfiguration) {
+        self.request = request
+        kind = configuration.kind
+    }
 }
 
 /// The result of submitting a push to the store.

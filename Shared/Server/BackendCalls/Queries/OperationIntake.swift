@@ -70,7 +70,7 @@ package struct OperationIntake: Sendable {
 
     /// The expected result of a push, without storing it.
     func dryRun(_ push: PushRequest, _ configuration: SyncConfiguration) async -> APIAnswer {
-        let command = BusSubmission.command(push, configuration)
+        let command = BusSubmission.command(AcceptedPush(push, by: configuration))
         do throws(BusError) {
             let reply = try await ask { $0.dryRun = command }
             guard case .trace(let trace)? = reply.body else { return Self.storeAway }
