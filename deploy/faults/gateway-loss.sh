@@ -12,12 +12,6 @@ source deploy/faults/machine.sh
 others=$((devices / 3))
 crowd=$((devices - others))
 generators=()
-# This suits two cores that all of the service and the devices share: with 500 a second all devices are back sooner, and
-# pushes to the others wait for a processor meanwhile.
-mkdir -p "$MSS_STACK_FOLDER/settings"
-for number in 1 2 3; do
-    echo MSS_GATEWAY_HANDSHAKES_PER_SECOND=100 > "$MSS_STACK_FOLDER/settings/gateway-$number"
-done
 start_stack --plain --scale gateway=3
 stop_stack() {
     kill -KILL "${generators[@]}" 2> /dev/null || true

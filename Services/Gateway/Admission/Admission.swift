@@ -4,7 +4,7 @@ import SyncModel
 /// Decides which new connections the gateway accepts, before it spends anything on them; pure (SEC2).
 ///
 /// A flood from some sources must not block others. Each source has a rate. Sources whose last connection failed share
-/// a part of the handshakes. When too many connections wait for a `Connect`, the gateway closes one of them: first
+/// one more rate. While the event loop is late, it accepts none, so handshakes do not delay the connected devices. When too many connections wait for a `Connect`, the gateway closes one of them: first
 /// those of sources whose last connection failed, then those of the source with the most connections.
 struct Admission: Sendable {
     /// The decision on a new connection.
@@ -33,7 +33,6 @@ struct Admission: Sendable {
     }
 
     private let limits: AdmissionLimits
-    private var handshakes: TokenBucket
     private var suspectHandshakes: TokenBucket
     private var sources: ExpiringTable<SourceAddress, Source>
     private var unconnected: [UInt64: SourceAddress] = [:]
@@ -42,7 +41,6 @@ struct Admission: Sendable {
 
     init(limits: AdmissionLimits, now: ContinuousClock.Instant) {
         self.limits = limits
-        handshakes = TokenBucket(perSecond: limits.handshakes, at: now)
         suspectHandshakes = TokenBucket(perSecond: limits.suspectHandshakes, at: now)
         // After this time a bucket is full again, so only the suspicion is lost.
         sources = ExpiringTable(
@@ -54,16 +52,19 @@ struct Admission: Sendable {
 
     /// Decides on a connection that was opened.
     ///
-    /// - Parameter number: unique in the process; it rises with each connection.
-    mutating func arrived(_ number: UInt64, from source: SourceAddress, at now: ContinuousClock.Instant) -> Decision {
+    /// - Parameters:
+    ///   - number: unique in the process; it rises with each connection.
+    ///   - lateness: of the event loop that would serve the connection.
+    mutating func arrived(
+        _ number: UInt64, from source: SourceAddress, lateness: Duration = .zero, at now: ContinuousClock.Instant
+    ) -> Decision {
         let new = Source(connections: TokenBucket(perSecond: limits.sourceConnections, at: now))
         let (isInRate, isSuspect) = sources.update(source, at: now, new: new) {
             ($0.connections.consume(at: now), $0.isSuspect)
         }
         guard isInRate else { return .refuse(.sourceRate) }
-        guard !isSuspect || suspectHandshakes.consume(at: now), handshakes.consume(at: now) else {
-            return .refuse(.handshakeRate)
-        }
+        guard lateness <= limits.lateness else { return .refuse(.late) }
+        guard !isSuspect || suspectHandshakes.consume(at: now) else { return .refuse(.suspectRate) }
         var displaced: UInt64?
         if unconnected.count >= limits.unconnected {
             guard let number = displaceable(by: waiting[source] ?? Waiting(isSuspect: isSuspect)) else {

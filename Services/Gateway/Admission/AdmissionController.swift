@@ -16,6 +16,7 @@ final class AdmissionController: Sendable {
     private let clock: ProcessClock
     private let arrivals: Mutex<Arrivals>
     private let rates: Mutex<SharedRates>
+    private let lateness = Mutex<[ObjectIdentifier: LoopLateness]>([:])
     /// The connections without a `Connect`.
     private let channels = Mutex<[UInt64: any Channel]>([:])
     private let counters: [AdmissionRefusal: Counter]
@@ -49,7 +50,8 @@ final class AdmissionController: Sendable {
     ///
     /// - Returns: false: the caller must close the connection.
     func admit(_ number: UInt64, _ channel: any Channel, from source: SourceAddress) -> Bool {
-        switch arrivals.withLock({ $0.admission.arrived(number, from: source, at: clock.now()) }) {
+        let (now, lateness) = (clock.now(), measureLateness(of: channel.eventLoop))
+        switch arrivals.withLock({ $0.admission.arrived(number, from: source, lateness: lateness, at: now) }) {
         case .refuse(let reason):
             count(reason)
             return false
@@ -65,6 +67,16 @@ final class AdmissionController: Sendable {
             }
             return true
         }
+    }
+
+    /// The lateness of the loop now. Starts the next measurement.
+    private func measureLateness(of loop: any EventLoop) -> Duration {
+        let (key, now) = (ObjectIdentifier(loop), clock.now())
+        let (lateness, mustProbe) = lateness.withLock { loops in
+            (loops[key]?.lateness(at: now) ?? .zero, loops[key, default: LoopLateness()].begin(at: now))
+        }
+        if mustProbe { loop.execute { self.lateness.withLock { $0[key]?.end(at: self.clock.now()) } } }
+        return lateness
     }
 
     /// The number of connections without a `Connect`.

@@ -5,8 +5,11 @@ import ServiceKit
 struct AdmissionLimits: Sendable {
     /// New connections of one source per second.
     var sourceConnections = 20
-    /// New connections of all sources per second. A TLS handshake is the most expensive work that a stranger can cause.
-    var handshakes = 500
+    /// New connections per second of all sources whose last connection failed. A TLS handshake is the most expensive
+    /// work that a stranger can cause.
+    var suspectHandshakes = 125
+    /// Lateness of an event loop above which it accepts no connection.
+    var lateness = Duration.milliseconds(25)
     /// Open connections without a `Connect`.
     var unconnected = 1_000
     /// `Connect`s of one app per second.
@@ -28,6 +31,4 @@ struct AdmissionLimits: Sendable {
 
     /// Sources, or users, that the gateway keeps in memory.
     static let remembered = 65_536
-    /// Handshakes per second of sources whose last connection failed. A flood can use only this part.
-    var suspectHandshakes: Int { max(1, handshakes / 4) }
 }

@@ -2,8 +2,10 @@
 enum AdmissionRefusal: String, CaseIterable, Sendable {
     /// The source exceeded its rate of new connections.
     case sourceRate = "source_rate"
-    /// All sources together exceeded the rate of handshakes.
-    case handshakeRate = "handshake_rate"
+    /// The sources whose last connection failed exceeded their common rate.
+    case suspectRate = "suspect_rate"
+    /// The event loop is late: handshakes would delay the connected devices further.
+    case late
     /// Too many connections without a `Connect` are open, and none may be displaced for this one.
     case unconnected
     /// It had sent no `Connect`, and the gateway closed it to accept another connection.

@@ -1,4 +1,5 @@
 import ServiceKit
+import SyncModel
 
 /// Settings of the admission limits; `AdmissionLimits` explains each.
 enum AdmissionSettings {
@@ -9,7 +10,9 @@ enum AdmissionSettings {
     }
 
     static let sourceConnections = rate("SOURCE_CONNECTIONS", standard.sourceConnections)
-    static let handshakes = rate("HANDSHAKES", standard.handshakes)
+    static let suspectHandshakes = rate("SUSPECT_HANDSHAKES", standard.suspectHandshakes)
+    static let lateness = SettingKey<Int>.integer(
+        "MSS_GATEWAY_LATENESS_MAX_MILLISECONDS", in: 1...60_000, default: Int(standard.lateness.wholeMilliseconds))
     static let unconnected = SettingKey<Int>.integer(
         "MSS_GATEWAY_UNCONNECTED_MAX", in: 1...1_000_000, default: standard.unconnected)
     static let appConnects = rate("APP_CONNECTS", standard.appConnects)
@@ -29,14 +32,16 @@ enum AdmissionSettings {
 
     static let keys =
         [
-            sourceConnections, handshakes, unconnected, appConnects, appRequests, appChanges, userBinds, deviceFrames,
+            sourceConnections, suspectHandshakes, lateness, unconnected, appConnects, appRequests, appChanges,
+            userBinds, deviceFrames,
             deviceRequests, deviceChanges,
         ].map(\.erased) + [trustedProxies.erased]
 
     /// The limits from the settings.
     static func limits(_ settings: Settings) -> AdmissionLimits {
         AdmissionLimits(
-            sourceConnections: settings[sourceConnections], handshakes: settings[handshakes],
+            sourceConnections: settings[sourceConnections], suspectHandshakes: settings[suspectHandshakes],
+            lateness: .milliseconds(settings[lateness]),
             unconnected: settings[unconnected], appConnects: settings[appConnects],
             appRequests: settings[appRequests], appChanges: settings[appChanges], userBinds: settings[userBinds],
             deviceFrames: settings[deviceFrames], deviceRequests: settings[deviceRequests],

@@ -37,9 +37,9 @@ struct AdmissionTests {
         #expect((0..<200).count { _ in arrive(1, 1) == .admit(closing: nil) } == 20)
     }
 
-    @Test("SEC2: a flood from many sources gets a quarter of the handshakes; new sources get in")
+    @Test("SEC2: a flood from many sources shares one rate of handshakes; new sources get in")
     func reserve() {
-        var admission = Admission(limits: Self.limits { $0.handshakes = 100 }, now: start)
+        var admission = Admission(limits: Self.limits { $0.suspectHandshakes = 25 }, now: start)
         var number: UInt64 = 0
         func arrive(_ source: Int, _ now: ContinuousClock.Instant, fails: Bool) -> Admission.Decision {
             number += 1
@@ -56,8 +56,32 @@ struct AdmissionTests {
             if step % 50 == 0 { honest.append(arrive(1_000 + step, now, fails: false)) }
         }
         #expect(honest.allSatisfy { $0 == .admit(closing: nil) })
-        #expect(attacks.count { $0 == .refuse(.handshakeRate) } > 20_000)
+        #expect(attacks.count { $0 == .refuse(.suspectRate) } > 20_000)
         #expect(admission.unconnectedCount == 0)
+    }
+
+    @Test("SEC2: a late event loop accepts no connection, also of an unknown source, until it is in time again")
+    func lateness() {
+        var admission = Admission(limits: Self.limits { $0.lateness = .milliseconds(25) }, now: start)
+        let (late, inTime) = (Duration.milliseconds(26), Duration.milliseconds(25))
+        #expect(admission.arrived(1, from: Self.source(1), lateness: late, at: start) == .refuse(.late))
+        #expect(admission.arrived(2, from: Self.source(1), lateness: inTime, at: start) == .admit(closing: nil))
+        #expect(admission.unconnectedCount == 1)
+    }
+
+    @Test("SEC2: the lateness of a loop is that of its last probe, or the age of the one that waits")
+    func probes() {
+        var loop = LoopLateness()
+        #expect(loop.lateness(at: start) == .zero)
+        #expect(loop.begin(at: start) == true)
+        #expect(loop.begin(at: start) == false, "one probe at a time")
+        #expect(loop.lateness(at: start + .milliseconds(30)) == .milliseconds(30), "it has not returned")
+        loop.end(at: start + .milliseconds(40))
+        #expect(loop.lateness(at: start + .milliseconds(41)) == .milliseconds(40))
+        #expect(loop.lateness(at: start + .milliseconds(240)) == .zero, "an old measurement says nothing")
+        #expect(loop.begin(at: start + .milliseconds(240)) == true)
+        loop.end(at: start + .milliseconds(241))
+        #expect(loop.lateness(at: start + .milliseconds(242)) == .milliseconds(1))
     }
 
     @Test("SEC2: at the limit the source with most connections without Connect loses one and gets no more")
@@ -86,7 +110,7 @@ struct AdmissionTests {
     func officeUnderAttack() {
         let limits = Self.limits {
             $0.unconnected = 100
-            $0.handshakes = 100_000
+            $0.suspectHandshakes = 25_000
         }
         var admission = Admission(limits: limits, now: start)
         // Fifty attackers: each failed before and now holds two connections.
@@ -118,7 +142,7 @@ struct AdmissionTests {
             let limits = Self.limits {
                 $0.unconnected = 20
                 $0.sourceConnections = 100_000
-                $0.handshakes = 100_000
+                $0.suspectHandshakes = 25_000
             }
             var admission = Admission(limits: limits, now: start)
             var waiting: [UInt64: Int] = [:]

@@ -21,7 +21,7 @@ import Testing
         let runtime = try runtime {
             $0.unconnected = 3
             // At most four handshakes at once from sources whose last connection failed.
-            $0.handshakes = 4
+            $0.suspectHandshakes = 1
         }
         var devices: [PlayedDevice] = []
         for _ in 0..<9 {

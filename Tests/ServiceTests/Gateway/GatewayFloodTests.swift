@@ -92,7 +92,7 @@ struct GatewayFloodTests {
     @Test("SEC2: failing sources get a part of the handshakes only; a device of another source gets in")
     func handshakes() async throws {
         try await GatewaySocketFixture.serve {
-            $0.handshakes = 5
+            $0.suspectHandshakes = 1
         } _: { gateway in
             let desk = gateway.runtime.admission
             var isRefused = false
