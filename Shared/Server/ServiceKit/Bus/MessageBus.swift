@@ -126,9 +126,9 @@ package final class MessageBus: Service, Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             if let reporter { group.addTask { await reporter.run { self.report($0) } } }
             group.addTask {
-                // Deadlines are seconds, so a tick of 50 ms is exact enough and cheap.
+                // Deadlines are seconds, so a tick of 250 ms is exact enough, and an idle process rarely wakes up.
                 while !Task.isCancelled {
-                    try await Task.sleep(for: .milliseconds(50))
+                    try await Task.sleep(for: .milliseconds(250))
                     self.expireRequests()
                 }
             }
