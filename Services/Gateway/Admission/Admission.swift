@@ -4,8 +4,9 @@ import SyncModel
 /// Decides which new connections the gateway accepts, before it spends anything on them; pure (SEC2).
 ///
 /// A flood from some sources must not block others. Each source has a rate. Sources whose last connection failed share
-/// one more rate. While the event loop is late, it accepts none, so handshakes do not delay the connected devices. When too many connections wait for a `Connect`, the gateway closes one of them: first
-/// those of sources whose last connection failed, then those of the source with the most connections.
+/// one more rate. While the event loop is late, the gateway accepts no connection, so handshakes do not delay the
+/// connected devices. When too many connections wait for a `Connect`, the gateway closes one of them: first those of
+/// sources whose last connection failed, then those of the source with the most connections.
 struct Admission: Sendable {
     /// The decision on a new connection.
     enum Decision: Equatable {

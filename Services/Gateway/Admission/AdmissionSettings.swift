@@ -33,18 +33,17 @@ enum AdmissionSettings {
     static let keys =
         [
             sourceConnections, suspectHandshakes, lateness, unconnected, appConnects, appRequests, appChanges,
-            userBinds, deviceFrames,
-            deviceRequests, deviceChanges,
+            userBinds, deviceFrames, deviceRequests, deviceChanges,
         ].map(\.erased) + [trustedProxies.erased]
 
     /// The limits from the settings.
     static func limits(_ settings: Settings) -> AdmissionLimits {
         AdmissionLimits(
             sourceConnections: settings[sourceConnections], suspectHandshakes: settings[suspectHandshakes],
-            lateness: .milliseconds(settings[lateness]),
-            unconnected: settings[unconnected], appConnects: settings[appConnects],
-            appRequests: settings[appRequests], appChanges: settings[appChanges], userBinds: settings[userBinds],
-            deviceFrames: settings[deviceFrames], deviceRequests: settings[deviceRequests],
-            deviceChanges: settings[deviceChanges], trustedProxies: settings[trustedProxies].compactMap { IPRange($0) })
+            lateness: .milliseconds(settings[lateness]), unconnected: settings[unconnected],
+            appConnects: settings[appConnects], appRequests: settings[appRequests], appChanges: settings[appChanges],
+            userBinds: settings[userBinds], deviceFrames: settings[deviceFrames],
+            deviceRequests: settings[deviceRequests], deviceChanges: settings[deviceChanges],
+            trustedProxies: settings[trustedProxies].compactMap { IPRange($0) })
     }
 }
