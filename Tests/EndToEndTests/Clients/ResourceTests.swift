@@ -48,7 +48,10 @@ extension SteadySystem {
                     try await device.shows("/r/a", "{\"n\":2}")
                     // The only request follows the push, for the one resource that is cached and in use.
                     #expect(backend.drainRequests() == [.init(method: "GET", path: "/r/a", status: 200)])
-                    #expect(device.told.changes.map(\.uri).contains("/r/a"))
+                    // The app is notified after the copy is stored, so `shows` can be ahead of it.
+                    try await eventually("the app is notified", within: .seconds(20)) {
+                        device.told.changes.map(\.uri).contains("/r/a")
+                    }
                     let marked = try await device.resources.fetchObject(
                         "/r/b", policy: SyncPolicy(fetchPolicy: .fetchFromCache))
                     #expect(marked?.isExpired == true && marked?.body == Array("{\"n\":1}".utf8))
