@@ -315,9 +315,9 @@ package final class AMQPClient: AMQPTransport {
         let frames = state.settlements.acknowledge(
             settled.filter { $0.0.generation == state.generation }.map { ($0.0.deliveryTag, $0.1) })
         // Messages of one write are sent in as few TCP segments as possible, because each segment wakes the broker.
-        let isCorked = messages.count + frames.count > 1
-        if isCorked { connection.setCork(true) }
-        defer { if isCorked { connection.setCork(false) } }
+        let isHeld = messages.count + frames.count > 1
+        if isHeld { connection.holdOutput(true) }
+        defer { if isHeld { connection.holdOutput(false) } }
         for (number, message) in messages.enumerated() {
             let isConfirmed = !message.confirmations.isEmpty || message.route.replyTo == AMQPRoute.directReplyTo
             if isConfirmed { state.ledger.recordPublished(message.confirmations) }

@@ -1,4 +1,5 @@
 import CRabbitMQ
+import ConnectionThread
 import Glibc
 
 /// One open connection of the C library; all calls are made on the connection's thread.
@@ -246,11 +247,8 @@ final class AMQPConnection {
         }
     }
 
-    /// Delays output until it fills a segment, or sends the delayed output (tcp(7), TCP_CORK).
-    func setCork(_ isCorked: Bool) {
-        var value: Int32 = isCorked ? 1 : 0
-        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &value, 4)
-    }
+    /// Holds frames back, or sends those that were held back.
+    func holdOutput(_ isHeld: Bool) { TCPOutput.hold(isHeld, of: descriptor) }
 
     // MARK: Receiving
 

@@ -1,4 +1,5 @@
 import CLibPQ
+import ConnectionThread
 import Glibc
 package import Logging
 
@@ -53,9 +54,9 @@ package final class PostgresConnection {
         }
         do throws(PostgresError) {
             // One TCP segment for all: each one costs a system call and a wake-up of the server.
-            if statements.count > 1 { setCork(true) }
+            if statements.count > 1 { TCPOutput.hold(true, of: PQsocket(handle)) }
             for statement in statements { try send(statement) }
-            if statements.count > 1 { setCork(false) }
+            if statements.count > 1 { TCPOutput.hold(false, of: PQsocket(handle)) }
             var results: [Result<PostgresRows, PostgresError>] = []
             for _ in statements { results.append(try receive(until: deadline)) }
             return results
@@ -209,12 +210,6 @@ package final class PostgresConnection {
                 handle, prepared[statement.sql], Int32(values.count), values, lengths, formats, 1) == 1
         }
         guard isSent, PQpipelineSync(handle) == 1 else { throw lost("not sent") }
-    }
-
-    /// Holds TCP segments back until the end. Has no effect on a Unix socket.
-    private func setCork(_ isCorked: Bool) {
-        var value: Int32 = isCorked ? 1 : 0
-        setsockopt(PQsocket(handle), Int32(IPPROTO_TCP), TCP_CORK, &value, 4)
     }
 
     // Immutable after its initialization; only its address is used.
