@@ -89,9 +89,9 @@ let base: [Target] = [
     .target(
         name: "ServiceKit",
         dependencies: [
-            "BusMessages", "AMQP", "Credentials", "SyncModel", "ServerTLS", "CLinux", protobuf, asyncHTTPClient,
-            configuration, crypto, coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals, nioCore,
-            nioHTTP1, nioSSL,
+            "BusMessages", "AMQP", "ConnectionThread", "Credentials", "SyncModel", "ServerTLS", "CLinux", protobuf,
+            asyncHTTPClient, configuration, crypto, coreMetrics, hummingbird, lifecycle, logging, metrics, unixSignals,
+            nioCore, nioHTTP1, nioSSL,
         ],
         path: "Shared/Server/ServiceKit", swiftSettings: strict),
     .target(
@@ -299,7 +299,7 @@ let tests: [Target] = [
             "Credentials", "MobileSync",
             "MobileSyncLegacy", "BusMessages",
             "DeviceProtocol", "JavaScriptClient", "SyncModel", "AMQP", "MQTT", "PostgreSQL", "SyncStore", "TestSupport",
-            "ServerTLS",
+            "ServerTLS", "ConnectionThread",
             argumentParser, protobuf, coreMetrics, crypto, hummingbird, logging, nioCore, nioEmbedded, nioHTTP1,
             nioPosix, nioSSL, nioTLS, nioWebSocket,
         ],

@@ -8,13 +8,13 @@ stop_stack() {
     rm -rf "$folder"
 }
 trap stop_stack EXIT
-stack_ports() { # FIRST: the ports of a stack are 36 in a row
+stack_ports() { # FIRST: the ports of a stack are 41 in a row
     # Three ports after those of the API and of devices, for more of each; the last two are for tenants of a run itself.
     export MSS_STACK_API_PORT=$1 MSS_STACK_DEVICE_PORT=$(($1 + 4)) MSS_STACK_CONSOLE_PORT=$(($1 + 8)) \
         MSS_STACK_POSTGRES_PORT=$(($1 + 9)) MSS_STACK_RABBITMQ_PORT=$(($1 + 10)) \
         MSS_STACK_TENANT_PORT=$(($1 + 13)) MSS_STACK_HEALTH_PORT=$(($1 + 14))
 }
-port=$(deploy/scripts/free-ports.sh 36)
+port=$(deploy/scripts/free-ports.sh 41)
 stack_ports "$port"
 
 start_stack() { # OPTION…: deploy/up with these

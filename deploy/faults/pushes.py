@@ -8,6 +8,9 @@ pushes.py check NOTES   reads the database's rows (target, thirdMsgId and oplogI
                         printed, USER.jsonl of `mssctl listen --json`; with --failover pushes that were answered before
                         that instant may be gone, which is counted apart
 pushes.py pauses NOTES  reads instants from standard input: how long it took until a push was answered after each
+pushes.py gaps NOTES    reads lines INSTANT FAULT NUMBER from standard input: after each, until the next one, the longest
+                        time without an answer and the slowest push; exits with 1 when that time is above --limit after
+                        a fault of --limited
 """
 
 import argparse
@@ -223,8 +226,24 @@ def pauses(options):
     return 0
 
 
+def gaps(options):
+    notes = read_notes(options.notes)
+    answered = sorted(note["answered"] for note in notes)
+    faults = [line.split() for line in sys.stdin]
+    ends = [float(instant) for instant, *_ in faults[1:]] + [answered[-1]]
+    is_good = True
+    for (text, fault, number), end in zip(faults, ends):
+        start = float(text)
+        times = [start, *answered[bisect.bisect(answered, start) : bisect.bisect(answered, end)], end]
+        gap = max(later - earlier for earlier, later in itertools.pairwise(times))
+        slowest = max((note["answered"] - note["sent"] for note in notes if start < note["answered"] <= end), default=0)
+        print(f"{fault} {number}: longest time without an answer {gap:.2f} s, slowest push {slowest:.2f} s")
+        is_good &= fault not in options.limited.split(",") or gap <= options.limit
+    return 0 if is_good else 1
+
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("verb", choices=["run", "check", "pauses"])
+parser.add_argument("verb", choices=["run", "check", "pauses", "gaps"])
 parser.add_argument("notes")
 parser.add_argument("--api", default="7080", help="ports of the APIs, comma separated")
 parser.add_argument("--prefix", default=f"f{os.getpid()}", help="of users and thirdMsgIds")
@@ -232,9 +251,11 @@ parser.add_argument("--users", type=int, default=50)
 parser.add_argument("--workers", type=int, default=32)
 parser.add_argument("--rate", type=int, default=300, help="pushes a second, when they are answered in time")
 parser.add_argument("--devices", help="folder of what the devices printed")
+parser.add_argument("--limit", type=float, default=float("inf"), help="the longest gap in seconds")
+parser.add_argument("--limited", default="", help="the faults for which it counts, comma separated")
 parser.add_argument("--failover", type=float, default=float("-inf"), help="the instant, of the monotonic clock")
 arguments = parser.parse_args()
 if arguments.verb == "run":
     asyncio.run(Backend(arguments).run())
 else:
-    sys.exit({"check": check, "pauses": pauses}[arguments.verb](arguments))
+    sys.exit({"check": check, "pauses": pauses, "gaps": gaps}[arguments.verb](arguments))

@@ -2,23 +2,28 @@
 # A private RabbitMQ node in a folder, for the local stack and for tests; loopback only.
 #   rabbitmq.sh init DIR PORT [DEFINITIONS]   write its configuration; users, their rights, exchanges and queues are
 #                                      those of the file (mssctl secrets), or the user is guest
+#   rabbitmq.sh cluster DIR PORT DEFINITIONS   the same for a cluster of three: DIR/1, DIR/2 and DIR/3 are nodes, whose
+#                                      ports are PORT, PORT+26 and PORT+29; the first must be ready before the others run
 #   rabbitmq.sh tls DIR TLS            from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
 #   rabbitmq.sh ctl DIR ARGUMENT…          rabbitmqctl on it
-# The distribution port is PORT+1, epmd's is PORT+2.
+# The distribution port is PORT+1. The port of epmd is PORT+2, in a cluster that of its first node.
 set -euo pipefail
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
 
 environment() {
     port=$(cat "$dir/port")
+    epmd=$(cat "$dir/epmd" 2> /dev/null || echo $((port + 2)))
     export HOME="$dir/home" RABBITMQ_NODENAME="mss$port@localhost" RABBITMQ_MNESIA_BASE="$dir/data"
     export RABBITMQ_LOG_BASE="$dir/log" RABBITMQ_CONFIG_FILE="$dir/rabbitmq.conf"
     export RABBITMQ_ENABLED_PLUGINS_FILE="$dir/enabled_plugins" RABBITMQ_PID_FILE="$dir/pid"
     export RABBITMQ_CONF_ENV_FILE="$dir/rabbitmq-env.conf" RABBITMQ_FEATURE_FLAGS_FILE="$dir/data/feature_flags"
-    export RABBITMQ_DIST_PORT=$((port + 1)) ERL_EPMD_PORT=$((port + 2)) ERL_EPMD_ADDRESS=127.0.0.1 LC_ALL=C.UTF-8
+    export RABBITMQ_DIST_PORT=$((port + 1)) ERL_EPMD_PORT=$epmd ERL_EPMD_ADDRESS=127.0.0.1 LC_ALL=C.UTF-8
     # One scheduler that does not spin: on a small machine a second one stalls deliveries for up to seconds.
     export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
+    # Nodes of a cluster give one up that has been silent for 8 s.
+    [ ! -f "$dir/epmd" ] || RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS+=" -kernel net_ticktime 8"
 }
 
 server() { # the package's own wrapper in the PATH changes user and loses HOME
@@ -45,6 +50,25 @@ disk_free_limit.absolute = 200MB
 CONF
     [ -z "$definitions" ] || echo "load_definitions = $dir/definitions.json" >> "$dir/rabbitmq.conf"
     echo "$port" > "$dir/port"
+    ;;
+cluster)
+    port=${3:?PORT is missing} definitions=${4:?DEFINITIONS are missing}
+    umask 077
+    [ -f "$dir/cookie" ] || { mkdir -p "$dir" && openssl rand -hex 16 > "$dir/cookie"; }
+    ports=("$port" $((port + 26)) $((port + 29)))
+    for number in 1 2 3; do
+        node=$dir/$number
+        known=$(test -f "$node/port" && echo yes || true)
+        "$0" init "$node" "${ports[number - 1]}" "$definitions"
+        [ -z "$known" ] || continue
+        echo $((port + 2)) > "$node/epmd"
+        install -m 400 "$dir/cookie" "$node/home/.erlang.cookie"
+        echo "cluster_partition_handling = pause_minority" >> "$node/rabbitmq.conf"
+        echo "cluster_formation.peer_discovery_backend = classic_config" >> "$node/rabbitmq.conf"
+        for peer in 1 2 3; do
+            echo "cluster_formation.classic_config.nodes.$peer = mss${ports[peer - 1]}@localhost"
+        done >> "$node/rabbitmq.conf"
+    done
     ;;
 tls)
     tls=$(realpath "${3:?TLS is missing}")

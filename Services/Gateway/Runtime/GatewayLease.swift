@@ -122,14 +122,22 @@ final class GatewayLease: Service, Sendable {
     ///
     /// - Parameter requestedAt: the instant before the request was sent.
     func apply(_ lease: Mss_Bus_V1_LeaseReply, requestedAt: ContinuousClock.Instant) {
-        let isNew = state.withLock { state in
+        let (isNew, isReplaced) = state.withLock { state in
             let isNew = lease.epoch != state.epoch
+            let isReplaced = isNew && state.until.map { requestedAt < $0 } ?? false
             if isNew { (state.controlVersion, state.snapshot) = (lease.controlVersion, lease.snapshot) }
             (state.epoch, state.until) = (lease.epoch, requestedAt + Limits.gatewayLease)
-            return isNew
+            return (isNew, isReplaced)
         }
         onFleet(Rebalance.Fleet(gateways: Int(lease.gateways), sessions: Int(clamping: lease.sessions)))
         guard isNew else { return }
+        if isReplaced {
+            logger.warning(
+                """
+                the lease of this gateway was replaced before its end: the database failed over, or another gateway \
+                has the same MSS_GATEWAY_ID; if this repeats, give each gateway an id of its own
+                """, metadata: ["gateway": "\(gatewayID)"])
+        }
         logger.info("this gateway has a new lease", metadata: ["epoch": "\(lease.epoch)"])
         onTaken()
     }

@@ -49,7 +49,7 @@ package final class AMQPClient: AMQPTransport {
     private let events: AMQPEvents
     private let logger: Logger
     private let shared: Mutex<Shared>
-    private let served = Served()
+    private let served: Served
     private let thread: Mutex<ConnectionThread?>
     private let watchdog = Watchdog()
 
@@ -63,6 +63,8 @@ package final class AMQPClient: AMQPTransport {
         self.consumptions = consumptions
         self.events = events
         self.logger = logger
+        // Processes that start at the same time spread over the nodes.
+        served = Served(firstAddress: .random(in: configuration.addresses.indices))
         shared = Mutex(Shared(outbox: Outbox(packedBodyBytes: configuration.packedBodyBytes)))
         thread = Mutex(nil)
     }
@@ -160,12 +162,16 @@ package final class AMQPClient: AMQPTransport {
     private final class Served: @unchecked Sendable {
         var connection: AMQPConnection?
         var generation: UInt64 = 0
+        /// The address of the next attempt.
+        var nextAddress: Int
         var ledger = ConfirmLedger()
         var settlements = SettlementLedger()
         var schedule = ReconnectSchedule()
         var connectAt = ContinuousClock.now
         var lastTurn = ContinuousClock.now
         var hasCancelled = false
+
+        init(firstAddress: Int) { nextAddress = firstAddress }
     }
 
     /// One turn: connect if there is no connection, otherwise read and write until nothing is left.
@@ -199,10 +205,14 @@ package final class AMQPClient: AMQPTransport {
 
     private func connect(_ state: Served) {
         state.generation += 1
+        let address = configuration.addresses[state.nextAddress]
+        state.nextAddress = (state.nextAddress + 1) % configuration.addresses.count
+        let names = topology.exclusiveNames(endingWith: "." + String(UInt64.random(in: 0...UInt64.max), radix: 36))
         do throws(AMQPError) {
-            let connection = try AMQPConnection(configuration, generation: state.generation, watchdog: watchdog)
-            try connection.declare(topology)
-            try connection.consume(consumptions)
+            let connection = try AMQPConnection(
+                configuration, at: address, generation: state.generation, watchdog: watchdog)
+            try connection.declare(topology.renaming(names), as: configuration.queueType)
+            try connection.consume(consumptions.map { $0.renaming(names) })
             watchdog.expect(by: nil)
             state.connection = connection
             state.schedule.succeeded()
@@ -213,11 +223,12 @@ package final class AMQPClient: AMQPTransport {
                 shared.isBlocked = false
             }
             logger.info(
-                "connected to RabbitMQ", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+                "connected to RabbitMQ", metadata: ["host": "\(address.host)", "port": "\(address.port)"])
             events.onConnected()
         } catch {
             postpone(state)
-            logger.warning("no connection to RabbitMQ", metadata: ["error": "\(error.message)"])
+            logger.warning(
+                "no connection to RabbitMQ", metadata: ["address": "\(address)", "error": "\(error.message)"])
         }
     }
 

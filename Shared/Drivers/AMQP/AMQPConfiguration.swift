@@ -1,12 +1,16 @@
-/// The broker's address, the user, and the limits of one connection.
+package import ConnectionThread
+
+/// The broker's addresses, the user, and the limits of one connection.
 package struct AMQPConfiguration: Sendable {
-    package var host: String
-    package var port: Int
+    /// The nodes of the broker, at least one. Each attempt takes the next one; the first is drawn at random.
+    package var addresses: [ServerAddress]
     package var user: String
     package var password: String
     package var virtualHost: String
     /// TLS settings; nil for an unencrypted connection.
     package var security: AMQPSecurity?
+    /// The type of the durable queues that a client declares. It must be that of the queues at the broker.
+    package var queueType: AMQPQueueType
     /// Shown by the broker's management tools.
     package var connectionName: String
     /// Each side drops a silent peer after twice this interval; whole seconds.
@@ -22,23 +26,33 @@ package struct AMQPConfiguration: Sendable {
     package var drainLimit: Duration
 
     package init(
-        host: String, port: Int, user: String, password: String, virtualHost: String = "/",
-        security: AMQPSecurity? = nil, connectionName: String = "mss", heartbeat: Duration = .seconds(10),
-        callLimit: Duration = .seconds(5),
+        addresses: [ServerAddress], user: String, password: String, virtualHost: String = "/",
+        security: AMQPSecurity? = nil, queueType: AMQPQueueType = .classic, connectionName: String = "mss",
+        heartbeat: Duration = .seconds(10), callLimit: Duration = .seconds(5),
         waitingBytesMax: Int = 16 << 20, packedBodyBytes: Int = 60_000, drainLimit: Duration = .seconds(5)
     ) {
-        self.host = host
-        self.port = port
+        self.addresses = addresses
         self.user = user
         self.password = password
         self.virtualHost = virtualHost
         self.security = security
+        self.queueType = queueType
         self.connectionName = connectionName
         self.heartbeat = heartbeat
         self.callLimit = callLimit
         self.waitingBytesMax = waitingBytesMax
         self.packedBodyBytes = packedBodyBytes
         self.drainLimit = drainLimit
+    }
+
+    /// A broker of one node.
+    package init(
+        host: String, port: Int, user: String, password: String, virtualHost: String = "/",
+        security: AMQPSecurity? = nil
+    ) {
+        self.init(
+            addresses: [ServerAddress(host: host, port: port)], user: user, password: password, virtualHost: virtualHost,
+            security: security)
     }
 }
 

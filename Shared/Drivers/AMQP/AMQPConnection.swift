@@ -31,15 +31,17 @@ final class AMQPConnection {
     private var isInquiryOpen = false
     let descriptor: Int32
 
-    /// Connects and logs in.
-    init(_ configuration: AMQPConfiguration, generation: UInt64, watchdog: Watchdog) throws(AMQPError) {
+    /// Connects to one of the broker's addresses and logs in.
+    init(
+        _ configuration: AMQPConfiguration, at address: ServerAddress, generation: UInt64, watchdog: Watchdog
+    ) throws(AMQPError) {
         guard let state = amqp_new_connection() else {
             throw AMQPError(code: .connection, message: "out of memory")
         }
         var limit = timeval(configuration.callLimit)
         do throws(AMQPError) {
             let socket = try Self.socket(state, configuration.security)
-            let status = amqp_socket_open_noblock(socket, configuration.host, Int32(configuration.port), &limit)
+            let status = amqp_socket_open_noblock(socket, address.host, Int32(address.port), &limit)
             guard status == AMQP_STATUS_OK.rawValue else {
                 throw AMQPError(code: .connection, message: "the broker is not reached: \(Self.text(status))")
             }
@@ -111,8 +113,10 @@ final class AMQPConnection {
     // MARK: Topology
 
     /// Declares all queues and bindings; each declaration is idempotent.
-    func declare(_ topology: AMQPTopology) throws(AMQPError) {
-        for queue in topology.queues { try declare(queue) }
+    ///
+    /// - Parameter queueType: of durable queues.
+    func declare(_ topology: AMQPTopology, as queueType: AMQPQueueType = .classic) throws(AMQPError) {
+        for queue in topology.queues { try declare(queue, as: queueType) }
         for binding in topology.bindings {
             _ = withBytes(binding.queue, binding.exchange) { queue, exchange in
                 withBytes(binding.routingKey, "") { key, _ in
@@ -123,8 +127,10 @@ final class AMQPConnection {
         }
     }
 
-    private func declare(_ queue: AMQPQueue) throws(AMQPError) {
+    private func declare(_ queue: AMQPQueue, as queueType: AMQPQueueType) throws(AMQPError) {
         var arguments = Arguments()
+        // A classic queue is declared without its type, which is the broker's default.
+        if queue.durable, queueType == .quorum { arguments.add("x-queue-type", queueType.rawValue) }
         if let maxLength = queue.maxLength {
             arguments.add("x-max-length", Int64(maxLength))
             arguments.add("x-overflow", "reject-publish")

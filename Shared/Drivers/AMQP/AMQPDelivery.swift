@@ -37,10 +37,9 @@ package enum AMQPSettlement: Sendable {
 
 /// A queue to consume from.
 package struct AMQPConsumption: Sendable {
-    package let queue: String
+    package private(set) var queue: String
     /// Maximum number of unacknowledged deliveries. A nil value means: deliveries need no acknowledgement, because a
-    /// loss is
-    /// harmless.
+    /// loss is harmless.
     package let prefetch: UInt16?
     /// The queue's own exchange. The client rejects messages from other exchanges. The default exchange, to which only
     /// the writer and administrators may publish, is always permitted. A nil value means: any exchange.
@@ -52,6 +51,13 @@ package struct AMQPConsumption: Sendable {
         self.queue = queue
         self.prefetch = prefetch
         self.handler = handler
+    }
+
+    /// The same, with the queue's new name if it has one.
+    func renaming(_ names: [String: String]) -> AMQPConsumption {
+        var renamed = self
+        renamed.queue = names[queue] ?? queue
+        return renamed
     }
 
     /// Whether messages from this exchange are accepted.

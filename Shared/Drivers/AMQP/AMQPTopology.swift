@@ -7,9 +7,36 @@ package struct AMQPTopology: Sendable {
         self.queues = queues
         self.bindings = bindings
     }
+
+    /// New names of the exclusive queues, which end with this text, by their names here.
+    func exclusiveNames(endingWith suffix: String) -> [String: String] {
+        Dictionary(uniqueKeysWithValues: queues.filter(\.exclusive).map { ($0.name, $0.name + suffix) })
+    }
+
+    /// The same with new names for these queues.
+    func renaming(_ names: [String: String]) -> AMQPTopology {
+        var renamed = self
+        for index in queues.indices { renamed.queues[index].name = names[queues[index].name] ?? queues[index].name }
+        for index in bindings.indices {
+            renamed.bindings[index].queue = names[bindings[index].queue] ?? bindings[index].queue
+        }
+        return renamed
+    }
+}
+
+/// How the broker keeps a durable queue (RabbitMQ: queue types).
+package enum AMQPQueueType: String, Sendable, CaseIterable {
+    /// On one node. The fastest, and a single broker needs no more.
+    case classic
+    /// On several nodes of a cluster, by Raft. It survives the loss of a node.
+    case quorum
 }
 
 /// A queue to declare (AMQP 0-9-1, queue.declare).
+///
+/// A client appends a new text to the name of an exclusive queue at each connect. Such a queue ends with its connection,
+/// but a broker that does not know yet that the connection is gone, for example a cluster after the loss of a node,
+/// refuses its name.
 package struct AMQPQueue: Sendable {
     package var name: String
     package var durable: Bool

@@ -1,7 +1,9 @@
-/// The server's address, the user, and limits that the server enforces on this session.
+package import ConnectionThread
+
+/// The server's addresses, the user, and limits that the server enforces on this session.
 package struct PostgresConfiguration: Sendable {
-    package var host: String
-    package var port: Int
+    /// The servers of one cluster, at least one. With several, a connection takes the one that accepts writes.
+    package var addresses: [ServerAddress]
     package var database: String
     package var user: String
     /// The value is nil if the server requires none.
@@ -19,13 +21,12 @@ package struct PostgresConfiguration: Sendable {
     package var idleInTransactionTimeout: Duration
 
     package init(
-        host: String, port: Int, database: String, user: String, password: String? = nil,
+        addresses: [ServerAddress], database: String, user: String, password: String? = nil,
         security: PostgresSecurity? = nil, applicationName: String = "mss", connectTimeout: Duration = .seconds(5),
         statementTimeout: Duration = .seconds(5), lockTimeout: Duration = .seconds(1),
         idleInTransactionTimeout: Duration = .seconds(2)
     ) {
-        self.host = host
-        self.port = port
+        self.addresses = addresses
         self.database = database
         self.user = user
         self.password = password
@@ -37,9 +38,27 @@ package struct PostgresConfiguration: Sendable {
         self.idleInTransactionTimeout = idleInTransactionTimeout
     }
 
+    /// One server.
+    package init(
+        host: String, port: Int, database: String, user: String, password: String? = nil,
+        security: PostgresSecurity? = nil, applicationName: String = "mss", statementTimeout: Duration = .seconds(5)
+    ) {
+        self.init(
+            addresses: [ServerAddress(host: host, port: port)], database: database, user: user, password: password,
+            security: security, applicationName: applicationName, statementTimeout: statementTimeout)
+    }
+
+    /// All addresses as one text, for messages.
+    package var servers: String { addresses.map(\.description).joined(separator: ",") }
+
     /// The libpq parameters (libpq: Parameter Key Words). Kerberos is disabled: it would look for a ticket at each
     /// connect and replace TLS if it found one. It also frees its locks at exit while threads use them.
-    var parameters: [(String, String)] {
+    ///
+    /// - Parameter attempt: rotates the addresses, because one that does not answer would use up the time of each
+    ///   attempt.
+    func parameters(ofAttempt attempt: Int) -> [(String, String)] {
+        let first = attempt % addresses.count
+        let addresses = addresses[first...] + addresses[..<first]
         func milliseconds(_ duration: Duration) -> Int64 {
             duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
         }
@@ -49,12 +68,14 @@ package struct PostgresConfiguration: Sendable {
             "client_connection_check_interval=1000", "tcp_user_timeout=5000",
         ]
         var parameters = [
-            ("host", host), ("port", String(port)), ("dbname", database), ("user", user),
+            ("host", addresses.map(\.host).joined(separator: ",")),
+            ("port", addresses.map { String($0.port) }.joined(separator: ",")), ("dbname", database), ("user", user),
             ("application_name", applicationName), ("client_encoding", "UTF8"), ("gssencmode", "disable"),
             ("tcp_user_timeout", "5000"),
             ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"),
             ("options", options.map { "-c \($0)" }.joined(separator: " ")),
         ]
+        if addresses.count > 1 { parameters.append(("target_session_attrs", "read-write")) }
         if let password { parameters.append(("password", password)) }
         return parameters + (security?.parameters ?? [("sslmode", "disable")])
     }

@@ -15,6 +15,8 @@ package final class PostgresConnection {
     private let logger: Logger
     private let onConnect: Prepare
     private var handle: OpaquePointer?
+    /// The number of attempts to connect.
+    private var attempts = 0
     private let warning = Warning()
     /// Names of statements prepared on this connection, by their SQL.
     private var prepared: [String: String] = [:]
@@ -126,7 +128,8 @@ package final class PostgresConnection {
     }
 
     private func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
-        let parameters = configuration.parameters
+        let parameters = configuration.parameters(ofAttempt: attempts)
+        attempts += 1
         var keywords = parameters.map { strdup($0.0) } + [nil]
         var values = parameters.map { strdup($0.1) } + [nil]
         defer { for pointer in keywords + values { free(pointer) } }
@@ -153,7 +156,8 @@ package final class PostgresConnection {
             throw error
         }
         logger.info(
-            "connected to PostgreSQL", metadata: ["host": "\(configuration.host)", "port": "\(configuration.port)"])
+            "connected to PostgreSQL",
+            metadata: ["host": "\(String(cString: PQhost(handle)))", "port": "\(String(cString: PQport(handle)))"])
     }
 
     private func finishConnecting(until deadline: ContinuousClock.Instant) throws(PostgresError) {

@@ -8,9 +8,8 @@ extension PostgresConfiguration {
     package init(_ settings: Settings, applicationName: String) {
         let password = settings[PostgresSettings.password]
         self.init(
-            host: settings[PostgresSettings.host], port: settings[PostgresSettings.port],
-            database: settings[PostgresSettings.database], user: settings[PostgresSettings.user],
-            password: password.isEmpty ? nil : password,
+            addresses: PostgresSettings.addresses(settings), database: settings[PostgresSettings.database],
+            user: settings[PostgresSettings.user], password: password.isEmpty ? nil : password,
             security: PostgresSettings.security(settings, PostgresSecurity.init), applicationName: applicationName)
     }
 }

@@ -1,4 +1,5 @@
 import AMQP
+import ConnectionThread
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -107,6 +108,47 @@ struct AMQPClientTests {
         }
     }
 
+    @Test("while the broker holds an earlier connection, a new one gets a queue of its own for the same messages")
+    func heldQueue() async throws {
+        let exclusive = "\(queue)-own"
+        let topology = AMQPTopology(
+            queues: [AMQPQueue(name: exclusive, durable: false, exclusive: true, autoDelete: true, maxLength: nil)],
+            bindings: [AMQPBinding(queue: exclusive, exchange: "amq.direct", routingKey: queue)])
+        let received = Mutex([0, 0])
+        let clients = (0..<2).map { number in
+            AMQPClient(
+                configuration: AMQPConfiguration(
+                    host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"),
+                topology: topology,
+                consumptions: [
+                    AMQPConsumption(queue: exclusive, prefetch: nil) { deliveries in
+                        received.withLock { $0[number] += deliveries.count }
+                    }
+                ], events: TestBroker(queue).events, logger: Logger(label: "test"))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for client in clients { group.addTask { try await client.run() } }
+            try await eventually("two connections", within: .seconds(5)) { clients.allSatisfy(\.isConnected) }
+            let route = AMQPRoute(
+                exchange: "amq.direct", routingKey: queue, expiration: nil, isPersistent: false, isMandatory: false,
+                replyTo: nil)
+            try clients[0].send([1], on: route)
+            try await eventually("both queues got it", within: .seconds(5)) { received.withLock { $0 } == [1, 1] }
+            group.cancelAll()
+        }
+    }
+
+    @Test("a client takes the next address when a node does not answer") func nextAddress() async throws {
+        let broker = TestBroker(queue)
+        let dead = ServerAddress(host: "127.0.0.1", port: 1)
+        let node = ServerAddress(host: "127.0.0.1", port: TestBroker.port ?? 0)
+        for _ in 0..<4 {
+            let server = AMQPConfiguration(addresses: [dead, node, dead], user: "guest", password: "guest")
+            try await broker.serving(at: server) { client in #expect(client.isConnected) }
+        }
+        #expect(broker.connections == 4)
+    }
+
     @Test("while the broker blocks, send refuses at once, and continues afterwards on the same connection")
     func alarm() async throws {
         try await OwnBroker.with { server in
@@ -141,7 +183,7 @@ struct AMQPClientTests {
             configuration: AMQPConfiguration(
                 host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"),
             topology: AMQPTopology(queues: [
-                AMQPQueue(name: queue, durable: false, exclusive: true, autoDelete: true, maxLength: 1)
+                AMQPQueue(name: queue, durable: true, exclusive: false, autoDelete: true, maxLength: 1)
             ]), consumptions: [], events: TestBroker(queue).events, logger: Logger(label: "test"))
         let outcomes = Mutex<[PublishOutcome]>([])
         try await withThrowingTaskGroup(of: Void.self) { group in

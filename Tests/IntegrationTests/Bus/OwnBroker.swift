@@ -83,7 +83,7 @@ struct OwnBroker {
     static func delete(_ queue: String, at server: AMQPConfiguration) throws {
         let watchdog = Watchdog()
         defer { watchdog.stop() }
-        let connection = try AMQPConnection(server, generation: 1, watchdog: watchdog)
+        let connection = try AMQPConnection(server, at: server.addresses[0], generation: 1, watchdog: watchdog)
         defer { connection.close() }
         queue.withCString { name in
             _ = amqp_queue_delete(connection.state, 1, amqp_cstring_bytes(name), 0, 0)
@@ -100,7 +100,7 @@ struct OwnBroker {
         let watchdog = Watchdog()
         defer { watchdog.stop() }
         do throws(AMQPError) {
-            let connection = try AMQPConnection(configuration, generation: 1, watchdog: watchdog)
+            let connection = try AMQPConnection(configuration, at: configuration.addresses[0], generation: 1, watchdog: watchdog)
             defer { connection.close() }
             try body(connection)
             return true

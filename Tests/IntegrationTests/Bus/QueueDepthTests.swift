@@ -1,10 +1,11 @@
-import AMQP
 import BusMessages
 import Foundation
 import Logging
 import ServiceKit
 import TestSupport
 import Testing
+
+@testable import AMQP
 
 @Suite("Depths of queues", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
 struct QueueDepthTests {
@@ -44,18 +45,17 @@ struct QueueDepthTests {
     func refused() async throws {
         let (consumed, locked) = (TestBroker(queue, settlement: nil), "\(queue)-locked")
         let exclusive = AMQPQueue(name: locked, durable: false, exclusive: true, autoDelete: true, maxLength: nil)
-        let holder = client(AMQPTopology(queues: [exclusive]))
+        let server = AMQPConfiguration(
+            host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest")
+        let watchdog = Watchdog()
+        defer { watchdog.stop() }
+        let holder = try AMQPConnection(server, at: server.addresses[0], generation: 1, watchdog: watchdog)
+        defer { holder.close() }
+        try holder.declare(AMQPTopology(queues: [exclusive]))
         try await consumed.serving(drainLimit: .milliseconds(50)) { client in
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await holder.run() }
-                try await eventually("a connection", within: .seconds(10)) { holder.isConnected }
-                await #expect { try await client.depths(of: [locked]) } throws: {
-                    ($0 as? AMQPError)?.code == .refused
-                }
-                #expect(try await client.depths(of: [queue]).count == 1)
-                #expect(consumed.connections == 1)
-                group.cancelAll()
-            }
+            await #expect { try await client.depths(of: [locked]) } throws: { ($0 as? AMQPError)?.code == .refused }
+            let counted = try await client.depths(of: [queue]).count
+            #expect(counted == 1 && consumed.connections == 1)
         }
     }
 

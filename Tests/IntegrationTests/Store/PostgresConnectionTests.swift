@@ -1,3 +1,5 @@
+import ConnectionThread
+import Logging
 import PostgreSQL
 import TestSupport
 import Testing
@@ -47,6 +49,30 @@ struct PostgresConnectionTests {
         let rows = try await database.run([statement])[0].get()
         #expect(rows.count == 1 && !rows.isEmpty)
         try rows.forEachRow(row)
+    }
+
+    @Test("of several servers a connection takes one that accepts writes, and passes over one that is not there")
+    func servers() async throws {
+        try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
+            let database = databases[0]
+            let dead = ServerAddress(host: "127.0.0.1", port: 1)
+            let server = ServerAddress(host: "127.0.0.1", port: TestDatabase.port ?? 0)
+            func connect() throws {
+                let connection = PostgresConnection(
+                    configuration: PostgresConfiguration(
+                        addresses: [dead, server], database: database.database, user: "mss"),
+                    logger: Logger(label: "test"))
+                defer { connection.close() }
+                for _ in 0..<2 {
+                    _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(10))
+                    connection.close()
+                }
+            }
+            try connect()
+            // As a standby answers.
+            try await database.execute("ALTER DATABASE \(database.database) SET default_transaction_read_only = on")
+            #expect(throws: PostgresError.self) { try connect() }
+        }
     }
 
     @Test("rows are decoded in their order; a row that the caller leaves out need not be decoded to its end")

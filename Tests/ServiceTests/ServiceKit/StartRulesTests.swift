@@ -1,3 +1,4 @@
+import ConnectionThread
 import Foundation
 import Testing
 
@@ -88,6 +89,29 @@ struct StartRulesTests {
                 "MSS_INGEST_CERTIFICATE_FILE, MSS_INGEST_PRIVATE_KEY_FILE"
             ])
         #expect(try named(["MSS_INGEST_CERTIFICATE_FILE": file, "MSS_INGEST_PRIVATE_KEY_FILE": file]).count == 1)
+    }
+
+    @Test("a list of servers has a port for each; the first one that is on another machine requires TLS")
+    func servers() throws {
+        func addresses(_ text: String) throws -> [String] {
+            let settings = try Settings(
+                Self.keys, environment: Self.good.merging(["MSS_AMQP_HOST": text, "MSS_POSTGRES_HOST": text]) { $1 })
+            let broker = ProcessSettings.amqpAddresses(settings).map(\.description)
+            #expect(PostgresSettings.addresses(settings).map(\.host) == ProcessSettings.amqpAddresses(settings).map(\.host))
+            return broker
+        }
+        #expect(try addresses("a") == ["a:5672"])
+        #expect(try addresses("a, b:1,c.example:65535") == ["a:5672", "b:1", "c.example:65535"])
+        #expect(try addresses("::1,[::2]:7,[::3]") == ["[::1]:5672", "[::2]:7", "[::3]:5672"])
+        #expect(try addresses("/run/postgresql") == ["/run/postgresql:5672"])
+        for text in ["a,", ",", "a b", "a:0", "a:65536", "a:x", "a:", "[::1", "[::1]7", "[]:1"] {
+            #expect(throws: Settings.Problems.self, "\(text)") { try addresses(text) }
+        }
+        #expect(try named(["MSS_AMQP_HOST": "127.0.0.1,::1"]) == [])
+        #expect(try named(["MSS_AMQP_HOST": "127.0.0.1:1,db.example:2"]) == ["MSS_AMQP_TLS"])
+        #expect(try named(["MSS_POSTGRES_HOST": "/run/postgresql,db.example"]) == ["MSS_POSTGRES_TLS"])
+        let tls = ["MSS_AMQP_TLS": "on", "MSS_AMQP_AUTHORITY_FILE": #filePath]
+        #expect(try named(tls.merging(["MSS_AMQP_HOST": "mq-1,10.0.0.1:5671"]) { $1 }) == ["MSS_AMQP_HOST"])
     }
 
     @Test("SEC16: a crash leaves no memory on the disk") func coreDumps() async {

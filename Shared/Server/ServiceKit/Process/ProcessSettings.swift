@@ -1,4 +1,5 @@
 package import AMQP
+import ConnectionThread
 
 /// Settings that every process has.
 package enum ProcessSettings {
@@ -8,8 +9,7 @@ package enum ProcessSettings {
     static let healthHost = SettingKey<String>.text(
         "MSS_HEALTH_HOST", "an address to listen on for health and metrics", example: "127.0.0.1", default: "127.0.0.1")
     static let healthPort = SettingKey<Int>.port("MSS_HEALTH_PORT", default: nil)
-    static let amqpHost = SettingKey<String>.text(
-        "MSS_AMQP_HOST", "the broker's host", example: "127.0.0.1", default: "127.0.0.1")
+    static let amqpHost = SettingKey<String>.servers("MSS_AMQP_HOST", of: "the broker", portName: "MSS_AMQP_PORT")
     static let amqpPort = SettingKey<Int>.port("MSS_AMQP_PORT", default: 5_672)
     static let amqpUser = SettingKey<String>.text(
         "MSS_AMQP_USER", "the broker's user of this tier", example: "ingest", default: nil)
@@ -19,6 +19,8 @@ package enum ProcessSettings {
     static let amqpVirtualHost = SettingKey<String>.text(
         "MSS_AMQP_VHOST", "the broker's virtual host", example: "/", default: "/")
 
+    static let amqpQueueType = SettingKey<String>.choice(
+        "MSS_AMQP_QUEUES", of: AMQPQueueType.allCases.map(\.rawValue), default: AMQPQueueType.classic.rawValue)
     static let amqpTLS = SettingKey<String>.choice("MSS_AMQP_TLS", of: ["on", "off"], default: "off")
     static let amqpAuthorityFile = SettingKey<String>.text(
         "MSS_AMQP_AUTHORITY_FILE", "a PEM file with the authorities of the broker's certificate", example: "ca.pem",
@@ -41,6 +43,11 @@ package enum ProcessSettings {
     /// One push in this many is traced. Every process selects the same pushes.
     static let traceOneIn = SettingKey<Int>.integer("MSS_TRACE_ONE_IN", in: 1...1_000_000_000, default: 1_000)
 
+    /// The nodes of the broker.
+    static func amqpAddresses(_ settings: Settings) -> [ServerAddress] {
+        ServerAddress.list(settings[amqpHost], defaultPort: settings[amqpPort]) ?? []
+    }
+
     /// The settings of every process.
     package static let keys =
         amqpKeys + [
@@ -50,23 +57,26 @@ package enum ProcessSettings {
     /// The settings of the broker, for tools.
     package static let amqpKeys = [
         amqpHost.erased, amqpPort.erased, amqpUser.erased, amqpPassword.erased, amqpVirtualHost.erased,
-        amqpTLS.erased, amqpAuthorityFile.erased, amqpCertificateFile.erased, amqpPrivateKeyFile.erased,
+        amqpQueueType.erased, amqpTLS.erased, amqpAuthorityFile.erased, amqpCertificateFile.erased, amqpPrivateKeyFile.erased,
     ]
 }
 
 extension AMQPConfiguration {
     /// The broker as the settings name it.
+    ///
+    /// With several nodes the heartbeat is shorter: a wrong guess only costs a connect to another node.
     package init(_ settings: Settings, connectionName: String) {
+        let addresses = ProcessSettings.amqpAddresses(settings)
         self.init(
-            host: settings[ProcessSettings.amqpHost], port: settings[ProcessSettings.amqpPort],
-            user: settings[ProcessSettings.amqpUser], password: settings[ProcessSettings.amqpPassword],
-            virtualHost: settings[ProcessSettings.amqpVirtualHost],
+            addresses: addresses, user: settings[ProcessSettings.amqpUser],
+            password: settings[ProcessSettings.amqpPassword], virtualHost: settings[ProcessSettings.amqpVirtualHost],
             security: settings[ProcessSettings.amqpTLS] == "off"
                 ? nil
                 : AMQPSecurity(
                     authorityFile: settings[ProcessSettings.amqpAuthorityFile],
                     certificateFile: settings[ProcessSettings.amqpCertificateFile],
                     privateKeyFile: settings[ProcessSettings.amqpPrivateKeyFile]),
-            connectionName: connectionName)
+            queueType: AMQPQueueType(rawValue: settings[ProcessSettings.amqpQueueType]) ?? .classic,
+            connectionName: connectionName, heartbeat: addresses.count > 1 ? .seconds(2) : .seconds(10))
     }
 }

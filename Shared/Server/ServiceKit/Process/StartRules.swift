@@ -1,3 +1,4 @@
+import ConnectionThread
 import Foundation
 import Glibc
 
@@ -9,7 +10,7 @@ package enum StartRules {
         /// The prefix of its settings.
         let prefix: String
         let name: String
-        let host: String
+        let hosts: [String]
         let usesTLS: Bool
         let authorityFile: String
         let certificateFile: String
@@ -39,14 +40,17 @@ package enum StartRules {
 
     private static func broker(_ settings: Settings, isGuarded: Bool) -> [String] {
         let access = Access(
-            prefix: "MSS_AMQP", name: "the broker", host: settings[ProcessSettings.amqpHost],
+            prefix: "MSS_AMQP", name: "the broker", hosts: ProcessSettings.amqpAddresses(settings).map(\.host),
             usesTLS: settings[ProcessSettings.amqpTLS] == "on",
             authorityFile: settings[ProcessSettings.amqpAuthorityFile],
             certificateFile: settings[ProcessSettings.amqpCertificateFile],
             privateKeyFile: settings[ProcessSettings.amqpPrivateKeyFile])
         var problems = files(access)
         var address = in6_addr()
-        if access.usesTLS, [AF_INET, AF_INET6].contains(where: { inet_pton($0, access.host, &address) == 1 }) {
+        let isAddress = access.hosts.contains { host in
+            [AF_INET, AF_INET6].contains { inet_pton($0, host, &address) == 1 }
+        }
+        if access.usesTLS, isAddress {
             problems.append(
                 "MSS_AMQP_HOST: with TLS, the broker's certificate must match a name; set a host name, not an address"
             )
@@ -68,7 +72,7 @@ package enum StartRules {
 
     private static func database(_ settings: Settings, isGuarded: Bool) -> [String] {
         let access = Access(
-            prefix: "MSS_POSTGRES", name: "the database", host: settings[PostgresSettings.host],
+            prefix: "MSS_POSTGRES", name: "the database", hosts: PostgresSettings.addresses(settings).map(\.host),
             usesTLS: settings[PostgresSettings.tls] == "on",
             authorityFile: settings[PostgresSettings.authorityFile],
             certificateFile: settings[PostgresSettings.certificateFile],
@@ -108,9 +112,11 @@ package enum StartRules {
 
     private static func exposure(_ access: Access) -> [String] {
         // A path is a Unix socket on this machine.
-        guard !access.usesTLS, !isLoopback(access.host), !access.host.hasPrefix("/") else { return [] }
+        guard !access.usesTLS, let host = access.hosts.first(where: { !isLoopback($0) && !$0.hasPrefix("/") }) else {
+            return []
+        }
         return [
-            "\(access.prefix)_TLS: the password and data would go to \(access.host) unencrypted; set it to on and "
+            "\(access.prefix)_TLS: the password and data would go to \(host) unencrypted; set it to on and "
                 + "\(access.prefix)_AUTHORITY_FILE to the authority of \(access.name)'s certificate"
         ]
     }

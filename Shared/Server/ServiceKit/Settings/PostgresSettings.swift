@@ -1,8 +1,9 @@
+package import ConnectionThread
+
 /// Settings of the processes that open the database.
 package enum PostgresSettings {
-    package static let host = SettingKey<String>.text(
-        "MSS_POSTGRES_HOST", "the database's host", example: "127.0.0.1", default: "127.0.0.1")
-    package static let port = SettingKey<Int>.port("MSS_POSTGRES_PORT", default: 5_432)
+    static let host = SettingKey<String>.servers("MSS_POSTGRES_HOST", of: "the database", portName: "MSS_POSTGRES_PORT")
+    static let port = SettingKey<Int>.port("MSS_POSTGRES_PORT", default: 5_432)
     package static let database = SettingKey<String>.text(
         "MSS_POSTGRES_DATABASE", "the database's name", example: "mss", default: "mss")
     package static let user = SettingKey<String>.text(
@@ -24,6 +25,11 @@ package enum PostgresSettings {
         host.erased, port.erased, database.erased, user.erased, password.erased, tls.erased, authorityFile.erased,
         certificateFile.erased, privateKeyFile.erased,
     ]
+
+    /// The servers of the database.
+    package static func addresses(_ settings: Settings) -> [ServerAddress] {
+        ServerAddress.list(settings[host], defaultPort: settings[port]) ?? []
+    }
 
     /// Builds the driver's TLS settings; nil without TLS. This module does not import the driver.
     ///

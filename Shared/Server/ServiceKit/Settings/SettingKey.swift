@@ -1,3 +1,5 @@
+import ConnectionThread
+
 /// One setting: its variable, the form it must have, and its default.
 package struct SettingKey<Value: Sendable>: Sendable {
     /// The environment variable, `MSS_…`. The name ends with the unit.
@@ -71,6 +73,18 @@ extension SettingKey where Value == String {
     package static func choice(_ name: String, of values: [String], default standard: String) -> Self {
         let form = "one of " + values.joined(separator: ", ")
         return SettingKey(name, form: form, example: standard, standard: standard) { values.contains($0) ? $0 : nil }
+    }
+}
+
+extension SettingKey where Value == String {
+    /// One or several servers (`ServerAddress.list`).
+    ///
+    /// - Parameter portName: the setting of the port of those without one.
+    package static func servers(_ name: String, of server: String, portName: String) -> Self {
+        let form = "the host of \(server), or several, separated by commas; each may end in :PORT instead of \(portName)"
+        return SettingKey(name, form: form, example: "a.example,b.example:5673", standard: "127.0.0.1") { text in
+            ServerAddress.list(text, defaultPort: 1).map { _ in text }
+        }
     }
 }
 

@@ -82,7 +82,7 @@ package enum SyncDatabase {
     private static func refuse(
         olderThanEntered epoch: Int64, _ configuration: PostgresConfiguration
     ) throws(PostgresError) {
-        let address = "\(configuration.host):\(configuration.port)/\(configuration.database)"
+        let address = "\(configuration.servers)/\(configuration.database)"
         let highest = epochs.withLock { epochs in
             let highest = max(epochs[address] ?? epoch, epoch)
             epochs[address] = highest
