@@ -57,7 +57,7 @@ struct TierRightsTests {
         }
     }
 
-    @Test("SEC10: migrations need a role that owns the database and creates roles, and no superuser")
+    @Test("SEC10: a first migration and an upgrade need a role that owns the database and creates roles, no superuser")
     func migration() async throws {
         try await TestDatabase.with(connections: 1, isMigrated: false) { databases in
             let (server, name) = (databases[0], databases[0].database)
@@ -65,8 +65,10 @@ struct TierRightsTests {
             try await server.execute(
                 "CREATE ROLE \(owner) LOGIN CREATEROLE; ALTER DATABASE \(name) OWNER TO \(owner)")
             let migrator = TestDatabase(name, user: owner)
-            let applied = try await migrator.migrate()
-            #expect(!applied.isEmpty)
+            #expect(try await migrator.migrate() == Migration.all.map(\.name) + FunctionFile.all.map(\.name))
+            #expect(try await migrator.migrate() == [])
+            let newer = Migration("m9999_newer", script: "CREATE TABLE newer (id bigint)", isAdditive: true)
+            #expect(try await migrator.migrate(to: Migration.all + [newer]) == ["m9999_newer"])
             await migrator.close()
             let tiers = TestDatabase(name, hasTiers: true)
             try await tiers.configure()

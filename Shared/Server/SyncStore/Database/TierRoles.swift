@@ -30,8 +30,12 @@ package enum TierRoles {
         Role(name: "mss_relay", inherits: true, memberOf: []),
     ]
 
-    /// Creates missing roles, memberships and schemas, and revokes all rights of PUBLIC. It runs before the first
+    /// Creates missing roles, memberships and schemas, and revokes all rights of PUBLIC. It runs before every
     /// migration, as a role that owns the database and that may create roles or finds them.
+    ///
+    /// `mss_owner` gets its rights on `public` without the grant option. With that option it would be the grantor of
+    /// the next run, and PostgreSQL refuses a grant option from a role to itself. It owns `delivery`, because a
+    /// migration grants rights on this schema.
     ///
     /// The search path is a setting of the database, so every session has it, also one of an operator in psql. A dump
     /// does not contain it: `mssctl migrate` after a restore sets it again.
@@ -49,9 +53,9 @@ package enum TierRoles {
             EXECUTE format('ALTER DATABASE %I SET search_path = public, delivery', current_database());
         END $$;
         SET search_path = public, delivery;
-        CREATE SCHEMA IF NOT EXISTS delivery AUTHORIZATION pg_database_owner;
+        CREATE SCHEMA IF NOT EXISTS delivery AUTHORIZATION mss_owner;
         REVOKE ALL ON SCHEMA public, delivery FROM PUBLIC;
-        GRANT USAGE, CREATE ON SCHEMA public, delivery TO mss_owner WITH GRANT OPTION;
+        GRANT USAGE, CREATE ON SCHEMA public TO mss_owner;
         GRANT USAGE ON SCHEMA public, delivery TO mss_oplog_keeper, mss_operator, mss_writer, mss_statistics,
             mss_console, mss_notifier, mss_relay;
         ALTER DEFAULT PRIVILEGES FOR ROLE mss_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
