@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Holds the descriptions of containers against the tools of their trade and against the programs' own settings.
+# Checks the descriptions of containers with the tools of their trade, and runs the command of each container with the
+# environment and the files that its description gives it.
 #   check-deployment.sh [BINARIES]   BINARIES has the programs, .build/debug when not said
 # With MSS_WRITE=1 it writes the manifests and the reference of settings instead of comparing them.
 set -euo pipefail
@@ -46,8 +47,25 @@ chart --set monitoring.enabled=true --show-only templates/monitoring.yaml | grep
 for wrong in gateway.replica=3 ingest.settings.HOST=a writer.replicas=0 rabbitmq.port=0; do
     ! chart --set "$wrong" > /dev/null 2>&1 || complain "the chart's schema takes $wrong"
 done
-python deploy/scripts/deployment.py settings "$binaries" docker-compose.yml "$work/waking.yaml" ||
-    complain "settings: see above"
+
+# The files of an installation, made as deploy/manual/Install.md and WakeUp.md say.
+"$binaries/mssctl" secrets "$work/secrets" > "$work/log"
+deploy/scripts/certificates.sh "$work/secrets"
+wake_up=$work/secrets/wake-up
+mkdir "$wake_up"
+openssl genpkey -quiet -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$wake_up/AuthKey.p8"
+openssl genpkey -quiet -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out "$work/service-account.key"
+python - "$wake_up" "$work/service-account.key" <<'PYTHON'
+import json, pathlib, re, sys
+folder, key = map(pathlib.Path, sys.argv[1:])
+guide = pathlib.Path("deploy/manual/WakeUp.md").read_text()
+(folder / "apps.json").write_text(re.search(r"```json\n(.*?)```", guide, re.DOTALL)[1])
+(folder / "service-account.json").write_text(json.dumps({
+    "type": "service_account", "project_id": "bank", "private_key_id": "1", "private_key": key.read_text(),
+    "client_email": "mss@bank.example", "token_uri": "https://oauth2.googleapis.com/token"}))
+PYTHON
+python deploy/scripts/deployment.py run "$binaries" "$work/secrets" docker-compose.yml "$work/waking.yaml" ||
+    complain "the environment and the files of these containers: see above"
 
 cp "$work/default.yaml" "$work/new"
 same deploy/kubernetes/mobile-sync-service.yaml

@@ -1,18 +1,39 @@
-"""What the descriptions of containers set, held against the settings that the programs have; and their reference.
+"""Runs the program of each described container with the environment and the files that the description gives it, and
+writes the reference of the programs' settings.
 
-deployment.py settings BINARIES FILE...   FILE: docker-compose.yml, or manifests as `helm template` prints them
-deployment.py reference BINARIES          prints Settings.md
+deployment.py run BINARIES SECRETS FILE...   FILE: docker-compose.yml, or manifests as `helm template` prints them.
+                                             SECRETS: a folder as `mssctl secrets` and certificates.sh make it, with
+                                             wake-up/, the notifier's files
+deployment.py reference BINARIES             prints Settings.md
 """
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
             "mss-notifier", "mss-relay"]
+TOOL = "mssctl"
+# What a process and the tool print when they have read every setting and every file, and there is no server.
+COMPLETE = "the configuration is complete"
+NO_SERVER = "the server is not reached"
+
+
+class Container(NamedTuple):
+    """A container that runs a program of ours."""
+    where: str
+    program: str
+    command: list[str]
+    environment: dict[str, str]
+    # The path in the container of each mounted file or folder, and its copy here.
+    files: dict[str, Path]
 
 
 def settings(binaries: Path, program: str) -> dict[str, str]:
@@ -21,38 +42,96 @@ def settings(binaries: Path, program: str) -> dict[str, str]:
     return dict(re.findall(r"^  (MSS_[A-Z0-9_]+): (.*)$", text, re.MULTILINE))
 
 
-def described(file: Path) -> list[tuple[str, str, list[str]]]:
-    """(where, program, names set) of each container that runs a program of ours."""
+def program(command: list[str]) -> str:
+    words = " ".join(command).split()
+    return next((word for word in words if word in [*PROGRAMS, TOOL]), "")
+
+
+def services(file: Path, document: dict, secrets: Path) -> list[Container]:
+    """Those of a compose file, without the caller's variables."""
+    def text(value: object) -> str:
+        return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", str(value)).replace("$$", "$")
     found = []
-    for document in yaml.safe_load_all(file.read_text()):
-        for name, service in (document or {}).get("services", {}).items():
-            found.append((f"{file.name}: {name}", service.get("command") or [], list(service.get("environment") or {})))
-        pod = ((document or {}).get("spec") or {}).get("template", {}).get("spec", {})
-        for container in pod.get("containers", []):
-            where = f"{document['kind']} {document['metadata']['name']}"
-            found.append((where, container["command"], [one["name"] for one in container["env"]]))
-    def program(command: list[str]) -> str:
-        words = " ".join(command).split()
-        return next((word for word in words if word in PROGRAMS), "")
-    # A command may set something itself, before it starts the program.
-    return [(where, program(command), names + re.findall(r"(MSS_[A-Z_]+)=", " ".join(command)))
-            for where, command, names in found if program(command)]
+    for name, service in document["services"].items():
+        command = [text(word) for word in [*service.get("entrypoint", []), *service.get("command", [])]]
+        mounts = [text(volume).split(":") for volume in service.get("volumes", [])]
+        files = {f"/run/secrets/{secret}": secrets / Path(document["secrets"][secret]["file"]).name
+                 for secret in service.get("secrets", [])}
+        files |= {mount[1]: secrets / Path(mount[0]).name for mount in mounts}
+        environment = {key: text(value) for key, value in service.get("environment", {}).items()}
+        found.append(Container(f"{file.name}: {name}", program(command), command, environment, files))
+    return found
 
 
-def check(binaries: Path, files: list[Path]) -> list[str]:
-    known = {program: settings(binaries, program) for program in PROGRAMS}
-    faults, programs = [], set()
+def pods(file: Path, document: dict, secrets: Path) -> list[Container]:
+    """Those of a manifest, with the secrets that deploy/manual/Install.md makes."""
+    pod = (document.get("spec") or {}).get("template", {}).get("spec", {})
+    folder = {one.name: one for one in secrets.iterdir() if one.is_file()} | {"authority": secrets / "ca.pem"}
+    tls = {"tls.crt": secrets / "server.pem", "tls.key": secrets / "server.key"}
+    known = {"mobile-sync-service": folder, "mss-wake-up": {one.name: one for one in (secrets / "wake-up").iterdir()},
+             "mss-ingest-tls": tls, "mss-gateway-tls": tls, "mss-console-tls": tls}
+    volumes = {volume["name"]: volume["secret"] for volume in pod.get("volumes", [])}
+    found = []
+    for container in pod.get("containers", []):
+        files = {}
+        for mount in container["volumeMounts"]:
+            volume = volumes[mount["name"]]
+            keys = known[volume["secretName"]]
+            items = {item["path"]: item["key"] for item in volume["items"]} if "items" in volume else {
+                key: key for key in keys}
+            files |= {f"{mount['mountPath']}/{path}": keys[key] for path, key in items.items()}
+        # The name of a pod is its only field that a setting has.
+        environment = {one["name"]: one.get("value", f"{document['metadata']['name']}-0") for one in container["env"]}
+        where = f"{file.name}: {document['kind']} {document['metadata']['name']}"
+        command = [*container["command"], *container.get("args", [])]
+        found.append(Container(where, program(command), command, environment, files))
+    return found
+
+
+def containers(file: Path, secrets: Path) -> list[Container]:
+    found = []
+    for document in filter(None, yaml.safe_load_all(file.read_text())):
+        found += (services if "services" in document else pods)(file, document, secrets)
+    return [container for container in found if container.program]
+
+
+def start(container: Container, binaries: Path) -> str:
+    """Starts the container's command where /run has its mounted files alone and no server can be reached. A process
+    then only checks its settings, and the tool ends at the missing server. Returns the fault, or an empty text."""
+    outside = [path for path in container.files if not path.startswith("/run/")]
+    if outside:
+        return f"{', '.join(outside)}: mount it under /run"
+    command = container.command
+    if container.program != TOOL:
+        command = [*command[:-1], f"{command[-1]} config check"] if command[0] == "sh" else [
+            *command, "config", "check"]
+    with tempfile.TemporaryDirectory() as view:
+        for path, source in container.files.items():
+            if not source.exists():
+                return f"{path}: neither mssctl secrets nor certificates.sh makes {source.name}"
+            copy = Path(view + path.removeprefix("/run"))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, copy)
+        user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+        enter = ["unshare", *user, "--mount", "--net", "sh", "-c",
+                 'mount -t tmpfs -o mode=755 view /run && cp -r "$0"/. /run/ && exec "$@"', view]
+        environment = container.environment | {"PATH": f"{binaries.resolve()}:/usr/bin:/bin"}
+        ended = subprocess.run([*enter, *command], env=environment, capture_output=True, text=True, timeout=60)
+    output = (ended.stdout + ended.stderr).strip()
+    if container.program == TOOL:
+        return "" if NO_SERVER in output else output
+    return "" if ended.returncode == 0 and output == COMPLETE else output
+
+
+def run(binaries: Path, secrets: Path, files: list[Path]) -> list[str]:
+    faults = []
     for file in files:
-        for where, program, names in described(file):
-            programs.add((file, program))
-            for name in names:
-                if name not in known[program] and name.removesuffix("_FILE") not in known[program]:
-                    faults.append(f"{where}: {program} has no setting {name}")
-            for name, expected in known[program].items():
-                if "(required" in expected and not {name, f"{name}_FILE"} & set(names):
-                    faults.append(f"{where}: {program} needs {name}")
-    faults += [f"{file.name}: nothing runs {program}" for file in files for program in PROGRAMS
-               if (file, program) not in programs]
+        found = containers(file, secrets)
+        for container in found:
+            if fault := start(container, binaries):
+                faults.append(f"{container.where}: {container.program}: {fault}")
+        missing = set(PROGRAMS) - {container.program for container in found}
+        faults += [f"{file.name}: nothing runs {name}" for name in sorted(missing)]
     return faults
 
 
@@ -83,11 +162,11 @@ def reference(binaries: Path) -> str:
 
 
 def main() -> int:
-    verb, binaries, *files = sys.argv[1:]
+    verb, binaries, *rest = sys.argv[1:]
     if verb == "reference":
         print(reference(Path(binaries)), end="")
         return 0
-    faults = check(Path(binaries), [Path(file) for file in files])
+    faults = run(Path(binaries), Path(rest[0]), [Path(file) for file in rest[1:]])
     print("\n".join(faults), end="\n" if faults else "")
     return 1 if faults else 0
 
