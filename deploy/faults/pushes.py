@@ -21,6 +21,7 @@ import itertools
 import json
 import os
 import signal
+import ssl
 import statistics
 import sys
 import time
@@ -36,14 +37,16 @@ ANSWER_SECONDS = 40
 class Connection:
     """A keep-alive connection to one of the APIs, opened when it is needed."""
 
-    def __init__(self, ports):
-        self.ports = itertools.cycle(ports)
+    def __init__(self, options):
+        self.ports = itertools.cycle(map(int, options.api.split(",")))
+        self.tls = ssl.create_default_context(cafile=options.ca) if options.ca else None
         self.writer = None
 
     async def call(self, body):
         """The status and the JSON of the answer."""
         if self.writer is None:
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", next(self.ports))
+            port = next(self.ports)
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, ssl=self.tls)
         head = (
             "POST /webapi/sync/single?instanceId=demo_app HTTP/1.1\r\nHost: t\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -86,7 +89,7 @@ class Backend:
         self.deadline = time.monotonic() + 60
 
     async def work(self):
-        connection = Connection(map(int, self.options.api.split(",")))
+        connection = Connection(self.options)
         pause = self.options.workers / self.options.rate
         due = time.monotonic()
         while not self.is_stopping:
@@ -246,6 +249,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("verb", choices=["run", "check", "pauses", "gaps"])
 parser.add_argument("notes")
 parser.add_argument("--api", default="7080", help="ports of the APIs, comma separated")
+parser.add_argument("--ca", help="PEM file with the authority of the APIs, which are HTTPS then")
 parser.add_argument("--prefix", default=f"f{os.getpid()}", help="of users and thirdMsgIds")
 parser.add_argument("--users", type=int, default=50)
 parser.add_argument("--workers", type=int, default=32)

@@ -14,7 +14,7 @@ trap 'umount -q "$work/mounted/proc" "$work/mounted" 2> /dev/null || true; rm -r
 source=$PWD/.build-image/source
 rm -rf "$source"
 mkdir -p "$source" "$work/out" "$work/mounted"
-read -ra copied <<< "$(sed -n '/ AS build/,/^FROM debian/s/^COPY \([^ ]*\) .*/\1/p' "$dockerfile" | tr '\n' ' ')"
+read -ra copied <<< "$(sed -n '/ AS build/,/^FROM .BASE_IMAGE/s/^COPY \([^ ]*\) .*/\1/p' "$dockerfile" | tr '\n' ' ')"
 git archive HEAD "${copied[@]}" | tar -x -C "$source"
 read -ra build <<< "$(sed -n 's/^RUN swift \(build [^\\]*\)\\$/\1/p' "$dockerfile")"
 read -ra programs <<< "$(sed -n '/&& mkdir \/out/,/\/out\/$/p' "$dockerfile" | grep -o 'release/mss[a-z-]*' |
@@ -26,7 +26,7 @@ for program in "${programs[@]}"; do cp ".build-image/release/$program" "$work/ou
     python3 deploy/scripts/sbom.py 0.1.0 > "$work/out/sbom.cdx.json"
 
 # The image's own stage.
-packages=$(sed -n '/^FROM debian/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' "$dockerfile" | tr ' ' ',')
+packages=$(sed -n '/^FROM .BASE_IMAGE/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' "$dockerfile" | tr ' ' ',')
 find /etc/apt -maxdepth 2 \( -name '*.list' -o -name '*.sources' \) -exec cat {} + |
     mmdebstrap --quiet --variant=minbase --include="$packages" bookworm "$work/files" - > "$work/log" 2>&1 ||
     { cat "$work/log" >&2; exit 69; }
