@@ -80,6 +80,22 @@ import Testing
         #expect(secrets == expected)
     }
 
+    @Test("every alert names its section of the runbook, and the runbook has no other section")
+    func runbook() throws {
+        let files = try SourceFile.all()
+        let rules = try #require(files.first { $0.path == "deploy/observability/rules.yml" })
+        let alerts = rules.lines.compactMap { $0.wholeMatch(of: /\s+- alert: (\w+)/)?.output.1 }
+        let named = rules.lines.compactMap { line in
+            line.wholeMatch(of: /\s+runbook: "deploy\/manual\/Alerts\.md#(\w+)"/)?.output.1
+        }
+        #expect(alerts.count > 10 && named.map { String($0) } == alerts.map { $0.lowercased() })
+        for path in ["deploy/manual/Alerts.md", "deploy/manual/Alerts.zh.md"] {
+            let page = try #require(files.first { $0.path == path })
+            let sections = page.lines.compactMap { $0.wholeMatch(of: /## (.+)/)?.output.1 }
+            #expect(sections == alerts, "\(path) has a section for each alert, in the order of the rules")
+        }
+    }
+
     @Test("the rules read every file of the project") func reach() throws {
         let paths = Set(try SourceFile.all().map(\.path))
         for path in [
