@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the Java client with javac at language level 8, and runs its tests. Fails on a warning, a failed test or a
+# skipped one.
+#   Tests/JavaTests/run.sh           builds and tests
+#   Tests/JavaTests/run.sh build     builds only; prints the command that starts the conformance driver, one word a line
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+command -v javac > /dev/null && [ -f /usr/share/java/junit-jupiter-engine.jar ] ||
+    deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java >&2
+jars=/usr/share/java
+library=Shared/Client/Java
+out=.build-java
+junit=''
+for jar in junit-platform-{console,launcher,engine,commons,reporting} junit-jupiter-{api,engine,params} opentest4j \
+    apiguardian-api picocli; do
+    junit+=":$jars/$jar.jar"
+done
+runtime=$jars/sqlite-jdbc.jar:$jars/slf4j-api.jar
+native=/usr/lib/$(uname -m)-linux-gnu/jni
+
+compile() { # FOLDER CLASSPATH SOURCE…: language level 8, warnings are errors
+    local folder=$1 classpath=$2
+    shift 2
+    mkdir -p "$folder"
+    # The notice that level 8 is old is no fault of the code.
+    find "$@" -name '*.java' -print0 |
+        xargs -0 javac --release 8 -encoding UTF-8 -Xlint:all,-options -Werror -cp "$classpath" -d "$folder"
+}
+
+deploy/scripts/generate-java-messages.py --check
+rm -rf "$out"
+compile "$out/client" '' "$library/src/main/java"
+compile "$out/tests" "$out/client:$runtime$junit" Tests/JavaTests/src
+classpath=$out/client:$out/tests:$runtime
+if [ "${1:-}" = build ]; then
+    printf '%s\n' java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.library.path=$native" -cp \
+        "$classpath" org.mobilesync.tests.ConformanceDriver
+    exit
+fi
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+java "-Djava.library.path=$native" -Dorg.sqlite.lib.path="$native" -cp "$classpath$junit" \
+    org.junit.platform.console.ConsoleLauncher --scan-classpath "$out/tests" --include-classname '.*Tests$' \
+    --disable-banner --disable-ansi-colors --details=tree | tee "$report"
+grep -Eq '^\[ +[1-9][0-9]* tests successful' "$report" && grep -Eq '^\[ +0 tests (skipped)' "$report" &&
+    grep -Eq '^\[ +0 tests failed' "$report" || {
+    echo "Tests/JavaTests/run.sh: a Java test failed or was skipped" >&2
+    exit 1
+}
