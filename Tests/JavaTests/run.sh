@@ -5,16 +5,17 @@
 #   Tests/JavaTests/run.sh build     builds only; prints the command that starts the conformance driver, one word a line
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-command -v javac > /dev/null && [ -f /usr/share/java/junit-jupiter-engine.jar ] ||
+if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ]; then
     deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java >&2
+fi
 jars=/usr/share/java
 library=Shared/Client/Java
 out=.build-java
-junit=''
-for jar in junit-platform-{console,launcher,engine,commons,reporting} junit-jupiter-{api,engine,params} opentest4j \
-    apiguardian-api picocli; do
-    junit+=":$jars/$jar.jar"
-done
+jar_path() { # NAME…: the class path of these jars
+    printf "$jars/%s.jar:" "$@"
+}
+junit=$(jar_path junit-jupiter-api opentest4j apiguardian-api)
+launcher=$(jar_path junit-platform-{console,launcher,engine,commons,reporting} junit-jupiter-{engine,params} picocli)
 runtime=$jars/sqlite-jdbc.jar:$jars/slf4j-api.jar
 native=/usr/lib/$(uname -m)-linux-gnu/jni
 
@@ -30,7 +31,7 @@ compile() { # FOLDER CLASSPATH SOURCE…: language level 8, warnings are errors
 deploy/scripts/generate-java-messages.py --check
 rm -rf "$out"
 compile "$out/client" '' "$library/src/main/java"
-compile "$out/tests" "$out/client:$runtime$junit" Tests/JavaTests/src
+compile "$out/tests" "$out/client:$runtime:$junit" Tests/JavaTests/src
 classpath=$out/client:$out/tests:$runtime
 if [ "${1:-}" = build ]; then
     printf '%s\n' java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.library.path=$native" -cp \
@@ -39,11 +40,13 @@ if [ "${1:-}" = build ]; then
 fi
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
-java "-Djava.library.path=$native" -Dorg.sqlite.lib.path="$native" -cp "$classpath$junit" \
+java "-Djava.library.path=$native" -Dorg.sqlite.lib.path="$native" -cp "$classpath:$junit$launcher" \
     org.junit.platform.console.ConsoleLauncher --scan-classpath "$out/tests" --include-classname '.*Tests$' \
     --disable-banner --disable-ansi-colors --details=tree | tee "$report"
-grep -Eq '^\[ +[1-9][0-9]* tests successful' "$report" && grep -Eq '^\[ +0 tests (skipped)' "$report" &&
-    grep -Eq '^\[ +0 tests failed' "$report" || {
+line() { # COUNT WORD: whether the report has this line
+    grep -Eq "^\[ +$1 tests $2 +\]$" "$report"
+}
+if ! line '[1-9][0-9]*' successful || ! line 0 skipped || ! line 0 failed; then
     echo "Tests/JavaTests/run.sh: a Java test failed or was skipped" >&2
     exit 1
-}
+fi

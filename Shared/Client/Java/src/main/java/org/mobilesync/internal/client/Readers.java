@@ -1,0 +1,88 @@
+package org.mobilesync.internal.client;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.logging.Level;
+import org.mobilesync.SyncBatch;
+import org.mobilesync.SyncBatchListener;
+import org.mobilesync.internal.delivery.OplogDelivery;
+
+/**
+ * The app's listeners of data. Each one has at most one batch at a time; the next is handed out after its call returns.
+ * All methods run on the event loop.
+ */
+final class Readers {
+    /** One registration. */
+    static final class Reader {
+        /** The Sync ID; null for all. */
+        private final String bizType;
+        private final int limit;
+        private final SyncBatchListener listener;
+        private boolean isBusy;
+        private volatile boolean isClosed;
+
+        Reader(String bizType, int limit, SyncBatchListener listener) {
+            this.bizType = bizType;
+            this.limit = limit;
+            this.listener = listener;
+        }
+    }
+
+    private final ClientEngine engine;
+    private final OplogDelivery delivery;
+    private final List<Reader> readers = new ArrayList<>();
+
+    Readers(ClientEngine engine, OplogDelivery delivery) {
+        this.engine = engine;
+        this.delivery = delivery;
+    }
+
+    void add(Reader reader) {
+        readers.add(reader);
+    }
+
+    void remove(Reader reader) {
+        reader.isClosed = true;
+        readers.remove(reader);
+    }
+
+    /** Returns whether the app reads this Sync ID now. */
+    boolean isRead(String bizType) {
+        for (Reader reader : readers) {
+            if (reader.bizType == null || reader.bizType.equals(bizType)) return true;
+        }
+        return false;
+    }
+
+    /** Hands available data to the readers that are free. Returns whether a resend was handed out. */
+    boolean pump() {
+        boolean hasResend = false;
+        for (Reader reader : new ArrayList<>(readers)) {
+            if (reader.isBusy) continue;
+            SyncBatch batch =
+                delivery.next(reader.bizType, engine.state().visibleUserId(), reader.limit, engine.nowMs());
+            if (batch == null) continue;
+            hasResend |= batch.oplogs().stream().anyMatch(oplog -> oplog.repeats() > 0);
+            engine.counts().handedOut(batch.oplogs().size());
+            reader.isBusy = true;
+            engine.events().callBack(() -> call(reader, batch));
+        }
+        return hasResend;
+    }
+
+    /** Calls a listener, on the callback executor. */
+    private void call(Reader reader, SyncBatch batch) {
+        try {
+            // The app may have ended the registration or bound another user since the hand-out. Then the data stays
+            // unconfirmed, and comes again.
+            if (!reader.isClosed && engine.isVisible(batch.userId())) reader.listener.onBatch(batch);
+        } catch (RuntimeException error) {
+            Events.LOG.log(Level.WARNING, "a data listener of the app failed; its data comes again", error);
+            engine.events().send(listener -> listener.onListenerFailed(error));
+        }
+        engine.event(() -> {
+            reader.isBusy = false;
+            engine.pump();
+        });
+    }
+}
