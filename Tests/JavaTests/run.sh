@@ -2,11 +2,13 @@
 # Builds the Java client with javac at language level 8, and runs its tests. Fails on a warning, a failed test or a
 # skipped one.
 #   Tests/JavaTests/run.sh           builds and tests
-#   Tests/JavaTests/run.sh build     builds only; prints the command that starts the conformance driver, one word a line
+#   Tests/JavaTests/run.sh build     builds only; prints the start of a command that runs a test program, one word a
+#                                    line. The name of the program follows, for example
+#                                    org.mobilesync.tests.ConformanceDriver
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ]; then
-    deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java >&2
+    deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java libandroid-json-org-java >&2
 fi
 jars=/usr/share/java
 library=Shared/Client/Java
@@ -16,7 +18,7 @@ jar_path() { # NAME…: the class path of these jars
 }
 junit=$(jar_path junit-jupiter-api opentest4j apiguardian-api)
 launcher=$(jar_path junit-platform-{console,launcher,engine,commons,reporting} junit-jupiter-{engine,params} picocli)
-runtime=$jars/sqlite-jdbc.jar:$jars/slf4j-api.jar
+runtime=$jars/sqlite-jdbc.jar:$jars/slf4j-api.jar:$jars/json-android.jar
 native=/usr/lib/$(uname -m)-linux-gnu/jni
 
 compile() { # FOLDER CLASSPATH SOURCE…: language level 8, warnings are errors
@@ -31,11 +33,12 @@ compile() { # FOLDER CLASSPATH SOURCE…: language level 8, warnings are errors
 deploy/scripts/generate-java-messages.py --check
 rm -rf "$out"
 compile "$out/client" '' "$library/src/main/java"
-compile "$out/tests" "$out/client:$runtime:$junit" Tests/JavaTests/src
-classpath=$out/client:$out/tests:$runtime
+compile "$out/guide" "$out/client" "$library/src/guide/java" Tests/JavaTests/stand-ins
+compile "$out/tests" "$out/client:$out/guide:$runtime:$junit" Tests/JavaTests/src Tests/JavaTests/sample
+classpath=$out/client:$out/guide:$out/tests:$runtime
 if [ "${1:-}" = build ]; then
     printf '%s\n' java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.library.path=$native" -cp \
-        "$classpath" org.mobilesync.tests.ConformanceDriver
+        "$classpath"
     exit
 fi
 report=$(mktemp)

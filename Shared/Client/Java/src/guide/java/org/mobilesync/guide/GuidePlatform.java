@@ -1,0 +1,22 @@
+package org.mobilesync.guide;
+
+import java.io.IOException;
+import org.mobilesync.database.DatabaseOpener;
+
+/** What the guide's face needs of the app's platform. {@code AndroidPlatform} implements it. */
+public interface GuidePlatform {
+    /** Returns the content of a file that the app was built with; null when the app has none of this name. */
+    byte[] asset(String name) throws IOException;
+
+    /** Returns a folder for the device id and the local store, which exists. */
+    String folder() throws IOException;
+
+    /** Returns the opener of the local store. */
+    DatabaseOpener database();
+
+    /** Returns the version of the app in dotted numbers; empty when it is not known. */
+    String appVersion();
+
+    /** Returns the version of the operating system. */
+    String osVersion();
+}

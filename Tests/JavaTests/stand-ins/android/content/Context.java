@@ -1,0 +1,18 @@
+package android.content;
+
+import java.io.File;
+
+/** A stand-in for Android's class: an app whose assets and files are in one folder. */
+public class Context {
+    private File folder = new File(".");
+
+    /** Sets the folder, which a test has made. */
+    public void attachFolder(File newFolder) {
+        folder = newFolder;
+    }
+
+    /** Returns the folder of this app. */
+    public File folder() {
+        return folder;
+    }
+}

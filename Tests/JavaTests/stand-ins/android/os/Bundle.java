@@ -1,0 +1,4 @@
+package android.os;
+
+/** A stand-in for Android's class. */
+public class Bundle {}
