@@ -49,6 +49,7 @@ public final class JdbcDatabase implements SyncDatabase {
             PreparedStatement statement = prepared(sql, arguments);
             return statement.execute() ? 0 : statement.getUpdateCount();
         } catch (SQLException error) {
+            forget(sql);
             throw failure("executing a statement", error);
         }
     }
@@ -61,6 +62,7 @@ public final class JdbcDatabase implements SyncDatabase {
             while (rows.next()) values.add(reader.read(row));
             return values;
         } catch (SQLException error) {
+            forget(sql);
             throw failure("executing a query", error);
         } catch (RowFailure error) {
             throw failure("reading a row", error.failure);
@@ -124,10 +126,16 @@ public final class JdbcDatabase implements SyncDatabase {
         return statement;
     }
 
-    private static void closeQuietly(Connection connection) {
+    /** The driver may have closed a statement that failed. */
+    private void forget(String sql) {
+        PreparedStatement failed = statements.remove(sql);
+        if (failed != null) closeQuietly(failed);
+    }
+
+    private static void closeQuietly(AutoCloseable resource) {
         try {
-            connection.close();
-        } catch (SQLException error) {
+            resource.close();
+        } catch (Exception error) {
             // Nothing is lost: committed transactions are in the file.
         }
     }
