@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -206,6 +207,32 @@ class ClientTests {
         assertTrue(gateway.isLeftAlone(300));
         client.connect();
         gateway.open();
+    }
+
+    @Test
+    void closeSendsAClose1000AlsoWhenAListenerCallsIt() throws Exception {
+        PlayedGateway.Connection connection = open();
+        client.listen("UCHAT", oplog -> client.close());
+        connection.send(push(ChannelKind.USER, 0, 1));
+        connection.find(Close.class, close -> close.code == 1_000);
+        connection.awaitEnd();
+        client.close();
+        make(settings().build());
+    }
+
+    @Test
+    void closeWaitsForTheListenersCallSoThatItsConfirmationIsOnTheDisk() throws Exception {
+        PlayedGateway.Connection connection = open();
+        CountDownLatch called = new CountDownLatch(1);
+        client.listen("UCHAT", oplog -> {
+            called.countDown();
+            client.confirm(oplog).join();
+            shown.add(oplog);
+        });
+        connection.send(push(ChannelKind.USER, 0, 1));
+        assertTrue(called.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        client.close();
+        assertEquals(1, nextShown().oplogId());
     }
 
     @Test

@@ -434,6 +434,10 @@ public final class ClientEngine implements AutoCloseable {
         });
         loop.shutdown();
         await(loop::awaitEnd);
+        await((timeout, unit) -> {
+            supervisor.awaitClosed();
+            return true;
+        });
     }
 
     private interface Wait {

@@ -72,7 +72,8 @@ final class EventLoop {
 
     /** Performs the events up to now, and then no more. */
     void shutdown() {
-        executor.shutdown();
+        // As an event, so that the events before it can still plan others.
+        execute(executor::shutdown);
     }
 
     /** Waits until the last event has ended. */

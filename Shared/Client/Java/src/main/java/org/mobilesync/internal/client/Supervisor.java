@@ -38,6 +38,8 @@ final class Supervisor implements GatewayLink.Listener {
     private Phase phase = Phase.STOPPED;
     private GatewayAddress address;
     private GatewayLink link;
+    /** The last link that was closed with frames to write. */
+    private volatile GatewayLink closingLink;
     private long nextAttemptMs = NEVER;
     /** The app cannot shorten the wait below this time, which the gateway demands. */
     private long notBeforeMs;
@@ -116,6 +118,7 @@ final class Supervisor implements GatewayLink.Listener {
         driver.closed();
         if (phase == Phase.LIVE) {
             ended.close();
+            closingLink = ended;
             engine.later(ended::abort, CLOSE_LINGER_MS);
         } else {
             ended.abort();
@@ -167,6 +170,12 @@ final class Supervisor implements GatewayLink.Listener {
             finish(driver.end());
         }
         phase = Phase.STOPPED;
+    }
+
+    /** Waits until the last link has written its Close, for the end of the client. Called on another thread. */
+    void awaitClosed() throws InterruptedException {
+        GatewayLink closing = closingLink;
+        if (closing != null) closing.awaitClosed(CLOSE_LINGER_MS);
     }
 
     // Events of the link's threads; a link that was replaced has no effect.

@@ -46,6 +46,7 @@ public final class GatewayLink {
     private final Semaphore unhandled = new Semaphore(MOST_UNHANDLED);
     private volatile boolean isClosed;
     private volatile boolean hasEnded;
+    private volatile Thread writer;
 
     /** Creates a link. {@link #start} connects it. */
     public GatewayLink(TlsConnector connector, GatewayAddress address, Listener listener) {
@@ -82,7 +83,8 @@ public final class GatewayLink {
             socket.setSoTimeout(0);
             WebSocket carrier = webSocket;
             OutputStream frames = out;
-            daemon("mobile-sync-writer", () -> write(frames, carrier)).start();
+            writer = daemon("mobile-sync-writer", () -> write(frames, carrier));
+            writer.start();
             listener.opened(this);
             FrameDecoder decoder = new FrameDecoder(in);
             while (true) {
@@ -138,6 +140,13 @@ public final class GatewayLink {
         isClosed = true;
         outgoing.add(END);
         unhandled.release(MOST_UNHANDLED);
+    }
+
+    /** Waits until a closed link has written its frames, at most this time, and closes it in any case. */
+    public void awaitClosed(long ms) throws InterruptedException {
+        Thread present = writer;
+        if (present != null) present.join(ms);
+        closeSocket();
     }
 
     /** Closes the connection at once. No event follows. */
