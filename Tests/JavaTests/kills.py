@@ -21,6 +21,14 @@ PUSHES = 20
 DEADLINE_SECONDS = 60
 
 
+def java_command():
+    """Returns the command that runs a test program, which run.sh has written."""
+    path = pathlib.Path(__file__).resolve().parents[2] / ".build-java/command"
+    if not path.exists():
+        sys.exit("the Java client is not built; call Tests/JavaTests/run.sh first")
+    return path.read_text().split("\n")[:-1]
+
+
 class Device:
     """One device: its process over all its starts, and the oplogs that it has shown."""
 
@@ -105,9 +113,7 @@ def main():
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--devices", type=int, default=4)
     options = parser.parse_args()
-    runner = pathlib.Path(__file__).with_name("run.sh")
-    built = subprocess.run([runner, "build"], check=True, capture_output=True, text=True)
-    command = built.stdout.split("\n")[:-1] + ["org.mobilesync.tests.ConformanceDriver"]
+    command = java_command() + ["org.mobilesync.tests.ConformanceDriver"]
     failures, pushed = [], []
     run = f"kill{random.randrange(10**8)}"
     with tempfile.TemporaryDirectory() as folder:

@@ -2,9 +2,9 @@
 # Builds the Java client with javac at language level 8, and runs its tests. Fails on a warning, a failed test or a
 # skipped one.
 #   Tests/JavaTests/run.sh           builds and tests
-#   Tests/JavaTests/run.sh build     builds only; prints the start of a command that runs a test program, one word a
-#                                    line. The name of the program follows, for example
-#                                    org.mobilesync.tests.ConformanceDriver
+#   Tests/JavaTests/run.sh build     builds only
+# The file .build-java/command has the command that runs a test program, one word a line; the name of the program
+# follows, for example org.mobilesync.tests.ConformanceDriver. kills.py, sample.py and EndToEndTests read it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ]; then
@@ -12,7 +12,7 @@ if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine
 fi
 jars=/usr/share/java
 library=Shared/Client/Java
-out=.build-java
+out=$PWD/.build-java
 jar_path() { # NAME…: the class path of these jars
     printf "$jars/%s.jar:" "$@"
 }
@@ -36,11 +36,9 @@ compile "$out/client" '' "$library/src/main/java"
 compile "$out/guide" "$out/client" "$library/src/guide/java" Tests/JavaTests/stand-ins
 compile "$out/tests" "$out/client:$out/guide:$runtime:$junit" Tests/JavaTests/src Tests/JavaTests/sample
 classpath=$out/client:$out/guide:$out/tests:$runtime
-if [ "${1:-}" = build ]; then
-    printf '%s\n' java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.library.path=$native" -cp \
-        "$classpath"
-    exit
-fi
+printf '%s\n' java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.library.path=$native" -cp "$classpath" \
+    > "$out/command"
+[ "${1:-}" != build ] || exit 0
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 java "-Djava.library.path=$native" -Dorg.sqlite.lib.path="$native" -cp "$classpath:$junit$launcher" \

@@ -23,6 +23,14 @@ class Check(AssertionError):
     """The service or the app did not do what the case expects."""
 
 
+def java_command():
+    """Returns the command that runs a test program, which run.sh has written."""
+    path = pathlib.Path(__file__).resolve().parents[2] / ".build-java/command"
+    if not path.exists():
+        sys.exit("the Java client is not built; call Tests/JavaTests/run.sh first")
+    return path.read_text().split("\n")[:-1]
+
+
 class App:
     """One process of the sample."""
 
@@ -75,19 +83,12 @@ class Test:
 
     def __init__(self, options):
         self.options = options
-        built = subprocess.run([pathlib.Path(__file__).with_name("run.sh"), "build"], check=True, capture_output=True,
-                               text=True)
-        self.command = built.stdout.split("\n")[:-1]
+        self.command = java_command()
         self.run = f"sample{random.randrange(10**8)}"
-
-    def tool(self, *arguments):
-        return subprocess.run([self.options.mssctl, *arguments], check=True, capture_output=True, text=True).stdout
 
     def install(self, folder):
         """Makes the files with which the app is built."""
-        settings = self.tool("instance", "meta-config", self.options.instance, "--server", "127.0.0.1", "--port",
-                             str(self.options.gateway_port))
-        (folder / "meta.config").write_text(settings)
+        (folder / "meta.config").write_bytes(pathlib.Path(self.options.meta_config).read_bytes())
         (folder / "mss-ca.pem").write_bytes(pathlib.Path(self.options.ca).read_bytes())
 
     def push(self, user, name, **payload):
@@ -102,9 +103,10 @@ class Test:
         return reply["msg"]
 
     def is_explained(self, user, name, state):
-        eventually(f"{name} is {state}", lambda: self.tool(
-            "explain", "--api", self.options.api, "--instance", self.options.instance, "--biz-type", BIZ_TYPE, "--to",
-            user, "--id", name).startswith(state))
+        command = [self.options.mssctl, "explain", "--api", self.options.api, "--instance", self.options.instance,
+                   "--biz-type", BIZ_TYPE, "--to", user, "--id", name]
+        eventually(f"{name} is {state}", lambda: subprocess.run(
+            command, check=True, capture_output=True, text=True).stdout.startswith(state))
 
 
 def life_cycle(test, folder, user):
@@ -187,9 +189,9 @@ def users(test, folder, user):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--api", required=True, help="for example http://127.0.0.1:7080")
-    parser.add_argument("--gateway-port", type=int, required=True)
+    parser.add_argument("--meta-config", required=True, help="the file that mssctl instance meta-config prints")
     parser.add_argument("--ca", required=True, help="the PEM file of the gateway's authority")
-    parser.add_argument("--mssctl", required=True, help="the program, which finds its settings in MSS_CONFIG_FILE")
+    parser.add_argument("--mssctl", required=True, help="the program, for mssctl explain")
     parser.add_argument("--instance", default="demo_app")
     test = Test(parser.parse_args())
     failed = False

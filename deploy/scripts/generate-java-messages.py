@@ -108,7 +108,8 @@ def message_class(name, fields, enums, number):
     out.append(f"/** The message {{@code {name}}} (DeviceProtocol.md, Packets and their fields). */")
     out.append(f"public final class {name} extends {'Body' if number else 'Message'} {{")
     if number:
-        out.append(f"    /** The field of a packet with this body. */\n    public static final int NUMBER = {number};\n")
+        out.append("    /** The field of a packet with this body. */")
+        out.append(f"    public static final int NUMBER = {number};\n")
     for field in fields:
         out.append(f"    /** Field {field.number}. */\n    {field.declaration()}")
     if number:

@@ -21,8 +21,8 @@ import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.json.JsonText;
 
 /**
- * A program with the contract of {@code mssctl conformance client}: it prints each oplog as a line of JSON, confirms it,
- * and runs until SIGTERM.
+ * A program with the contract of {@code mssctl conformance client}: it prints each oplog as a line of JSON, confirms
+ * it, and runs until SIGTERM.
  */
 public final class ConformanceDriver {
     private ConformanceDriver() {}

@@ -326,7 +326,8 @@ class StoreTests {
         store.close();
         Path file = folder.resolve("s");
         Files.deleteIfExists(folder.resolve("s-wal"));
-        Files.write(file, "this is no database, and it is long enough to be read as one".getBytes(StandardCharsets.UTF_8));
+        String text = "this is no database, and it is long enough to be read as one";
+        Files.write(file, text.getBytes(StandardCharsets.UTF_8));
         open();
         assertTrue(store.file().replacedDamaged());
         assertEquals(1, store.file().replacements());
@@ -410,8 +411,9 @@ class StoreTests {
 
     @Test
     void resultsOfTheServiceAreReadByTheClientAndHandedOutOnce() {
-        store.outbox().add(Collections.singletonList(
-            new SyncOperation("o1", "ORDER", "17", "update", new byte[0], Collections.<SyncOperation>emptyList())), "u1");
+        SyncOperation operation =
+            new SyncOperation("o1", "ORDER", "17", "update", new byte[0], Collections.<SyncOperation>emptyList());
+        store.outbox().add(Collections.singletonList(operation), "u1");
         ChannelBatch results = batch(0, 1, 1);
         results.kind = ChannelKind.DEVICE;
         results.bizType = "MSS_RESULTS";

@@ -154,8 +154,8 @@ public final class SyncClient implements AutoCloseable {
     }
 
     /**
-     * Records that the app has processed an oplog. The client does not hand it out again, except as a replay. The record
-     * is on the disk when the future completes, and the client reports it to the service (K4).
+     * Records that the app has processed an oplog. The client does not hand it out again, except as a replay. The
+     * record is on the disk when the future completes, and the client reports it to the service (K4).
      */
     public CompletableFuture<Void> confirm(SyncOplog oplog) {
         return engine.confirm(Collections.singletonList(oplog));
@@ -219,8 +219,8 @@ public final class SyncClient implements AutoCloseable {
 
     /**
      * Stores operations of the bound user, and sends them in this order when there is a connection. All are on the disk
-     * when the future completes, or none. Each operation gets one result later ({@link #listenForResults}). An operation
-     * whose id the client knows is ignored, so a repeated call does no harm.
+     * when the future completes, or none. Each operation gets one result later ({@link #listenForResults}). An
+     * operation whose id the client knows is ignored, so a repeated call does no harm.
      *
      * @return completes with INVALID_ARGUMENT when no user is bound, STORE_FULL when the store is full
      * @throws SyncException INVALID_ARGUMENT when an operation breaks a limit ({@link SyncOperation#fault})
@@ -279,8 +279,8 @@ public final class SyncClient implements AutoCloseable {
     }
 
     /**
-     * Ends the connection, waits for the listeners' present calls, and closes the store. Their confirmations are then on
-     * the disk. Waits at most 10 s. With an executor of the app, it does not wait for listeners.
+     * Ends the connection, waits for the listeners' present calls, and closes the store. Their confirmations are then
+     * on the disk. Waits at most 10 s. With an executor of the app, it does not wait for listeners.
      */
     @Override
     public void close() {

@@ -92,7 +92,10 @@ public final class SyncConfiguration {
             return this;
         }
 
-        /** {@code Android}, {@code iOS} or another name, for pushes that are restricted to a system, and its version. */
+        /**
+         * {@code Android}, {@code iOS} or another name, for pushes that are restricted to a system, and its
+         * version.
+         */
         public Builder operatingSystem(String name, String version) {
             osName = name;
             osVersion = version;
@@ -124,8 +127,9 @@ public final class SyncConfiguration {
         }
 
         /**
-         * The largest size of the local store in bytes: at least 1 MB, 100 MB by default. A full store deletes confirmed
-         * oplogs, oldest first. When none is left, the client stores no more until the app confirms some (K8).
+         * The largest size of the local store in bytes: at least 1 MB, 100 MB by default. A full store deletes
+         * confirmed oplogs, oldest first. When none is left, the client stores no more until the app confirms some
+         * (K8).
          */
         public Builder storeLimit(long value) {
             storeLimit = value;
@@ -152,7 +156,8 @@ public final class SyncConfiguration {
         public SyncConfiguration build() {
             Limits.checkId(instanceId, "instanceId");
             Limits.checkId(deviceId, "deviceId");
-            require(!host.isEmpty() && host.indexOf('/') < 0, "gateway: the host is a name or an address, without https://");
+            require(!host.isEmpty() && host.indexOf('/') < 0,
+                "gateway: the host is a name or an address, without https://");
             require(port >= 1 && port <= HIGHEST_PORT, "gateway: the port is a number from 1 to 65535");
             require(!storePath.isEmpty() && database != null,
                 "store: a path and an opener are needed, for example JdbcDatabase::open");

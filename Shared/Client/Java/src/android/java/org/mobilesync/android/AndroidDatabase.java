@@ -26,7 +26,7 @@ public final class AndroidDatabase implements SyncDatabase {
     /** Opens or creates a file. Usable as a {@code DatabaseOpener}: {@code AndroidDatabase::open}. */
     public static SyncDatabase open(String path) throws DatabaseException {
         try {
-            // The handler of damage does nothing: Android's own one would delete the file, and the store moves it aside.
+            // The handler of damage does nothing: Android's own one would delete the file. The store moves it aside.
             SQLiteDatabase opened = SQLiteDatabase.openDatabase(path, null,
                 SQLiteDatabase.CREATE_IF_NECESSARY | SQLiteDatabase.NO_LOCALIZED_COLLATORS, damaged -> { });
             AndroidDatabase database = new AndroidDatabase(opened);

@@ -63,7 +63,8 @@ public final class GuideClient {
         try {
             client = makeClient(platform == null ? otherwise : platform);
         } catch (IOException | SyncException error) {
-            LOG.log(Level.SEVERE, "the client did not start; correct the cause and call MPSync.initialize again", error);
+            LOG.log(
+                Level.SEVERE, "the client did not start; correct the cause and call MPSync.initialize again", error);
         }
     }
 
@@ -71,7 +72,8 @@ public final class GuideClient {
         byte[] settings = on.asset(META_CONFIG);
         if (settings == null) {
             throw new SyncException(SyncException.Code.INVALID_ARGUMENT,
-                "the app has no " + META_CONFIG + " in its assets; the operator makes it with mssctl instance meta-config");
+                "the app has no " + META_CONFIG
+                    + " in its assets; the operator makes it with mssctl instance meta-config");
         }
         MetaConfig meta = MetaConfig.parse(settings, META_CONFIG);
         byte[] authority = on.asset(AUTHORITY);

@@ -136,7 +136,7 @@ public final class ClientEngine implements AutoCloseable {
 
     private <T> CompletableFuture<T> call(Supplier<T> call) {
         return loop.submit(() -> {
-            if (isClosed) throw new SyncException(SyncException.Code.CLOSED, "the client is closed; create another one");
+            if (isClosed) throw EventLoop.closed();
             try {
                 return call.get();
             } finally {
@@ -414,8 +414,8 @@ public final class ClientEngine implements AutoCloseable {
     }
 
     /**
-     * Ends the connection, waits for the listeners' present calls, and closes the store, so that their confirmations are
-     * on the disk. Waits at most 5 s for each. A call by a listener does not wait for that listener.
+     * Ends the connection, waits for the listeners' present calls, and closes the store, so that their confirmations
+     * are on the disk. Waits at most 5 s for each. A call by a listener does not wait for that listener.
      */
     @Override
     public void close() {

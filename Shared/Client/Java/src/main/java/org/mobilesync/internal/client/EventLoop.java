@@ -30,6 +30,11 @@ final class EventLoop {
         executor.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
+    /** Returns the error of a call on a closed client. */
+    static SyncException closed() {
+        return new SyncException(SyncException.Code.CLOSED, "the client is closed; create another one");
+    }
+
     /** Performs an event soon; does nothing after the end. */
     void execute(Runnable event) {
         try {
@@ -64,8 +69,7 @@ final class EventLoop {
                 }
             });
         } catch (RejectedExecutionException error) {
-            result.completeExceptionally(
-                new SyncException(SyncException.Code.CLOSED, "the client is closed; create another one"));
+            result.completeExceptionally(closed());
         }
         return result;
     }

@@ -56,9 +56,9 @@ public final class Lists {
         ConnectionMachine.Answer answer = page -> {
             if (refusal(page) == RequestRefusal.TRY_AGAIN) {
                 if (attempt < MOST_ATTEMPTS) {
+                    Runnable again = () -> ask(maker, attempt + 1, result, handler);
                     engine.later(
-                        () -> engine.step(() -> ask(maker, attempt + 1, result, handler), result::completeExceptionally),
-                        RETRY_STEP_MS * attempt);
+                        () -> engine.step(again, result::completeExceptionally), RETRY_STEP_MS * attempt);
                     return;
                 }
                 handler.handle(null, null);

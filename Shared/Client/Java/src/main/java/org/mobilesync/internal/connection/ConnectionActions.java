@@ -16,7 +16,10 @@ public interface ConnectionActions {
     /** Stores the batches in one transaction, then reports to {@link ConnectionMachine#stored}. */
     void store(List<ChannelBatch> batches, String userId, long bindNumber);
 
-    /** Collects what the gateway has not recorded, then calls {@link ConnectionMachine#collected(OplogReport, long)}. */
+    /**
+     * Collects what the gateway has not recorded, then calls {@link ConnectionMachine#collected(OplogReport,
+     * long)}.
+     */
     void collectReport(String userId, long bindNumber);
 
     /** Marks a report as recorded by the gateway. */

@@ -61,7 +61,8 @@ final class WebSocket {
         }
         boolean isAccepted = header(lines, "Sec-WebSocket-Accept").equals(accept(key));
         if (!isAccepted || !header(lines, "Sec-WebSocket-Protocol").equals(PROTOCOL)) {
-            throw new IOException("the answer to the WebSocket's handshake is not one of a gateway; check host and port");
+            throw new IOException(
+                "the answer to the WebSocket's handshake is not one of a gateway; check host and port");
         }
     }
 

@@ -89,7 +89,8 @@ public final class Channels {
         int left = maxBytes;
         String owner = userId == null ? "" : userId;
         for (Channel channel : channels.values()) {
-            boolean isOwned = channel.key.userId.equals(owner) && ChannelKinds.needsUser(channel.key.kind) != owner.isEmpty();
+            boolean isOwned = channel.key.userId.equals(owner)
+                && ChannelKinds.needsUser(channel.key.kind) != owner.isEmpty();
             if (!isOwned || channel.position == 0) continue;
             // A UTF-16 unit has at most 3 bytes of UTF-8.
             left -= 3 * channel.key.bizType.length() + POINT_BYTES;

@@ -86,8 +86,8 @@ public final class HistoryStore {
     }
 
     /**
-     * Stores a page that was read newest first, and returns its oplogs. When the store is full, the page is returned but
-     * not stored.
+     * Stores a page that was read newest first, and returns its oplogs. When the store is full, the page is returned
+     * but not stored.
      *
      * @param userId the bound user at the time of the request
      * @param before the id of the request; 0 for the newest

@@ -146,8 +146,8 @@ public final class Outbox {
     // Connection.
 
     /**
-     * Returns the next frame of a user's operations that the service has not accepted, in their order, and marks them as
-     * sent.
+     * Returns the next frame of a user's operations that the service has not accepted, in their order, and marks them
+     * as sent.
      *
      * @param maxBytes the largest size on the wire; the first operation is returned in any case
      */

@@ -35,7 +35,8 @@ public final class StoreFile implements AutoCloseable {
     }
 
     /**
-     * Opens or creates the file. A file that SQLite cannot read is moved aside ({@code .damaged}), and a new one begins.
+     * Opens or creates the file. A file that SQLite cannot read is moved aside ({@code .damaged}), and a new one
+     * begins.
      *
      * @throws SyncException STORE when the file cannot be used, STORE_IN_USE when another process or client uses it,
      *     FOREIGN_STORE when it belongs to another instance or device

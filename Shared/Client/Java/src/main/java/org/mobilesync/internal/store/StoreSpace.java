@@ -80,8 +80,8 @@ public final class StoreSpace {
             Channel channel = channels.byRow(fullest.get(0)[0]).copy();
             long count = Math.min(fullest.get(0)[1], Math.max(FEWEST_DROPPED, fullest.get(0)[1] / 4));
             List<Long> last = database.query(row -> row.getLong(0),
-                "SELECT oplog_id FROM oplog WHERE channel_id = ? AND " + droppable + " ORDER BY oplog_id LIMIT 1 OFFSET ?",
-                channel.row, count - 1);
+                "SELECT oplog_id FROM oplog WHERE channel_id = ? AND " + droppable
+                    + " ORDER BY oplog_id LIMIT 1 OFFSET ?", channel.row, count - 1);
             database.execute("DELETE FROM oplog WHERE channel_id = ? AND oplog_id <= ? AND " + droppable,
                 channel.row, last.get(0));
             channel.dropped(last.get(0));

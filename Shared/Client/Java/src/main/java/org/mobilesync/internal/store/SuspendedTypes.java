@@ -52,7 +52,10 @@ public final class SuspendedTypes {
         }
     }
 
-    /** Deletes the data of a Sync ID, of the device and this user. Positions stay, so the data does not arrive again. */
+    /**
+     * Deletes the data of a Sync ID, of the device and this user. Positions stay, so the data does not arrive
+     * again.
+     */
     public void deleteData(String bizType, String userId) {
         List<Channel> emptied = new ArrayList<>();
         file.change("deleting the data of a Sync ID", () -> {
