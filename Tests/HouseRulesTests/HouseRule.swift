@@ -24,7 +24,7 @@ struct HouseRule: Sendable, CustomStringConvertible {
         sample: SourceFile(path: "deploy/up", text: String(repeating: "x", count: 121)),
         violations: { file in
             // The formatter checks Swift. A row of a table cannot be broken.
-            let suffixes = ["md", "sh", "sql", "proto", "py", "yml", "up", "down", "test"]
+            let suffixes = ["md", "sh", "sql", "proto", "py", "java", "yml", "up", "down", "test"]
             guard suffixes.contains(file.suffix) else { return [] }
             return file.matching { $0.count > 120 && !$0.hasPrefix("|") ? "\($0.count) columns" : nil }
         })

@@ -109,7 +109,8 @@ private enum Headings {
 extension SourceFile {
     /// Whether the file can cite rules. The files of this folder contain samples, so they cannot.
     fileprivate var citesRules: Bool {
-        ["swift", "sql", "proto", "md", "sh", "js"].contains(suffix) && !path.hasPrefix("Tests/HouseRulesTests/")
+        ["swift", "sql", "proto", "md", "sh", "js", "java"].contains(suffix)
+            && !path.hasPrefix("Tests/HouseRulesTests/")
             && !path.hasSuffix(".pb.swift")
     }
 }

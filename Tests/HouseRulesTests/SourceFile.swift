@@ -41,7 +41,8 @@ struct SourceFile: Sendable {
 
     /// The marks of comments, by the ends of the files' names.
     private static let commentMarks = [
-        "swift": "//", "proto": "//", "js": "//", "mjs": "//", "c": "//", "h": "//", "sql": "--", "sh": "# ",
+        "swift": "//", "proto": "//", "java": "//", "gradle": "//", "js": "//", "mjs": "//", "c": "//", "h": "//",
+        "sql": "--", "sh": "# ",
         "py": "# ", "yaml": "# ", "yml": "# ", "conf": "# ", "toml": "# ", "service": "# ", "Dockerfile": "# ",
         "up": "# ", "down": "# ", "test": "# ", "fuzz": "# ", "known-bad": "# ",
     ]
@@ -49,6 +50,8 @@ struct SourceFile: Sendable {
     /// The text of a line for readers: a comment or a test's name; in a document the whole line.
     func prose(of line: String) -> Substring {
         if suffix == "md" { return line[...] }
+        // The lines of a comment of several lines.
+        if suffix == "java", line.contains(/^ *\/?\*/) { return line[...] }
         if line.contains("@Test(") || line.contains("@Suite("),
             let start = line.firstIndex(of: "\""), let end = line.lastIndex(of: "\"")
         {

@@ -12,7 +12,7 @@ import java.io.InputStream;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.guide.GuidePlatform;
 
-/** The app's platform: Android 7 (API level 24) or newer. */
+/** The app's platform: Android 8 (API level 26) or newer. */
 public final class AndroidPlatform implements GuidePlatform {
     private static final int BUFFER_BYTES = 4_096;
 

@@ -6,7 +6,7 @@ import java.util.List;
  * A connection to one SQLite file, as the local store needs it. One thread at a time uses it.
  *
  * <p>{@link JdbcDatabase} implements it for JVMs, and {@code org.mobilesync.android.AndroidDatabase} for Android.
- * SQLite 3.9 (Android 7) is enough.
+ * SQLite 3.18 (Android 8) is enough.
  */
 public interface SyncDatabase extends AutoCloseable {
     /** A step that can fail. */

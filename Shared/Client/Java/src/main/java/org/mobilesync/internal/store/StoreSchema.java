@@ -6,7 +6,7 @@ import org.mobilesync.database.SyncDatabase;
 /**
  * The tables of the local store and their migrations. A released migration is never edited; a change needs a new one.
  *
- * <p>The statements work with SQLite 3.9, which Android 7 has: no UPSERT, no RETURNING.
+ * <p>The statements work with SQLite 3.18, which Android 8 has: no UPSERT, no RETURNING.
  */
 final class StoreSchema {
     private static final String[][] MIGRATIONS = {{
