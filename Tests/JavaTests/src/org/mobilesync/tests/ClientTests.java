@@ -335,6 +335,36 @@ class ClientTests {
     }
 
     @Test
+    void dataThatWasOnItsWayToAListenerWaitsWhenAnotherUserIsBound() throws Exception {
+        PlayedGateway.Connection connection = open();
+        CountDownLatch isBlocking = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        client.listen("BLOCKING", oplog -> {
+            isBlocking.countDown();
+            try {
+                release.await();
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        });
+        client.listen("UCHAT", shown::add);
+        Push blocking = push(ChannelKind.DEVICE, 0, 1);
+        blocking.batches.get(0).bizType = "BLOCKING";
+        connection.send(blocking);
+        assertTrue(isBlocking.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        connection.send(push(ChannelKind.USER, 0, 1, 2));
+        connection.find(StoredAck.class, ack -> ack.channels.get(0).bizType.equals("UCHAT"));
+        get(client.bind("u2", "s2"));
+        release.countDown();
+        assertEquals(null, shown.poll(300, TimeUnit.MILLISECONDS));
+        client.bind("u1", "s1");
+        SyncOplog first = nextShown();
+        assertEquals(1, first.oplogId());
+        assertEquals(1, first.attempt());
+        assertEquals(2, nextShown().oplogId());
+    }
+
+    @Test
     void anEndedRegistrationReceivesNothingAndTheDataWaits() throws Exception {
         PlayedGateway.Connection connection = open();
         Runnable endListening = client.listen("UCHAT", oplog -> {

@@ -303,10 +303,13 @@ public final class ClientEngine implements AutoCloseable {
             delivery.updateClocks(nowMs());
             pump();
         });
-        return () -> event(() -> {
-            readers.remove(reader);
-            delivery.updateClocks(nowMs());
-        });
+        return () -> {
+            reader.close();
+            event(() -> {
+                readers.remove(reader);
+                delivery.updateClocks(nowMs());
+            });
+        };
     }
 
     /** Sets the reader of results; null removes it. */

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.logging.Level;
 import org.mobilesync.SyncBatch;
 import org.mobilesync.SyncBatchListener;
+import org.mobilesync.SyncException;
 import org.mobilesync.internal.delivery.OplogDelivery;
 
 /**
@@ -26,6 +27,11 @@ final class Readers {
             this.limit = limit;
             this.listener = listener;
         }
+
+        /** Ends the calls at once; callable from any thread. */
+        void close() {
+            isClosed = true;
+        }
     }
 
     private final ClientEngine engine;
@@ -42,7 +48,6 @@ final class Readers {
     }
 
     void remove(Reader reader) {
-        reader.isClosed = true;
         readers.remove(reader);
     }
 
@@ -72,17 +77,27 @@ final class Readers {
 
     /** Calls a listener, on the callback executor. */
     private void call(Reader reader, SyncBatch batch) {
+        // The app may have ended the registration or bound another user since the hand-out. Then the data waits again.
+        boolean isWanted = !reader.isClosed && engine.isVisible(batch.userId());
         try {
-            // The app may have ended the registration or bound another user since the hand-out. Then the data stays
-            // unconfirmed, and comes again.
-            if (!reader.isClosed && engine.isVisible(batch.userId())) reader.listener.onBatch(batch);
+            if (isWanted) reader.listener.onBatch(batch);
         } catch (RuntimeException error) {
             Events.LOG.log(Level.WARNING, "a data listener of the app failed; its data comes again", error);
             engine.events().send(listener -> listener.onListenerFailed(error));
         }
         engine.event(() -> {
             reader.isBusy = false;
+            if (!isWanted) putBack(batch);
             engine.pump();
         });
+    }
+
+    private void putBack(SyncBatch batch) {
+        try {
+            delivery.putBack(batch);
+        } catch (SyncException error) {
+            // The data comes again on the resend ladder.
+            engine.storeFailed(error);
+        }
     }
 }

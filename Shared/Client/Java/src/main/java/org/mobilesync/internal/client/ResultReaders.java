@@ -3,7 +3,6 @@ package org.mobilesync.internal.client;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.logging.Level;
-import org.mobilesync.SyncOperationResult;
 import org.mobilesync.SyncResultListener;
 import org.mobilesync.internal.store.Outbox;
 
@@ -35,18 +34,22 @@ final class ResultReaders {
         lastNumbers.put(userId, next.number());
         isBusy = true;
         SyncResultListener receiver = listener;
-        engine.events().callBack(() -> call(receiver, next.result()));
+        engine.events().callBack(() -> call(receiver, next));
     }
 
-    private void call(SyncResultListener receiver, SyncOperationResult result) {
+    private void call(SyncResultListener receiver, Outbox.NumberedResult next) {
+        String userId = next.result().userId();
+        // The app may have bound another user since the hand-out. Then the result waits again.
+        boolean isWanted = engine.isVisible(userId);
         try {
-            receiver.onResult(result);
+            if (isWanted) receiver.onResult(next.result());
         } catch (RuntimeException error) {
             Events.LOG.log(Level.WARNING, "a result listener of the app failed; the result comes again", error);
             engine.events().send(other -> other.onListenerFailed(error));
         }
         engine.event(() -> {
             isBusy = false;
+            if (!isWanted) lastNumbers.put(userId, next.number() - 1);
             engine.pump();
         });
     }

@@ -2,6 +2,7 @@ package org.mobilesync.internal.delivery;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -80,6 +81,13 @@ public final class OplogDelivery {
     public void confirm(List<SyncOplog> oplogs) {
         store.oplogs().confirm(oplogs);
         for (SyncOplog oplog : oplogs) schedule.stop(oplog.channelRow(), oplog.oplogId());
+    }
+
+    /** Lets a batch wait again that was handed out and did not reach the app, so that the order stays. */
+    public void putBack(SyncBatch batch) {
+        store.oplogs().putBack(batch.oplogs());
+        for (SyncOplog oplog : batch.oplogs()) schedule.stop(oplog.channelRow(), oplog.oplogId());
+        handOut.markUnread(Collections.singleton(batch.oplogs().get(0).channelRow()));
     }
 
     /** Returns the time when the next wait of an oplog ends; Long.MAX_VALUE when no time counts. */

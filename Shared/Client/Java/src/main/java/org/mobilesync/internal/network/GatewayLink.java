@@ -19,7 +19,7 @@ import org.mobilesync.internal.wire.FrameException;
 /** One transport connection to a gateway: a thread that connects and reads, and one that writes. */
 public final class GatewayLink {
     /** Frames that were read and not handled yet; then the reader waits, and TCP slows the gateway down. */
-    private static final int MOST_UNHANDLED = 32;
+    private static final int MOST_UNHANDLED = 8;
     /** Bytes that wait for a gateway that does not read; then the connection ends. */
     private static final long MOST_UNSENT_BYTES = 4_000_000;
     private static final int BUFFER_BYTES = 16_384;

@@ -182,6 +182,19 @@ public final class Oplogs {
         });
     }
 
+    /** Lets oplogs wait again that were handed out and did not reach the app. */
+    public void putBack(List<SyncOplog> oplogs) {
+        file.change("putting oplogs back", () -> {
+            for (SyncOplog oplog : oplogs) {
+                database.execute(
+                    "UPDATE oplog SET state = ?, hand_outs = hand_outs - 1 WHERE channel_id = ? AND oplog_id = ?"
+                        + " AND state = ? AND hand_outs = ?",
+                    OplogState.WAITING, oplog.channelRow(), oplog.oplogId(), OplogState.HANDED_OUT, oplog.attempt());
+            }
+            return null;
+        });
+    }
+
     /** Records durably that oplogs are dead letters. An oplog that the app has confirmed meanwhile stays confirmed. */
     public void markDead(List<HandedOut> oplogs) {
         file.change("storing dead letters", () -> {
