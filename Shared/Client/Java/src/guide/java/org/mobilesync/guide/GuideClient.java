@@ -47,6 +47,9 @@ public final class GuideClient {
     /** The calls before the start that were logged. */
     private final Set<String> loggedCalls = new HashSet<>();
 
+    /** Creates a client that is not started. An app has one; tests make others. */
+    GuideClient() {}
+
     /** Returns the instance that the static methods use. */
     public static GuideClient shared() {
         return SHARED;
