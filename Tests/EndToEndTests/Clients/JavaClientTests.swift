@@ -50,7 +50,7 @@ extension RunningSystem {
         private func conformance(_ more: [String], program own: [String] = []) async throws -> Report {
             let outcome = try await stack.tool(
                 ["conformance", "client", "--no-confirm-arguments=--no-confirm", "--json"] + more + ["--"]
-                    + (try program("ConformanceDriver")) + [
+                    + program("ConformanceDriver") + [
                         "--host", "{host}", "--port", "{port}", "--ca", "{ca}", "--instance", "{instance}", "--device",
                         "{device}", "--user", "{user}", "--session", "{session}", "--store", "{store}",
                         "--app-version", "{app-version}",
@@ -106,7 +106,7 @@ extension RunningSystem {
             arguments: ["plain", "websocket"])
         func features(transport: String) async throws {
             try await run(
-                try program("StackDriver") + [api, gateway, stack.certificateAuthority, Stack.instance, transport])
+                program("StackDriver") + [api, gateway, stack.certificateAuthority, Stack.instance, transport])
         }
     }
 }

@@ -78,6 +78,10 @@ public final class ClientEngine implements AutoCloseable {
         events = new Events(callbacks);
         loop = new EventLoop(this::failed);
         counts = new Counts(store.file().replacements());
+        if (store.file().replacedDamaged()) {
+            Events.LOG.log(Level.WARNING, "the local store was damaged; it was moved aside, and a new one began: {0}",
+                configuration.storePath());
+        }
         state.deviceId = store.device().deviceId();
         delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted);
         readers = new Readers(this, delivery);
