@@ -549,6 +549,35 @@ class ClientTests {
         assertEquals(1, client.counters().storesReplaced());
     }
 
+    @Test
+    void aClientThatCannotStartReleasesItsStore() throws Exception {
+        client.close();
+        SyncException error = assertThrows(SyncException.class, () -> new SyncClient(settings()
+            .store(folder.resolve("store").toString(), path -> new FailingDatabase(path, "UPDATE oplog")).build()));
+        assertEquals(SyncException.Code.STORE, error.code());
+        assertTrue(error.getMessage().contains("check space and access rights"), error.getMessage());
+        make(settings().build());
+    }
+
+    @Test
+    void aConfirmationThatIsNotOnTheDiskIsAnErrorAndTheDataComesAgain() throws Exception {
+        PlayedGateway.Connection connection = open();
+        client.listen("UCHAT", shown::add);
+        connection.send(push(ChannelKind.USER, 0, 1));
+        nextShown();
+        client.close();
+        make(settings().store(folder.resolve("store").toString(),
+            path -> new FailingDatabase(path, "needs_report = 1 WHERE channel_id")).build());
+        client.listen("UCHAT", shown::add);
+        client.bind("u1", "s1");
+        assertEquals(SyncException.Code.STORE, failure(client.confirm(nextShown())));
+        client.close();
+        make(settings().build());
+        client.listen("UCHAT", shown::add);
+        client.bind("u1", "s1");
+        assertEquals(3, nextShown().attempt());
+    }
+
     // Misuse.
 
     @Test

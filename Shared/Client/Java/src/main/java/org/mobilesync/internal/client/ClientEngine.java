@@ -73,23 +73,31 @@ public final class ClientEngine implements AutoCloseable {
             configuration.trust(), configuration.transport(), configuration.connectTimeoutMs());
         store = LocalStore.open(configuration.storePath(), configuration.database(), configuration.instanceId(),
             configuration.deviceId(), configuration.storeLimit(), configuration.clock());
-        ownCallbacks = configuration.callbackExecutor() == null ? makeCallbackThread() : null;
-        Executor callbacks = ownCallbacks == null ? configuration.callbackExecutor() : ownCallbacks;
-        events = new Events(callbacks);
-        loop = new EventLoop(this::failed);
-        counts = new Counts(store.file().replacements());
-        if (store.file().replacedDamaged()) {
-            Events.LOG.log(Level.WARNING, "the local store was damaged; it was moved aside, and a new one began: {0}",
-                configuration.storePath());
+        boolean isComplete = false;
+        try {
+            ownCallbacks = configuration.callbackExecutor() == null ? makeCallbackThread() : null;
+            Executor callbacks = ownCallbacks == null ? configuration.callbackExecutor() : ownCallbacks;
+            events = new Events(callbacks);
+            loop = new EventLoop(this::failed);
+            counts = new Counts(store.file().replacements());
+            if (store.file().replacedDamaged()) {
+                Events.LOG.log(Level.WARNING,
+                    "the local store was damaged; it was moved aside, and a new one began: {0}",
+                    configuration.storePath());
+            }
+            state.deviceId = store.device().deviceId();
+            delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted);
+            readers = new Readers(this, delivery);
+            results = new ResultReaders(this, store.outbox());
+            driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state));
+            GatewayAddress home = new GatewayAddress(configuration.host(), configuration.port());
+            supervisor = new Supervisor(this, connector, home, driver, configuration.connectTimeoutMs());
+            lists = new Lists(this, driver, store.history());
+            isComplete = true;
+        } finally {
+            // Otherwise the store would stay locked in this process.
+            if (!isComplete) store.close();
         }
-        state.deviceId = store.device().deviceId();
-        delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted);
-        readers = new Readers(this, delivery);
-        results = new ResultReaders(this, store.outbox());
-        driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state));
-        supervisor = new Supervisor(this, connector,
-            new GatewayAddress(configuration.host(), configuration.port()), driver, configuration.connectTimeoutMs());
-        lists = new Lists(this, driver, store.history());
     }
 
     private ExecutorService makeCallbackThread() {
