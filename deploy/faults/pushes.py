@@ -8,9 +8,9 @@ pushes.py check NOTES   reads the database's rows (target, thirdMsgId and oplogI
                         printed, USER.jsonl of `mssctl listen --json`; with --failover pushes that were answered before
                         that instant may be gone, which is counted apart
 pushes.py pauses NOTES  reads instants from standard input: how long it took until a push was answered after each
-pushes.py gaps NOTES    reads lines INSTANT FAULT NUMBER from standard input: after each, until the next one, the longest
-                        time without an answer and the slowest push; exits with 1 when that time is above --limit after
-                        a fault of --limited
+pushes.py gaps NOTES    reads lines INSTANT FAULT NUMBER from standard input: after each, until the next one, the
+                        longest time without an answer and the slowest push; exits with 1 when that time is above
+                        --limit after a fault of --limited
 """
 
 import argparse

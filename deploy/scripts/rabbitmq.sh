@@ -3,7 +3,7 @@
 #   rabbitmq.sh init DIR PORT [DEFINITIONS]   write its configuration; users, their rights, exchanges and queues are
 #                                      those of the file (mssctl secrets), or the user is guest
 #   rabbitmq.sh cluster DIR PORT DEFINITIONS   the same for a cluster of three: DIR/1, DIR/2 and DIR/3 are nodes, whose
-#                                      ports are PORT, PORT+26 and PORT+29; the first must be ready before the others run
+#                                      ports are PORT, PORT+26 and PORT+29; the first must be ready before others run
 #   rabbitmq.sh tls DIR TLS            from its next start on it takes TLS alone, with TLS/rabbitmq.pem and its key
 #   rabbitmq.sh run DIR                    serve in the foreground (exec)
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
@@ -58,16 +58,19 @@ cluster)
     ports=("$port" $((port + 26)) $((port + 29)))
     for number in 1 2 3; do
         node=$dir/$number
-        known=$(test -f "$node/port" && echo yes || true)
+        is_known=''
+        [ ! -f "$node/port" ] || is_known=yes
         "$0" init "$node" "${ports[number - 1]}" "$definitions"
-        [ -z "$known" ] || continue
+        [ -z "$is_known" ] || continue
         echo $((port + 2)) > "$node/epmd"
         install -m 400 "$dir/cookie" "$node/home/.erlang.cookie"
-        echo "cluster_partition_handling = pause_minority" >> "$node/rabbitmq.conf"
-        echo "cluster_formation.peer_discovery_backend = classic_config" >> "$node/rabbitmq.conf"
-        for peer in 1 2 3; do
-            echo "cluster_formation.classic_config.nodes.$peer = mss${ports[peer - 1]}@localhost"
-        done >> "$node/rabbitmq.conf"
+        cat >> "$node/rabbitmq.conf" <<CONF
+cluster_partition_handling = pause_minority
+cluster_formation.peer_discovery_backend = classic_config
+cluster_formation.classic_config.nodes.1 = mss${ports[0]}@localhost
+cluster_formation.classic_config.nodes.2 = mss${ports[1]}@localhost
+cluster_formation.classic_config.nodes.3 = mss${ports[2]}@localhost
+CONF
     done
     ;;
 tls)

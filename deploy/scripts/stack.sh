@@ -11,7 +11,7 @@ api_port=${MSS_STACK_API_PORT:-7080}           # further ingests have the next t
 device_port=${MSS_STACK_DEVICE_PORT:-7443}     # further gateways have the next three
 console_port=${MSS_STACK_CONSOLE_PORT:-7090}
 postgres_port=${MSS_STACK_POSTGRES_PORT:-7432}
-rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it; further nodes of a cluster: 26, 27, 29 and 30 more
+rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it; of a cluster also those 26 to 30 after it
 # Of health: validator, statistics, console, then four each of ingest, writer and gateway, the notifier, three further
 # relays, and the first one (7189).
 health_port=${MSS_STACK_HEALTH_PORT:-7170}

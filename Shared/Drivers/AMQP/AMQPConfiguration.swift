@@ -51,8 +51,8 @@ package struct AMQPConfiguration: Sendable {
         security: AMQPSecurity? = nil
     ) {
         self.init(
-            addresses: [ServerAddress(host: host, port: port)], user: user, password: password, virtualHost: virtualHost,
-            security: security)
+            addresses: [ServerAddress(host: host, port: port)], user: user, password: password,
+            virtualHost: virtualHost, security: security)
     }
 }
 

@@ -18,7 +18,8 @@ struct AMQPSecurityTests {
         await withCheckedContinuation { continuation in
             Thread {
                 do throws(AMQPError) {
-                    _ = try AMQPConnection(configuration, at: configuration.addresses[0], generation: 1, watchdog: Watchdog())
+                    _ = try AMQPConnection(
+                        configuration, at: configuration.addresses[0], generation: 1, watchdog: Watchdog())
                     continuation.resume(returning: nil)
                 } catch {
                     continuation.resume(returning: error.message)

@@ -100,7 +100,8 @@ struct OwnBroker {
         let watchdog = Watchdog()
         defer { watchdog.stop() }
         do throws(AMQPError) {
-            let connection = try AMQPConnection(configuration, at: configuration.addresses[0], generation: 1, watchdog: watchdog)
+            let connection = try AMQPConnection(
+                configuration, at: configuration.addresses[0], generation: 1, watchdog: watchdog)
             defer { connection.close() }
             try body(connection)
             return true

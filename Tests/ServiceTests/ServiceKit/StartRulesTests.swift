@@ -97,7 +97,8 @@ struct StartRulesTests {
             let settings = try Settings(
                 Self.keys, environment: Self.good.merging(["MSS_AMQP_HOST": text, "MSS_POSTGRES_HOST": text]) { $1 })
             let broker = ProcessSettings.amqpAddresses(settings).map(\.description)
-            #expect(PostgresSettings.addresses(settings).map(\.host) == ProcessSettings.amqpAddresses(settings).map(\.host))
+            #expect(
+                PostgresSettings.addresses(settings).map(\.host) == ProcessSettings.amqpAddresses(settings).map(\.host))
             return broker
         }
         #expect(try addresses("a") == ["a:5672"])

@@ -57,7 +57,8 @@ package enum ProcessSettings {
     /// The settings of the broker, for tools.
     package static let amqpKeys = [
         amqpHost.erased, amqpPort.erased, amqpUser.erased, amqpPassword.erased, amqpVirtualHost.erased,
-        amqpQueueType.erased, amqpTLS.erased, amqpAuthorityFile.erased, amqpCertificateFile.erased, amqpPrivateKeyFile.erased,
+        amqpQueueType.erased, amqpTLS.erased, amqpAuthorityFile.erased, amqpCertificateFile.erased,
+        amqpPrivateKeyFile.erased,
     ]
 }
 

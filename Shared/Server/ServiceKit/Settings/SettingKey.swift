@@ -81,7 +81,8 @@ extension SettingKey where Value == String {
     ///
     /// - Parameter portName: the setting of the port of those without one.
     package static func servers(_ name: String, of server: String, portName: String) -> Self {
-        let form = "the host of \(server), or several, separated by commas; each may end in :PORT instead of \(portName)"
+        let form =
+            "the host of \(server), or several, separated by commas; each may end in :PORT instead of \(portName)"
         return SettingKey(name, form: form, example: "a.example,b.example:5673", standard: "127.0.0.1") { text in
             ServerAddress.list(text, defaultPort: 1).map { _ in text }
         }
