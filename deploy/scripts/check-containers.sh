@@ -10,14 +10,15 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 binaries=$(realpath "${1:-.build/debug}") before=$(realpath "${2:-${1:-.build/debug}}")
 
-if [ -z "${MSS_CHECK_FOLDER:-}" ]; then
+# Within the namespaces this script is the first process.
+if [ -z "${MSS_CHECK_FOLDER:-}" ] || [ $$ != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo "check-containers: a container engine needs root" >&2; exit 69; }
     deploy/scripts/packages.sh docker.io iptables iproute2 mmdebstrap
     deploy/stand-ins/roots.sh .local/containers deploy/Dockerfile
     MSS_CHECK_FOLDER=$(mktemp -d)
     export MSS_CHECK_FOLDER
     # shellcheck disable=SC2016 # the trap expands them
-    trap 'find /sys/fs/cgroup -depth -type d -path "*/mss-check-$$*" -exec rmdir {} +
+    trap 'find /sys/fs/cgroup -depth -type d -path "*/mss-check-$$*" -exec rmdir {} + || true
         rm -rf --one-file-system "$MSS_CHECK_FOLDER"' EXIT
     # The list of the image's parts is of the build.
     swift package show-dependencies --format json > "$MSS_CHECK_FOLDER/dependencies.json"

@@ -67,6 +67,7 @@ cluster)
         cat >> "$node/rabbitmq.conf" <<CONF
 cluster_partition_handling = pause_minority
 cluster_formation.peer_discovery_backend = classic_config
+cluster_formation.target_cluster_size_hint = 3
 cluster_formation.classic_config.nodes.1 = mss${ports[0]}@localhost
 cluster_formation.classic_config.nodes.2 = mss${ports[1]}@localhost
 cluster_formation.classic_config.nodes.3 = mss${ports[2]}@localhost

@@ -13,6 +13,8 @@ package final class AMQPClient: AMQPTransport {
         let complete: @Sendable (Result<[String: AMQPQueueDepth], AMQPError>) -> Void
     }
 
+    /// After this time, the end of a connection does not count as a failed attempt.
+    private static let steadyAfter = Duration.seconds(2)
     /// Maximum number of requests for queue depths that wait.
     private static let inquiriesMax = 100
 
@@ -169,6 +171,7 @@ package final class AMQPClient: AMQPTransport {
         var schedule = ReconnectSchedule()
         var connectAt = ContinuousClock.now
         var lastTurn = ContinuousClock.now
+        var connectedAt = ContinuousClock.now
         var hasCancelled = false
 
         init(firstAddress: Int) { nextAddress = firstAddress }
@@ -207,7 +210,10 @@ package final class AMQPClient: AMQPTransport {
         state.generation += 1
         let address = configuration.addresses[state.nextAddress]
         state.nextAddress = (state.nextAddress + 1) % configuration.addresses.count
-        let names = topology.exclusiveNames(endingWith: "." + String(UInt64.random(in: 0...UInt64.max), radix: 36))
+        // One broker refuses the name of a queue whose connection it has not given up. That keeps a second process of
+        // the same id out. A cluster refuses it also after the loss of the queue's node, perhaps for ever.
+        let suffix = "." + String(UInt64.random(in: 0...UInt64.max), radix: 36)
+        let names = configuration.addresses.count > 1 ? topology.exclusiveNames(endingWith: suffix) : [:]
         do throws(AMQPError) {
             let connection = try AMQPConnection(
                 configuration, at: address, generation: state.generation, watchdog: watchdog)
@@ -215,9 +221,9 @@ package final class AMQPClient: AMQPTransport {
             try connection.consume(consumptions.map { $0.renaming(names) })
             watchdog.expect(by: nil)
             state.connection = connection
-            state.schedule.succeeded()
             state.settlements = SettlementLedger()
             state.lastTurn = .now
+            state.connectedAt = .now
             shared.withLock { shared in
                 shared.isUp = true
                 shared.isBlocked = false
@@ -238,6 +244,7 @@ package final class AMQPClient: AMQPTransport {
         shared.withLock { $0.isServing = true }
         repeat {
             watchdog.expect(by: .now + configuration.callLimit)
+            state.lastTurn = .now
             try read(connection, state)
             try write(connection, state)
             try answerInquiries(connection)
@@ -365,6 +372,8 @@ package final class AMQPClient: AMQPTransport {
 
     private func disconnect(_ state: Served, _ error: AMQPError) {
         state.connection = nil
+        // A broker that ends each new connection at once must not be asked again and again without a pause.
+        if state.connectedAt.duration(to: .now) >= Self.steadyAfter { state.schedule.succeeded() }
         postpone(state)
         let (dropped, inquiries) = shared.withLock { shared in
             shared.isUp = false

@@ -34,9 +34,8 @@ package enum AMQPQueueType: String, Sendable, CaseIterable {
 
 /// A queue to declare (AMQP 0-9-1, queue.declare).
 ///
-/// A client appends a new text to the name of an exclusive queue at each connect. Such a queue ends with its connection,
-/// but a broker that does not know yet that the connection is gone, for example a cluster after the loss of a node,
-/// refuses its name.
+/// An exclusive queue ends with its connection. A client of a cluster appends a new text to its name at each connect,
+/// because a cluster that has lost the queue's node refuses the old name.
 package struct AMQPQueue: Sendable {
     package var name: String
     package var durable: Bool

@@ -1,4 +1,3 @@
-import AMQP
 import ConnectionThread
 import Foundation
 import Logging
@@ -6,6 +5,8 @@ import ServiceLifecycle
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import AMQP
 
 @Suite("AMQP driver", .enabled(if: TestBroker.port != nil, "needs MSS_TEST_AMQP_PORT"))
 struct AMQPClientTests {
@@ -108,8 +109,29 @@ struct AMQPClientTests {
         }
     }
 
-    @Test("while the broker holds an earlier connection, a new one gets a queue of its own for the same messages")
+    @Test("a durable queue has the type of the setting, and the same queue of another type is refused")
+    func queueType() throws {
+        let server = AMQPConfiguration(
+            host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest")
+        let topology = AMQPTopology(queues: [
+            AMQPQueue(name: queue, durable: true, exclusive: false, autoDelete: false, maxLength: 10)
+        ])
+        func declare(_ type: AMQPQueueType) throws {
+            let watchdog = Watchdog()
+            defer { watchdog.stop() }
+            let connection = try AMQPConnection(server, at: server.addresses[0], generation: 1, watchdog: watchdog)
+            defer { connection.close() }
+            try connection.declare(topology, as: type)
+        }
+        try declare(.quorum)
+        try declare(.quorum)
+        #expect(throws: AMQPError.self) { try declare(.classic) }
+        try OwnBroker.delete(queue, at: server)
+    }
+
+    @Test("in a cluster a new connection gets a queue of its own while an earlier connection is still held")
     func heldQueue() async throws {
+        let node = ServerAddress(host: "127.0.0.1", port: TestBroker.port ?? 0)
         let exclusive = "\(queue)-own"
         let topology = AMQPTopology(
             queues: [AMQPQueue(name: exclusive, durable: false, exclusive: true, autoDelete: true, maxLength: nil)],
@@ -117,8 +139,7 @@ struct AMQPClientTests {
         let received = Mutex([0, 0])
         let clients = (0..<2).map { number in
             AMQPClient(
-                configuration: AMQPConfiguration(
-                    host: "127.0.0.1", port: TestBroker.port ?? 0, user: "guest", password: "guest"),
+                configuration: AMQPConfiguration(addresses: [node, node], user: "guest", password: "guest"),
                 topology: topology,
                 consumptions: [
                     AMQPConsumption(queue: exclusive, prefetch: nil) { deliveries in

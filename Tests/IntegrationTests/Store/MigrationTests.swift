@@ -102,9 +102,10 @@ struct MigrationTests {
                 try await eventually("it waits", within: .seconds(10)) {
                     try await user.rows(waiting, columns: 1) == [["1"]]
                 }
-                // The migration is ahead in the queue and withdraws its request; with a runner's limit of a minute,
-                // this statement would time out.
-                try await user.execute("SET statement_timeout = '5s'; SELECT FROM oplog LIMIT 1")
+                // The migration is ahead in the queue and withdraws its request after a second; with a runner's limit
+                // of a minute, this statement would time out.
+                try await user.execute(
+                    "SET statement_timeout = '5s'; SET lock_timeout = '5s'; SELECT FROM oplog LIMIT 1")
             }
             try await holder.execute("COMMIT")
             #expect(try await applied == ["m9999_future"])

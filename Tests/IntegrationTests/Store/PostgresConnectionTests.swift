@@ -1,8 +1,9 @@
 import ConnectionThread
 import Logging
-import PostgreSQL
 import TestSupport
 import Testing
+
+@testable import PostgreSQL
 
 @Suite("PostgreSQL driver", .enabled(if: TestDatabase.port != nil, "needs MSS_TEST_POSTGRES_PORT"))
 struct PostgresConnectionTests {
@@ -49,6 +50,20 @@ struct PostgresConnectionTests {
         let rows = try await database.run([statement])[0].get()
         #expect(rows.count == 1 && !rows.isEmpty)
         try rows.forEachRow(row)
+    }
+
+    @Test("each attempt begins with the next server; one server need not accept writes") func attempts() {
+        func server(_ number: Int) -> ServerAddress { ServerAddress(host: "s\(number)", port: number) }
+        func parameters(_ servers: [ServerAddress], _ attempt: Int) -> [String: String] {
+            let configuration = PostgresConfiguration(addresses: servers, database: "d", user: "u")
+            return Dictionary(uniqueKeysWithValues: configuration.parameters(ofAttempt: attempt))
+        }
+        let three = [server(1), server(2), server(3)]
+        let hosts = (0..<4).map { parameters(three, $0)["host"] }
+        #expect(hosts == ["s1,s2,s3", "s2,s3,s1", "s3,s1,s2", "s1,s2,s3"])
+        #expect(parameters(three, 1)["port"] == "2,3,1")
+        #expect(parameters(three, 1)["target_session_attrs"] == "read-write")
+        #expect(parameters([server(1)], 5)["target_session_attrs"] == nil)
     }
 
     @Test("of several servers a connection takes one that accepts writes, and passes over one that is not there")

@@ -78,6 +78,6 @@ extension AMQPConfiguration {
                     certificateFile: settings[ProcessSettings.amqpCertificateFile],
                     privateKeyFile: settings[ProcessSettings.amqpPrivateKeyFile]),
             queueType: AMQPQueueType(rawValue: settings[ProcessSettings.amqpQueueType]) ?? .classic,
-            connectionName: connectionName, heartbeat: addresses.count > 1 ? .seconds(2) : .seconds(10))
+            connectionName: connectionName, heartbeat: addresses.count > 1 ? .seconds(4) : .seconds(10))
     }
 }
