@@ -74,7 +74,8 @@ stand_in() { # NAME IMAGE
 cp -r deploy/stand-ins "$folder/stand-ins"
 libraries=$folder/stand-ins/debian/libraries
 mkdir -p "$libraries"
-find "$binaries" -maxdepth 1 -name 'mss*' -type f -perm -u+x -exec ldd {} + | awk '$3 ~ /\/swift\/linux\// { print $3 }' | sort -u |
+find "$binaries" -maxdepth 1 -name 'mss*' -type f -perm -u+x -exec ldd {} + |
+    awk '$3 ~ /\/swift\/linux\// { print $3 }' | sort -u |
     xargs --no-run-if-empty cp --parents --dereference -t "$libraries"
 stand_in debian debian:bookworm-slim
 stand_in postgres "$(sed -n 's/^ *image: \(postgres:.*\)/\1/p' docker-compose.yml)"
