@@ -44,6 +44,7 @@ class StoreTests {
     private final PlayedClock clock = new PlayedClock();
     private LocalStore store;
     private OplogDelivery delivery;
+    private final List<SyncException> failures = new ArrayList<>();
     private boolean isCounted = true;
 
     @BeforeEach
@@ -53,7 +54,7 @@ class StoreTests {
 
     private void open(DatabaseOpener opener, long limit) {
         store = LocalStore.open(folder.resolve("s").toString(), opener, "app", "d1", limit, clock);
-        delivery = new OplogDelivery(store, 0, row -> isCounted);
+        delivery = new OplogDelivery(store, 0, row -> isCounted, failures::add);
     }
 
     @AfterEach
@@ -420,7 +421,7 @@ class StoreTests {
         results.entries.get(0).payload = ("{\"results\": [{\"operationId\": \"o1\", \"accepted\": true, \"code\": 200,"
             + " \"timestamp\": 5, \"import\": {\"n\": 1.50}}, {\"operationId\": \"unknown\"}, 7]}")
             .getBytes(StandardCharsets.UTF_8);
-        assertTrue(push(results).hasResults);
+        push(results);
         assertEquals(ids(), handOut("u1"));
         assertEquals("{\"n\": 1.50}", store.outbox().result("u1", 0).result().imported());
         assertNull(store.outbox().result("u2", 0));
@@ -428,6 +429,63 @@ class StoreTests {
         assertNull(store.outbox().result("u1", 0));
         assertEquals(0, store.outbox().pending("u1").size());
         assertEquals(1, store.unreported().report(null, 0).confirmed.size());
+    }
+
+    private FailingDatabase openFailing() {
+        store.close();
+        FailingDatabase[] database = new FailingDatabase[1];
+        open(path -> database[0] = new FailingDatabase(path, "no statement has this text"), LIMIT);
+        return database[0];
+    }
+
+    @Test
+    void aHandOutThatCannotBeReadIsNotCountedAndComesNext() {
+        FailingDatabase database = openFailing();
+        push(batch(0, 3, 1, 2, 3));
+        database.failOnce("SELECT oplog_id, payload", 1);
+        assertThrows(SyncException.class, () -> handOut("u1"));
+        List<SyncOplog> oplogs = handOutOplogs("u1");
+        assertEquals(3, oplogs.size());
+        assertEquals(1, oplogs.get(0).oplogId());
+        assertEquals(1, oplogs.get(0).attempt());
+    }
+
+    @Test
+    void aFailureInsideABatchShortensItAndTheRestComesNext() {
+        FailingDatabase database = openFailing();
+        push(batch(0, 4, 1, 2, 3, 4));
+        database.failOnce("UPDATE oplog SET state = ?, was_shown", 3);
+        SyncBatch first = delivery.next(null, "u1", 100, clock.nowMs());
+        assertEquals(2, first.oplogs().size());
+        assertTrue(first.hasMore());
+        assertEquals(1, failures.size());
+        SyncBatch second = delivery.next(null, "u1", 100, clock.nowMs());
+        assertEquals(3, second.oplogs().get(0).oplogId());
+        assertEquals(1, second.oplogs().get(0).attempt());
+        assertEquals(2, second.oplogs().size());
+    }
+
+    @Test
+    void aBatchWhoseRestCannotBeCountedIsStillHandedOut() {
+        FailingDatabase database = openFailing();
+        push(batch(0, 2, 1, 2));
+        // The first read fills the page of ids.
+        database.failOnce("SELECT oplog_id FROM oplog", 2);
+        assertEquals(1, delivery.next(null, "u1", 1, clock.nowMs()).oplogs().size());
+        assertEquals(1, failures.size());
+        assertEquals(ids(2), handOut("u1"));
+    }
+
+    @Test
+    void afterAFailureTheDatabaseFlushesTheNextTransactionAgain() throws Exception {
+        SyncDatabase database = JdbcDatabase.open(folder.resolve("flush").toString());
+        // SQLite refuses the PRAGMA that ends the step while a transaction is open.
+        database.withoutFlush(() -> database.execute("BEGIN"));
+        database.execute("COMMIT");
+        assertEquals(1, database.query(row -> row.getLong(0), "PRAGMA synchronous").get(0));
+        assertEquals(2, database.inTransaction(
+            () -> database.query(row -> row.getLong(0), "PRAGMA synchronous").get(0)));
+        database.close();
     }
 
     @Test

@@ -20,6 +20,10 @@ public final class JdbcDatabase implements SyncDatabase {
 
     private final Connection connection;
     private final Map<String, PreparedStatement> statements = new HashMap<>();
+    /** A step of withoutFlush runs. */
+    private boolean isWithoutFlush;
+    /** The connection can be at synchronous NORMAL, where a commit is not flushed. */
+    private boolean needsFull;
 
     private JdbcDatabase(Connection connection) {
         this.connection = connection;
@@ -76,6 +80,8 @@ public final class JdbcDatabase implements SyncDatabase {
 
     @Override
     public <T> T inTransaction(Step<T> step) throws DatabaseException {
+        // A caller acknowledges what this transaction stores, so the commit must be flushed.
+        if (needsFull && !isWithoutFlush) setFull();
         execute("BEGIN IMMEDIATE");
         boolean isCommitted = false;
         try {
@@ -98,12 +104,24 @@ public final class JdbcDatabase implements SyncDatabase {
 
     @Override
     public <T> T withoutFlush(Step<T> step) throws DatabaseException {
+        needsFull = true;
         execute("PRAGMA synchronous = NORMAL");
+        isWithoutFlush = true;
         try {
             return step.run();
         } finally {
-            execute("PRAGMA synchronous = FULL");
+            isWithoutFlush = false;
+            try {
+                setFull();
+            } catch (DatabaseException error) {
+                // The step has succeeded. The next transaction tries again before it begins.
+            }
         }
+    }
+
+    private void setFull() throws DatabaseException {
+        execute("PRAGMA synchronous = FULL");
+        needsFull = false;
     }
 
     @Override

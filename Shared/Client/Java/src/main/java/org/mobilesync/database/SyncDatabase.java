@@ -42,8 +42,9 @@ public interface SyncDatabase extends AutoCloseable {
     <T> T inTransaction(Step<T> step) throws DatabaseException;
 
     /**
-     * Performs a step without a transaction, whose changes survive the end of the process, but not always a power
-     * failure. It costs no flush of the disk.
+     * Performs a step whose changes survive the end of the process, but not always a power failure. It costs no flush
+     * of the disk. The step can have transactions; it returns outside of one. The call fails only when the step fails,
+     * or before the step begins.
      */
     <T> T withoutFlush(Step<T> step) throws DatabaseException;
 

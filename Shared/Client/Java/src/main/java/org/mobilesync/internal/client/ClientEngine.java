@@ -86,7 +86,7 @@ public final class ClientEngine implements AutoCloseable {
                     configuration.storePath());
             }
             state.deviceId = store.device().deviceId();
-            delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted);
+            delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted, this::storeFailed);
             readers = new Readers(this, delivery);
             results = new ResultReaders(this, store.outbox());
             driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state));

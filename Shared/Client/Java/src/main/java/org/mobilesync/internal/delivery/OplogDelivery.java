@@ -5,11 +5,11 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.LongPredicate;
 import org.mobilesync.SyncBatch;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncOplog;
-import org.mobilesync.internal.store.Channel;
 import org.mobilesync.internal.store.HandedOut;
 import org.mobilesync.internal.store.LocalStore;
 
@@ -21,17 +21,21 @@ public final class OplogDelivery {
     /** The first wait that the app has set; 0 for the gateway's value. */
     private final long configuredFirstMs;
     private final LongPredicate isCounted;
+    private final Consumer<SyncException> onFailure;
 
     /**
      * Creates the delivery, and lets unconfirmed oplogs wait again.
      *
      * @param isCounted whether time counts for the channel of a row now: a connection is open, the app reads the
      *     channel's Sync ID, which is not suspended, and its user is bound
+     * @param onFailure receives an error of the store that has only shortened a batch
      */
-    public OplogDelivery(LocalStore store, long configuredFirstMs, LongPredicate isCounted) {
+    public OplogDelivery(LocalStore store, long configuredFirstMs, LongPredicate isCounted,
+        Consumer<SyncException> onFailure) {
         this.store = store;
         this.configuredFirstMs = configuredFirstMs;
         this.isCounted = isCounted;
+        this.onFailure = onFailure;
         handOut = new HandOut(store, store.oplogs().startOver());
         setFirstResend(0);
     }
@@ -49,32 +53,44 @@ public final class OplogDelivery {
     }
 
     /**
-     * Returns available oplogs of one channel; null when there are none now.
+     * Returns available oplogs of one channel; null when there are none now. An error after the first oplog shortens
+     * the batch, because the oplogs before it count as handed out.
      *
      * @param bizType a Sync ID; null for all
      * @param userId the bound user
      * @param limit the most oplogs
+     * @throws SyncException STORE; then nothing was handed out
      */
     public SyncBatch next(String bizType, String userId, int limit, long nowMs) {
         SyncOplog first = next(bizType, userId, 0L, nowMs);
         if (first == null) return null;
         List<SyncOplog> oplogs = new ArrayList<>();
         oplogs.add(first);
-        while (oplogs.size() < limit) {
-            SyncOplog next = next(bizType, userId, first.channelRow(), nowMs);
-            if (next == null) break;
-            oplogs.add(next);
+        boolean hasMore = false;
+        try {
+            while (oplogs.size() < limit) {
+                SyncOplog next = next(bizType, userId, first.channelRow(), nowMs);
+                if (next == null) break;
+                oplogs.add(next);
+            }
+            hasMore = hasWaiting(first.channelRow());
+        } catch (SyncException error) {
+            onFailure.accept(error);
+            hasMore = oplogs.size() < limit;
         }
         // Resends come before waiting oplogs, independent of their ids.
         oplogs.sort(Comparator.comparingLong(SyncOplog::oplogId));
-        Channel channel = store.channels().byRow(first.channelRow());
-        return new SyncBatch(oplogs, !store.oplogs().waiting(channel, 1).isEmpty());
+        return new SyncBatch(oplogs, hasMore);
     }
 
     private SyncOplog next(String bizType, String userId, long row, long nowMs) {
         SyncOplog oplog = handOut.next(bizType, userId, row);
         if (oplog != null) schedule.start(new HandedOut(oplog), isCounted.test(oplog.channelRow()), nowMs);
         return oplog;
+    }
+
+    private boolean hasWaiting(long row) {
+        return !store.oplogs().waiting(store.channels().byRow(row), 1).isEmpty();
     }
 
     /** Records durably that the app has processed the oplogs. */

@@ -114,7 +114,8 @@ public final class Oplogs {
     }
 
     /**
-     * Counts a hand-out, then returns the oplog for the app. Returns null when the oplog no longer waits.
+     * Counts a hand-out, then returns the oplog for the app. Returns null when the oplog no longer waits. After an
+     * error the oplog waits as before, because the count and the read are one transaction.
      *
      * <p>A resend is flushed to the disk. Other hand-outs are frequent and are not flushed: the count survives the end
      * of the process, and after a power failure the oplog can be handed out once too often.
@@ -124,7 +125,7 @@ public final class Oplogs {
     public SyncOplog handOut(long oplogId, Channel channel, boolean isResend) {
         return file.access("handing out an oplog", () -> isResend
             ? database.inTransaction(() -> count(oplogId, channel, true))
-            : database.withoutFlush(() -> count(oplogId, channel, false)));
+            : database.withoutFlush(() -> database.inTransaction(() -> count(oplogId, channel, false))));
     }
 
     private SyncOplog count(long oplogId, Channel channel, boolean isResend) throws DatabaseException {
