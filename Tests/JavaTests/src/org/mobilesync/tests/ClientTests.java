@@ -7,25 +7,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.mobilesync.SyncAppKey;
 import org.mobilesync.SyncChannelSummary;
 import org.mobilesync.SyncClient;
-import org.mobilesync.SyncConfiguration;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncHistory;
 import org.mobilesync.SyncOperation;
@@ -36,12 +29,10 @@ import org.mobilesync.SyncTrust;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.database.SyncDatabase;
 import org.mobilesync.internal.wire.Bind;
-import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.ChannelSummary;
 import org.mobilesync.internal.wire.Close;
 import org.mobilesync.internal.wire.ConfirmReport;
-import org.mobilesync.internal.wire.Entry;
 import org.mobilesync.internal.wire.Foreground;
 import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.HistoryRequest;
@@ -54,96 +45,7 @@ import org.mobilesync.internal.wire.SummaryPage;
 import org.mobilesync.internal.wire.SummaryRequest;
 
 /** The client over TLS against a played gateway, with a real store. */
-class ClientTests {
-    private static final long LIMIT_SECONDS = 15;
-
-    @TempDir
-    static Path shared;
-    private static PlayedGateway.Keys right;
-    private static PlayedGateway.Keys stranger;
-
-    @TempDir
-    Path folder;
-    private final RecordedEvents events = new RecordedEvents();
-    private final BlockingQueue<SyncOplog> shown = new LinkedBlockingQueue<>();
-    private PlayedGateway gateway;
-    private SyncClient client;
-
-    @BeforeAll
-    static void makeKeys() throws Exception {
-        right = PlayedGateway.Keys.make(shared, "right");
-        stranger = PlayedGateway.Keys.make(shared, "stranger");
-    }
-
-    @BeforeEach
-    void make() throws Exception {
-        gateway = new PlayedGateway(right);
-        make(settings().build());
-    }
-
-    private void make(SyncConfiguration configuration) {
-        client = new SyncClient(configuration);
-        client.addListener(events);
-    }
-
-    @AfterEach
-    void end() throws Exception {
-        client.close();
-        gateway.close();
-    }
-
-    private SyncConfiguration.Builder settings() {
-        return SyncConfiguration.builder().gateway("127.0.0.1", gateway.port()).instanceId("demo_app").deviceId("d1")
-            .store(folder.resolve("store").toString(), JdbcDatabase::open)
-            .trust(SyncTrust.authorityFile(gateway.authority())).appVersion("1.0");
-    }
-
-    private PlayedGateway.Connection open() throws Exception {
-        client.bind("u1", "s1");
-        client.connect();
-        PlayedGateway.Connection connection = gateway.open();
-        events.find("bound u1");
-        return connection;
-    }
-
-    private static Push push(long kind, long after, long... ids) {
-        ChannelBatch batch = new ChannelBatch();
-        batch.kind = kind;
-        batch.bizType = "UCHAT";
-        batch.bindNumber = kind == ChannelKind.USER ? 1 : 0;
-        batch.after = after;
-        for (long id : ids) {
-            batch.entries.add(entry(id, "oplog " + id));
-            batch.upto = id;
-        }
-        Push push = new Push();
-        push.batches.add(batch);
-        return push;
-    }
-
-    private static Entry entry(long id, String payload) {
-        Entry entry = new Entry();
-        entry.oplogId = id;
-        entry.payload = payload.getBytes(StandardCharsets.UTF_8);
-        return entry;
-    }
-
-    private SyncOplog nextShown() throws Exception {
-        SyncOplog oplog = shown.poll(LIMIT_SECONDS, TimeUnit.SECONDS);
-        if (oplog == null) throw new AssertionError("nothing was handed out");
-        return oplog;
-    }
-
-    private static <T> T get(CompletableFuture<T> future) throws Exception {
-        return future.get(LIMIT_SECONDS, TimeUnit.SECONDS);
-    }
-
-    private static SyncException.Code failure(CompletableFuture<?> future) {
-        ExecutionException error =
-            assertThrows(ExecutionException.class, () -> future.get(LIMIT_SECONDS, TimeUnit.SECONDS));
-        return ((SyncException) error.getCause()).code();
-    }
-
+class ClientTests extends PlayedClient {
     // Connection.
 
     @Test

@@ -1,12 +1,14 @@
 package org.mobilesync.tests;
 
 import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -171,8 +173,15 @@ final class PlayedGateway implements AutoCloseable {
         }
 
         void send(Body frame) {
+            send(Collections.singletonList(frame));
+        }
+
+        /** Sends frames in one TLS record. */
+        void send(List<? extends Body> frames) {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            for (Body frame : frames) bytes.write(frame.frame(), 0, frame.frame().length);
             try {
-                socket.getOutputStream().write(frame.frame());
+                socket.getOutputStream().write(bytes.toByteArray());
                 socket.getOutputStream().flush();
             } catch (IOException error) {
                 throw new AssertionError("the device has ended the connection", error);

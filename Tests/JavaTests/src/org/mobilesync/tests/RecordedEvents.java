@@ -81,7 +81,7 @@ final class RecordedEvents implements SyncEventListener {
     }
 
     @Override
-    public void onListenerFailed(RuntimeException error) {
+    public void onListenerFailed(Throwable error) {
         add("listenerFailed " + error.getMessage());
     }
 }

@@ -44,6 +44,9 @@ public interface SyncEventListener {
     /** The connection was lost or could not be established. */
     default void onConnectionLost(String reason) {}
 
-    /** A listener of the app threw an exception. Its data stays unconfirmed and comes again (D14). */
-    default void onListenerFailed(RuntimeException error) {}
+    /**
+     * A listener of the app threw an exception or an Error. Its data stays unconfirmed and comes again (D14). A result
+     * comes again after the next start.
+     */
+    default void onListenerFailed(Throwable error) {}
 }

@@ -41,6 +41,8 @@ public final class ClientEngine implements AutoCloseable {
     private static final long LONGEST_PAUSE_MS = 30_000;
     private static final long NEVER = Long.MAX_VALUE;
     private static final long CLOSE_WAIT_MS = 5_000;
+    /** The pause after the callback executor has rejected a task. */
+    private static final long REJECTED_PAUSE_MS = 1_000;
 
     private final SyncConfiguration configuration;
     private final EventLoop loop;
@@ -56,10 +58,12 @@ public final class ClientEngine implements AutoCloseable {
     private final ConnectionDriver driver;
     private final Supervisor supervisor;
     private final Lists lists;
-    /** The user whose data the app may receive now, for the callback thread. */
+    private final Object bindLock = new Object();
+    /** The user whose data the app may receive now, for the callback thread; changes under bindLock. */
     private volatile String boundUserId;
     private ScheduledFuture<?> timer;
     private long timerAtMs = NEVER;
+    private boolean isPumpPlanned;
     /** No connection and no hand-out follows. */
     private boolean isStopping;
     /** The store is closed. */
@@ -196,6 +200,16 @@ public final class ClientEngine implements AutoCloseable {
         }
     }
 
+    /** Hands data out again soon, after the callback executor has rejected some. */
+    void pumpLater() {
+        if (isPumpPlanned) return;
+        isPumpPlanned = true;
+        later(() -> event(() -> {
+            isPumpPlanned = false;
+            pump();
+        }), REJECTED_PAUSE_MS);
+    }
+
     /** Handles the outcome of a stored push. */
     void stored(StoreOutcome outcome) {
         counts.stored(outcome.storedOplogs);
@@ -223,7 +237,7 @@ public final class ClientEngine implements AutoCloseable {
         events.send(listener -> listener.onStoreFailed(error));
     }
 
-    private void failed(RuntimeException error) {
+    private void failed(Throwable error) {
         Events.LOG.log(Level.SEVERE, "an event of the client failed; the connection is made again", error);
         driver.lost("an event of the client failed: " + error);
         settle();
@@ -285,14 +299,17 @@ public final class ClientEngine implements AutoCloseable {
 
     /** Binds a user; null for both unbinds. */
     public CompletableFuture<Void> bind(String userId, String sessionId) {
-        boundUserId = userId;
-        return change(() -> {
-            if (userId == null) {
-                state.unbind();
-            } else {
-                state.bind(userId, sessionId);
-            }
-        });
+        // Concurrent calls must reach the callback thread and the loop in the same order.
+        synchronized (bindLock) {
+            boundUserId = userId;
+            return change(() -> {
+                if (userId == null) {
+                    state.unbind();
+                } else {
+                    state.bind(userId, sessionId);
+                }
+            });
+        }
     }
 
     /** Records that the app entered or left the foreground. */

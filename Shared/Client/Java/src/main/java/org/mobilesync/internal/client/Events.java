@@ -3,7 +3,6 @@ package org.mobilesync.internal.client;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -34,20 +33,21 @@ final class Events {
             for (SyncEventListener listener : listeners) {
                 try {
                     event.accept(listener);
-                } catch (RuntimeException error) {
+                } catch (Throwable error) {
                     LOG.log(Level.WARNING, "an event listener of the app failed", error);
                 }
             }
         });
     }
 
-    /** Runs a callback soon; returns false when the executor is closed. */
+    /** Runs a callback soon; returns false when the executor rejects it. */
     boolean callBack(Runnable callback) {
         try {
             executor.execute(callback);
             return true;
-        } catch (RejectedExecutionException error) {
-            // The client or the app is closing. Unconfirmed data comes again after the next start.
+        } catch (RuntimeException error) {
+            // The client or the app is closing, or the executor of the app is full or fails.
+            LOG.log(Level.FINE, "the callback executor rejected a task", error);
             return false;
         }
     }

@@ -19,6 +19,7 @@ final class Readers {
         private final String bizType;
         private final int limit;
         private final SyncBatchListener listener;
+        /** A call is on its way to the listener, or runs. */
         private boolean isBusy;
         private volatile boolean isClosed;
 
@@ -26,6 +27,10 @@ final class Readers {
             this.bizType = bizType;
             this.limit = limit;
             this.listener = listener;
+        }
+
+        private boolean overlaps(Reader other) {
+            return bizType == null || other.bizType == null || bizType.equals(other.bizType);
         }
 
         /** Ends the calls at once; callable from any thread. */
@@ -37,6 +42,8 @@ final class Readers {
     private final ClientEngine engine;
     private final OplogDelivery delivery;
     private final List<Reader> readers = new ArrayList<>();
+    /** Removed readers whose call has not returned. Later data of their Sync IDs waits, so that the order stays. */
+    private final List<Reader> ending = new ArrayList<>();
 
     Readers(ClientEngine engine, OplogDelivery delivery) {
         this.engine = engine;
@@ -48,7 +55,7 @@ final class Readers {
     }
 
     void remove(Reader reader) {
-        readers.remove(reader);
+        if (readers.remove(reader) && reader.isBusy) ending.add(reader);
     }
 
     /** Returns whether the app reads this Sync ID now. */
@@ -63,16 +70,26 @@ final class Readers {
     boolean pump() {
         boolean hasResend = false;
         for (Reader reader : new ArrayList<>(readers)) {
-            if (reader.isBusy) continue;
+            if (reader.isBusy || reader.isClosed || waitsForAnother(reader)) continue;
             SyncBatch batch =
                 delivery.next(reader.bizType, engine.state().visibleUserId(), reader.limit, engine.nowMs());
             if (batch == null) continue;
+            // Before the call, because an executor can run it at once.
+            reader.isBusy = true;
+            if (!engine.events().callBack(() -> call(reader, batch))) {
+                reader.isBusy = false;
+                putBack(batch);
+                engine.pumpLater();
+                break;
+            }
             hasResend |= batch.oplogs().stream().anyMatch(oplog -> oplog.repeats() > 0);
             engine.counts().handedOut(batch.oplogs().size());
-            reader.isBusy = true;
-            engine.events().callBack(() -> call(reader, batch));
         }
         return hasResend;
+    }
+
+    private boolean waitsForAnother(Reader reader) {
+        return ending.stream().anyMatch(reader::overlaps);
     }
 
     /** Calls a listener, on the callback executor. */
@@ -81,15 +98,18 @@ final class Readers {
         boolean isWanted = !reader.isClosed && engine.isVisible(batch.userId());
         try {
             if (isWanted) reader.listener.onBatch(batch);
-        } catch (RuntimeException error) {
+        } catch (Throwable error) {
+            // Code in other languages also throws checked exceptions.
             Events.LOG.log(Level.WARNING, "a data listener of the app failed; its data comes again", error);
             engine.events().send(listener -> listener.onListenerFailed(error));
+        } finally {
+            engine.event(() -> {
+                reader.isBusy = false;
+                ending.remove(reader);
+                if (!isWanted) putBack(batch);
+                engine.pump();
+            });
         }
-        engine.event(() -> {
-            reader.isBusy = false;
-            if (!isWanted) putBack(batch);
-            engine.pump();
-        });
     }
 
     private void putBack(SyncBatch batch) {

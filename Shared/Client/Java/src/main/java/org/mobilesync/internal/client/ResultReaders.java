@@ -31,10 +31,15 @@ final class ResultReaders {
         if (listener == null || isBusy || userId == null) return;
         Outbox.NumberedResult next = outbox.result(userId, lastNumbers.getOrDefault(userId, 0L));
         if (next == null) return;
+        long former = lastNumbers.getOrDefault(userId, 0L);
         lastNumbers.put(userId, next.number());
         isBusy = true;
         SyncResultListener receiver = listener;
-        engine.events().callBack(() -> call(receiver, next));
+        if (!engine.events().callBack(() -> call(receiver, next))) {
+            isBusy = false;
+            lastNumbers.put(userId, former);
+            engine.pumpLater();
+        }
     }
 
     private void call(SyncResultListener receiver, Outbox.NumberedResult next) {
@@ -43,14 +48,16 @@ final class ResultReaders {
         boolean isWanted = engine.isVisible(userId);
         try {
             if (isWanted) receiver.onResult(next.result());
-        } catch (RuntimeException error) {
-            Events.LOG.log(Level.WARNING, "a result listener of the app failed; the result comes again", error);
+        } catch (Throwable error) {
+            Events.LOG.log(Level.WARNING,
+                "a result listener of the app failed; the result comes again after the next start", error);
             engine.events().send(other -> other.onListenerFailed(error));
+        } finally {
+            engine.event(() -> {
+                isBusy = false;
+                if (!isWanted) lastNumbers.put(userId, next.number() - 1);
+                engine.pump();
+            });
         }
-        engine.event(() -> {
-            isBusy = false;
-            if (!isWanted) lastNumbers.put(userId, next.number() - 1);
-            engine.pump();
-        });
     }
 }
