@@ -258,4 +258,161 @@ class ClientFaultTests extends PlayedClient {
             thread.shutdownNow();
         }
     }
+
+    // The end of the client.
+
+    @Test
+    void aHistoryThatWaitsForItsNextAttemptEndsWithTheClient() throws Exception {
+        PlayedGateway.Connection connection = open();
+        CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
+        HistoryPage page = new HistoryPage();
+        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
+        page.refusal = RequestRefusal.TRY_AGAIN;
+        connection.send(page);
+        Thread.sleep(60);
+        client.close();
+        assertEquals(SyncException.Code.CLOSED, failure(history));
+    }
+
+    @Test
+    void everyCallBesideACloseHasAnEnd() throws Exception {
+        for (int round = 0; round < 20; round++) {
+            client.close();
+            make(settings().build());
+            List<CompletableFuture<?>> calls = Collections.synchronizedList(new ArrayList<>());
+            CountDownLatch hasBegun = new CountDownLatch(1);
+            Thread caller = new Thread(() -> {
+                for (int number = 0; number < 2_000; number++) {
+                    calls.add(client.networkChanged(true, ""));
+                    if (number == 50) hasBegun.countDown();
+                }
+            });
+            caller.start();
+            hasBegun.await();
+            client.close();
+            caller.join();
+            for (CompletableFuture<?> call : calls) {
+                get(call.handle((nothing, error) -> null));
+            }
+        }
+    }
+
+    @Test
+    void closeInAContinuationOfAFutureDoesNotWaitForItself() throws Exception {
+        PlayedGateway.Connection connection = open();
+        CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
+        CompletableFuture<Long> duration = history.handle((result, error) -> {
+            long start = System.nanoTime();
+            client.close();
+            return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+        });
+        HistoryPage page = new HistoryPage();
+        page.requestNumber = connection.find(HistoryRequest.class, frame -> true).requestNumber;
+        page.refusal = 1;
+        connection.send(page);
+        assertTrue(get(duration) < 2_000);
+        connection.awaitEnd();
+    }
+
+    @Test
+    void theReaderOfAClosedLinkEndsAlsoWhenItsFramesAreNotHandled() throws Exception {
+        BlockingQueue<Thread> readers = new LinkedBlockingQueue<>();
+        CountDownLatch hasRead = new CountDownLatch(8);
+        GatewayLink link = new GatewayLink(
+            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), SyncTransport.PLAIN, 5_000),
+            new GatewayAddress("127.0.0.1", gateway.port()), new GatewayLink.Listener() {
+                @Override
+                public void opened(GatewayLink opened) {
+                    readers.add(Thread.currentThread());
+                    opened.send(new Connect().frame());
+                }
+
+                @Override
+                public void received(GatewayLink from, Body body) {
+                    hasRead.countDown();
+                }
+
+                @Override
+                public void ended(GatewayLink ended, String reason) {}
+            });
+        link.start();
+        PlayedGateway.Connection connection = gateway.next();
+        // More than two times the frames that a link reads ahead; all of them fit into the buffer of the reader.
+        connection.send(Collections.nCopies(40, new Pong()));
+        assertTrue(hasRead.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        Thread reader = readers.take();
+        link.close();
+        reader.join(TimeUnit.SECONDS.toMillis(LIMIT_SECONDS / 3));
+        assertFalse(reader.isAlive());
+    }
+
+    @Test
+    void aListenerOfALinkThatFailsEndsTheLink() throws Exception {
+        BlockingQueue<String> reasons = new LinkedBlockingQueue<>();
+        GatewayLink link = new GatewayLink(
+            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), SyncTransport.PLAIN, 5_000),
+            new GatewayAddress("127.0.0.1", gateway.port()), new GatewayLink.Listener() {
+                @Override
+                public void opened(GatewayLink opened) {
+                    throw new IllegalStateException("played failure");
+                }
+
+                @Override
+                public void received(GatewayLink from, Body body) {}
+
+                @Override
+                public void ended(GatewayLink ended, String reason) {
+                    reasons.add(reason);
+                }
+            });
+        link.start();
+        String reason = reasons.poll(LIMIT_SECONDS, TimeUnit.SECONDS);
+        assertTrue(reason != null && reason.contains("played failure"), reason);
+    }
+
+    // Lists.
+
+    @Test
+    void summariesOfAFormerUserAreAnError() throws Exception {
+        PlayedGateway.Connection connection = open();
+        connection.send(push(ChannelKind.USER, 0, 9));
+        connection.find(StoredAck.class, ack -> true);
+        CompletableFuture<List<SyncChannelSummary>> summaries = client.channelSummaries();
+        CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
+        connection.find(SummaryRequest.class, frame -> true);
+        client.bind("u2", "s2");
+        assertEquals(SyncException.Code.NOT_ELIGIBLE, failure(summaries));
+        history.handle((result, error) -> null).get(LIMIT_SECONDS, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void aLaterPageOfAFormerUsersSummariesIsAnError() throws Exception {
+        PlayedGateway.Connection connection = open();
+        CompletableFuture<List<SyncChannelSummary>> summaries = client.channelSummaries();
+        SummaryPage page = new SummaryPage();
+        page.requestNumber = connection.find(SummaryRequest.class, frame -> true).requestNumber;
+        ChannelSummary channel = new ChannelSummary();
+        channel.bizType = "UCHAT";
+        channel.head = 12;
+        channel.last = entry(12, "newest");
+        page.channels.add(channel);
+        page.more = true;
+        connection.send(page);
+        connection.find(SummaryRequest.class, frame -> frame.afterBizType.equals("UCHAT"));
+        client.bind("u2", "s2");
+        assertEquals(SyncException.Code.NOT_ELIGIBLE, failure(summaries));
+    }
+
+    @Test
+    void theStoredHistoryOfAFormerUserIsAnError() throws Exception {
+        PlayedGateway.Connection connection = open();
+        Push push = push(ChannelKind.USER, 0, 9);
+        push.batches.get(0).passedOverUpto = 8;
+        connection.send(push);
+        connection.find(StoredAck.class, ack -> true);
+        CompletableFuture<SyncHistory> history = client.history("UCHAT", 0, 4);
+        connection.find(HistoryRequest.class, frame -> true);
+        client.bind("u2", "s2");
+        assertEquals(SyncException.Code.NOT_ELIGIBLE, failure(history));
+    }
 }

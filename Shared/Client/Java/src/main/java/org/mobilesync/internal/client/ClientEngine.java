@@ -420,6 +420,11 @@ public final class ClientEngine implements AutoCloseable {
         });
     }
 
+    /** Returns a result of a call with several steps. At the end of the client it completes with CLOSED. */
+    <T> CompletableFuture<T> result() {
+        return loop.result();
+    }
+
     /** Returns the status. */
     public SyncStatus status() {
         return state.status;
@@ -447,17 +452,20 @@ public final class ClientEngine implements AutoCloseable {
 
     /**
      * Ends the connection, waits for the listeners' present calls, and closes the store, so that their confirmations
-     * are on the disk. Waits at most 5 s for each. A call by a listener does not wait for that listener.
+     * are on the disk. Waits at most 5 s for the listeners, 5 s for the store and 2 s for the connection. A call by a
+     * listener does not wait for that listener. A call by a continuation of a future, on the loop's thread, does not
+     * wait.
      */
     @Override
     public void close() {
+        boolean waits = !loop.isCurrentThread();
         loop.execute(() -> {
             isStopping = true;
             supervisor.stop();
         });
         if (ownCallbacks != null) {
             ownCallbacks.shutdown();
-            if (Thread.currentThread() != callbackThread) await(ownCallbacks::awaitTermination);
+            if (waits && Thread.currentThread() != callbackThread) await(ownCallbacks::awaitTermination);
         }
         loop.execute(() -> {
             if (isClosed) return;
@@ -465,6 +473,7 @@ public final class ClientEngine implements AutoCloseable {
             store.close();
         });
         loop.shutdown();
+        if (!waits) return;
         await(loop::awaitEnd);
         await((timeout, unit) -> {
             supervisor.awaitClosed();

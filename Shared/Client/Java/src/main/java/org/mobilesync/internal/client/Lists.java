@@ -77,7 +77,7 @@ public final class Lists {
 
     /** Returns the newest oplogs of a Sync ID below an id; 0 for the newest. */
     public CompletableFuture<SyncHistory> history(String bizType, long before, int count) {
-        CompletableFuture<SyncHistory> result = new CompletableFuture<>();
+        CompletableFuture<SyncHistory> result = engine.result();
         engine.step(() -> {
             String userId = engine.state().visibleUserId();
             HistoryStore.LocalPart local = store.history(bizType, userId, before, count);
@@ -122,6 +122,7 @@ public final class Lists {
 
         private void received(HistoryPage page, String askedUserId, long before) {
             if (page == null) {
+                if (local.allStored().stream().anyMatch(oplog -> oplog.userId() != null)) checkUser(userId);
                 boolean isMore = oplogs.size() > local.allStored().size();
                 result.complete(new SyncHistory(isMore ? oplogs : local.allStored(), true, false));
                 return;
@@ -130,12 +131,7 @@ public final class Lists {
                 throw new SyncException(SyncException.Code.NOT_ELIGIBLE,
                     "the gateway does not give " + bizType + " to this device and user now; bind, or try later");
             }
-            boolean isSameUser = Objects.equals(askedUserId, userId)
-                && Objects.equals(engine.state().visibleUserId(), userId);
-            if (ChannelKinds.needsUser(page.kind) && !isSameUser) {
-                throw new SyncException(SyncException.Code.NOT_ELIGIBLE,
-                    "another user has been bound meanwhile; ask again for that user");
-            }
+            if (ChannelKinds.needsUser(page.kind)) checkUser(userId, askedUserId);
             oplogs.addAll(store.storePage(page, bizType, askedUserId, before));
             if (page.more && oplogs.size() < count) {
                 request(page.next);
@@ -145,45 +141,70 @@ public final class Lists {
         }
     }
 
+    /** Throws when the app has bound another user since a call began, because the result would be of the former one. */
+    private void checkUser(String userId) {
+        if (Objects.equals(engine.state().visibleUserId(), userId)) return;
+        throw new SyncException(SyncException.Code.NOT_ELIGIBLE,
+            "another user has been bound meanwhile; ask again for that user");
+    }
+
+    /** Checks also the user of the connection when it was asked. */
+    private void checkUser(String userId, String askedUserId) {
+        checkUser(userId);
+        if (Objects.equals(askedUserId, userId)) return;
+        throw new SyncException(SyncException.Code.NOT_ELIGIBLE,
+            "the connection did not have the bound user at the time of the request; ask again");
+    }
+
     /** Returns the state of each channel, on the device and on the server. */
     public CompletableFuture<List<SyncChannelSummary>> summaries() {
-        CompletableFuture<List<SyncChannelSummary>> result = new CompletableFuture<>();
-        engine.step(() -> {
-            Map<String, SyncChannelSummary> summaries = new HashMap<>();
-            for (SyncChannelSummary local : store.summaries(engine.state().visibleUserId())) {
-                summaries.put(local.bizType(), local);
-            }
-            requestSummaries("", summaries, result);
-        }, result::completeExceptionally);
+        CompletableFuture<List<SyncChannelSummary>> result = engine.result();
+        engine.step(
+            () -> new SummaryRun(engine.state().visibleUserId(), result).request(""), result::completeExceptionally);
         return result;
     }
 
-    private void requestSummaries(
-        String after, Map<String, SyncChannelSummary> summaries, CompletableFuture<List<SyncChannelSummary>> result) {
-        ask(() -> {
-            SummaryRequest request = new SummaryRequest();
-            request.afterBizType = after;
-            request.count = Limits.SUMMARY_PAGE;
-            return request;
-        }, 1, result, (body, userId) -> {
-            SummaryPage page = (SummaryPage) body;
+    /** Summaries of the store that continue at the gateway, page by page. */
+    private final class SummaryRun {
+        private final String userId;
+        private final CompletableFuture<List<SyncChannelSummary>> result;
+        private final Map<String, SyncChannelSummary> summaries = new HashMap<>();
+
+        SummaryRun(String userId, CompletableFuture<List<SyncChannelSummary>> result) {
+            this.userId = userId;
+            this.result = result;
+            for (SyncChannelSummary local : store.summaries(userId)) summaries.put(local.bizType(), local);
+        }
+
+        void request(String after) {
+            ask(() -> {
+                SummaryRequest request = new SummaryRequest();
+                request.afterBizType = after;
+                request.count = Limits.SUMMARY_PAGE;
+                return request;
+            }, 1, result, (page, askedUserId) -> received((SummaryPage) page, askedUserId, after));
+        }
+
+        private void received(SummaryPage page, String askedUserId, String after) {
+            checkUser(userId);
             String last = after;
             boolean hasPage = page != null && page.refusal == RequestRefusal.NONE;
             if (hasPage) {
                 for (ChannelSummary channel : page.channels) {
                     last = channel.bizType;
                     if (last.equals(Limits.RESULTS)) continue;
+                    if (ChannelKinds.needsUser(channel.kind)) checkUser(userId, askedUserId);
                     summaries.put(last, store.merged(channel, userId, summaries.get(last)));
                 }
             }
             if (hasPage && page.more && !last.equals(after)) {
-                requestSummaries(last, summaries, result);
-            } else {
-                List<SyncChannelSummary> sorted = new ArrayList<>(summaries.values());
-                sorted.sort(Comparator.comparing(SyncChannelSummary::bizType, Lists::compareBytes));
-                result.complete(sorted);
+                request(last);
+                return;
             }
-        });
+            List<SyncChannelSummary> sorted = new ArrayList<>(summaries.values());
+            sorted.sort(Comparator.comparing(SyncChannelSummary::bizType, Lists::compareBytes));
+            result.complete(sorted);
+        }
     }
 
     /** Compares as the service does: by the bytes of UTF-8. */

@@ -118,6 +118,8 @@ final class Supervisor implements GatewayLink.Listener {
         driver.closed();
         if (phase == Phase.LIVE) {
             ended.close();
+            // At most one link lingers: the end of the client waits for the last one only.
+            if (closingLink != null) closingLink.abort();
             closingLink = ended;
             engine.later(ended::abort, CLOSE_LINGER_MS);
         } else {

@@ -89,6 +89,8 @@ public final class GatewayLink {
             FrameDecoder decoder = new FrameDecoder(in);
             while (true) {
                 unhandled.acquire();
+                // The events of a closed link have no receiver, so nothing would let this thread go on.
+                if (isClosed) return;
                 listener.received(this, decoder.next());
             }
         } catch (IOException error) {
@@ -97,6 +99,8 @@ public final class GatewayLink {
             reason = "the gateway sent bytes that are no frame: " + error.getMessage();
         } catch (InterruptedException error) {
             reason = "the reader was interrupted";
+        } catch (RuntimeException | Error error) {
+            reason = "the reader failed: " + error;
         }
         end(reason);
     }
@@ -115,6 +119,8 @@ public final class GatewayLink {
             end(TlsConnector.describe(error));
         } catch (InterruptedException error) {
             end("the writer was interrupted");
+        } catch (RuntimeException | Error error) {
+            end("the writer failed: " + error);
         } finally {
             closeSocket();
         }
