@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.guide.GuidePlatform;
+import org.mobilesync.internal.Clock;
 
 /** A stand-in for the class of the same name in Shared/Client/Java/src/android, which needs Android's SDK. */
 public final class AndroidPlatform implements GuidePlatform {
@@ -31,6 +32,11 @@ public final class AndroidPlatform implements GuidePlatform {
     @Override
     public DatabaseOpener database() {
         return JdbcDatabase::open;
+    }
+
+    @Override
+    public Clock clock() {
+        return Clock.SYSTEM;
     }
 
     @Override

@@ -25,18 +25,23 @@ public final class AndroidDatabase implements SyncDatabase {
 
     /** Opens or creates a file. Usable as a {@code DatabaseOpener}: {@code AndroidDatabase::open}. */
     public static SyncDatabase open(String path) throws DatabaseException {
+        SQLiteDatabase opened = null;
+        boolean isOpen = false;
         try {
             // The handler of damage does nothing: Android's own one would delete the file. The store moves it aside.
-            SQLiteDatabase opened = SQLiteDatabase.openDatabase(path, null,
+            opened = SQLiteDatabase.openDatabase(path, null,
                 SQLiteDatabase.CREATE_IF_NECESSARY | SQLiteDatabase.NO_LOCALIZED_COLLATORS, damaged -> { });
             AndroidDatabase database = new AndroidDatabase(opened);
             // One connection: pragmas then apply to every statement.
             opened.disableWriteAheadLogging();
             database.query(row -> row.getText(0), "PRAGMA journal_mode = TRUNCATE");
             database.execute("PRAGMA synchronous = FULL");
+            isOpen = true;
             return database;
         } catch (SQLException error) {
             throw failure("opening the file", error);
+        } finally {
+            if (!isOpen && opened != null) opened.close();
         }
     }
 

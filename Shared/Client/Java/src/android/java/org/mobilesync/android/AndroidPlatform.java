@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.guide.GuidePlatform;
+import org.mobilesync.internal.Clock;
 
 /** The app's platform: Android 8 (API level 26) or newer. */
 public final class AndroidPlatform implements GuidePlatform {
@@ -46,6 +47,11 @@ public final class AndroidPlatform implements GuidePlatform {
     @Override
     public DatabaseOpener database() {
         return AndroidDatabase::open;
+    }
+
+    @Override
+    public Clock clock() {
+        return new AndroidClock();
     }
 
     @Override

@@ -60,7 +60,10 @@ public final class GuideClient {
         platform = newPlatform;
     }
 
-    /** Starts the client once, in the background; later calls have no effect. A failure is logged. */
+    /**
+     * Starts the client once, on the calling thread: it opens the local store, and does not connect before
+     * {@link #setForeground}. Later calls have no effect. A failure is logged.
+     */
     public synchronized void start(GuidePlatform otherwise) {
         if (client != null) return;
         try {
@@ -86,7 +89,7 @@ public final class GuideClient {
             .deviceId(DeviceIdentifier.load(on.folder())).store(store, on.database())
             .trust(authority == null ? SyncTrust.system() : SyncTrust.authorityText(authority, AUTHORITY))
             .operatingSystem("Android", on.osVersion()).appVersion(on.appVersion())
-            .backgroundTimeMs(0).build());
+            .backgroundTimeMs(0).clock(on.clock()).build());
         made.addListener(new SyncEventListener() {
             @Override
             public void onStatus(SyncStatus status) {

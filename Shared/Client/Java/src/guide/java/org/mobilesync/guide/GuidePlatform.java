@@ -2,6 +2,7 @@ package org.mobilesync.guide;
 
 import java.io.IOException;
 import org.mobilesync.database.DatabaseOpener;
+import org.mobilesync.internal.Clock;
 
 /** What the guide's face needs of the app's platform. {@code AndroidPlatform} implements it. */
 public interface GuidePlatform {
@@ -13,6 +14,9 @@ public interface GuidePlatform {
 
     /** Returns the opener of the local store. */
     DatabaseOpener database();
+
+    /** Returns the device's clocks. */
+    Clock clock();
 
     /** Returns the version of the app in dotted numbers; empty when it is not known. */
     String appVersion();

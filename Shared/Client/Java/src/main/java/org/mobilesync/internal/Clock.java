@@ -1,8 +1,8 @@
 package org.mobilesync.internal;
 
-/** The device's clocks. Tests play them. */
+/** The device's clocks. Tests play them; {@code org.mobilesync.android.AndroidClock} is for Android. */
 public interface Clock {
-    /** The clocks of the operating system. */
+    /** The clocks of a JVM. On Android the steady one would not count the time in deep sleep. */
     Clock SYSTEM = new Clock() {
         @Override
         public long nanoTime() {
