@@ -13,6 +13,10 @@ import org.mobilesync.internal.client.ClientEngine;
  * <p>All methods can be called on any thread, and none waits for the network or the disk. Calls take effect in their
  * order. A future completes exceptionally with a {@link SyncException}. Listeners are called on the callback executor.
  *
+ * <p>A continuation that is chained to a future ({@code thenApply}, {@code whenComplete}) can run on the thread that
+ * serves the connection and the store. It must not block, and must not wait for another future of the client: use the
+ * forms with {@code Async} for such work. A {@link #close} in such a continuation returns without its waits.
+ *
  * <p>One client can use a store at a time, from its creation to {@link #close}.
  */
 public final class SyncClient implements AutoCloseable {
@@ -97,7 +101,8 @@ public final class SyncClient implements AutoCloseable {
 
     /**
      * Binds a user, or another session of the bound user. Data of the previously bound user waits until that user is
-     * bound again. The client repeats the bind on every later connection (K2).
+     * bound again. The client repeats the bind on every later connection (K2). A listener call that has begun can still
+     * deliver data of the former user; see {@link SyncOplog#userId}.
      *
      * @param userId the user, 1 to 100 UTF-16 units without NUL
      * @param sessionId the user session that the tenant checks, at most 4,096 UTF-16 units; an instance can allow less
@@ -111,7 +116,10 @@ public final class SyncClient implements AutoCloseable {
         return engine.bind(userId, sessionId);
     }
 
-    /** Ends the bind. From now on listeners receive only device data. */
+    /**
+     * Ends the bind. From now on listeners receive only device data. A listener call that has begun can still deliver
+     * data of the former user; see {@link SyncOplog#userId}.
+     */
     public CompletableFuture<Void> unbind() {
         return engine.bind(null, null);
     }
@@ -170,7 +178,8 @@ public final class SyncClient implements AutoCloseable {
 
     /**
      * Suspends a Sync ID until {@link #resume}, also after restarts. The service sends nothing of it, and oplogs in the
-     * local store wait.
+     * local store wait. A listener call that has begun can still deliver data of the Sync ID, also of a former user;
+     * see {@link SyncOplog#userId}.
      *
      * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID; the future also with it above 200 suspended ones
      */
@@ -185,7 +194,11 @@ public final class SyncClient implements AutoCloseable {
         return engine.setSuspended(bizType, false, false);
     }
 
-    /** Deletes the local data of a Sync ID, of the device and the bound user, and suspends it until {@link #resume}. */
+    /**
+     * Deletes the local data of a Sync ID, of the device and the bound user, and suspends it until {@link #resume}. A
+     * listener call that has begun can still deliver data of the Sync ID, also of a former user; see
+     * {@link SyncOplog#userId}.
+     */
     public CompletableFuture<Void> unsubscribe(String bizType) {
         Limits.checkBizType(bizType);
         return engine.setSuspended(bizType, true, true);
@@ -233,7 +246,7 @@ public final class SyncClient implements AutoCloseable {
             throw new SyncException(
                 SyncException.Code.INVALID_ARGUMENT, "operation " + operation.id() + ": " + fault);
         }
-        return engine.submit(copy, null);
+        return engine.submit(copy);
     }
 
     /** Cancels those of the bound user's operations that the service cannot have received, and returns their ids. */
@@ -280,7 +293,8 @@ public final class SyncClient implements AutoCloseable {
 
     /**
      * Ends the connection, waits for the listeners' present calls, and closes the store. Their confirmations are then
-     * on the disk. Waits at most 10 s. With an executor of the app, it does not wait for listeners.
+     * on the disk. Waits at most 12 s. With an executor of the app, it does not wait for listeners. Calls without a
+     * result by then complete with CLOSED.
      */
     @Override
     public void close() {

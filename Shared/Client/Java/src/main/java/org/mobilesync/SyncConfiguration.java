@@ -136,13 +136,17 @@ public final class SyncConfiguration {
             return this;
         }
 
-        /** The executor of all listeners; by default a thread of the client. It must keep the order. */
+        /**
+         * The executor of all listeners; by default a thread of the client. It must keep the order, and should reject
+         * no task. After a rejection the client tries again about 1 s later to deliver data and results; the events of
+         * {@link SyncEventListener} are lost.
+         */
         public Builder callbackExecutor(Executor value) {
             callbackExecutor = value;
             return this;
         }
 
-        /** The device's clocks; for tests. */
+        /** The device's clocks; on Android {@code new AndroidClock()}. Others are for tests. */
         public Builder clock(Clock value) {
             clock = value;
             return this;

@@ -386,12 +386,12 @@ public final class ClientEngine implements AutoCloseable {
     }
 
     /** Stores operations, and sends them when there is a connection. */
-    public CompletableFuture<Void> submit(List<SyncOperation> operations, String userId) {
+    public CompletableFuture<Void> submit(List<SyncOperation> operations) {
         return call(() -> {
-            String owner = userId == null ? state.visibleUserId() : userId;
+            String owner = state.visibleUserId();
             if (owner == null) {
                 throw new SyncException(SyncException.Code.INVALID_ARGUMENT,
-                    "no user is bound: bind a user, or name one in submit");
+                    "no user is bound: bind a user, then submit the operations again");
             }
             store.outbox().add(operations, owner);
             driver.sendOperations();

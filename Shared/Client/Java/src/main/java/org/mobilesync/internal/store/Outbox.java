@@ -202,16 +202,14 @@ public final class Outbox {
     /**
      * Stores a result and ends its operation. Ignores a known result, and a result without a known user. Call it in a
      * transaction.
-     *
-     * @return whether the app has a new result to receive
      */
-    boolean store(ResultPayload payload) throws DatabaseException {
+    void store(ResultPayload payload) throws DatabaseException {
         SyncOperationResult.Builder result = payload.result;
         List<String[]> owners = database.query(
             row -> new String[] {row.getText(0), row.getText(1), row.getText(2), row.getText(3)},
             "SELECT user_id, component, entity_key, name FROM operation WHERE id = ?", result.operationId);
         String userId = owners.isEmpty() ? payload.userId : owners.get(0)[0];
-        if (userId.isEmpty()) return false;
+        if (userId.isEmpty()) return;
         if (!owners.isEmpty()) {
             result.component = owners.get(0)[1];
             result.entityKey = owners.get(0)[2];
@@ -219,7 +217,7 @@ public final class Outbox {
         }
         List<Long> known = database.query(row -> row.getLong(0),
             "SELECT at_ms FROM operation_result WHERE operation_id = ?", result.operationId);
-        if (!known.isEmpty() && known.get(0) >= result.timestampMs) return false;
+        if (!known.isEmpty() && known.get(0) >= result.timestampMs) return;
         database.execute("UPDATE operation SET state = ?, message = x'', done_at_ms = ? WHERE id = ?",
             OperationState.OVER, clock.deviceTimeMs(), result.operationId);
         // A new row gets a higher number, so that the app receives it after the results that it has received.
@@ -229,7 +227,6 @@ public final class Outbox {
                 + " level, message, request_id, at_ms, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             result.operationId, userId, result.component, result.entityKey, result.name, result.isAccepted,
             result.code, result.level, result.message, result.requestId, result.timestampMs, result.imported);
-        return true;
     }
 
     /** Deletes old finished operations and their confirmed results. */

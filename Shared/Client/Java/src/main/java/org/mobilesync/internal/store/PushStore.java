@@ -89,7 +89,7 @@ public final class PushStore {
         throws DatabaseException {
         if (channel.isOfResults()) {
             for (ResultPayload result : ResultPayload.all(entry.payload)) {
-                if (outbox.store(result)) outcome.hasResults = true;
+                outbox.store(result);
             }
             oplogs.insertConfirmed(entry, channel);
             outcome.hasReports = true;

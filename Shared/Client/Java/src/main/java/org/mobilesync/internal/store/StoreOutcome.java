@@ -18,8 +18,6 @@ public final class StoreOutcome {
     public final Set<Long> filledChannels = new LinkedHashSet<>();
     /** The count of new oplogs. */
     public long storedOplogs;
-    /** Whether the app has a new result of an operation to receive. */
-    public boolean hasResults;
     /** Whether there is something new to report to the gateway. */
     public boolean hasReports;
     /** Whether a batch contained data that this store had acknowledged before: it is an older copy of itself. */
