@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A RabbitMQ cluster of three nodes with quorum queues, while a backend pushes to devices: each node is killed in turn,
-# frozen for 15 s in turn, and stopped and started in turn, as for an upgrade. Each push that was answered reaches its
+# frozen for 15 s in turn and then restarted, and stopped and started in turn, as for an upgrade. A node of RabbitMQ
+# 3.10 that was frozen stays apart from the others until it is restarted. Each push that was answered reaches its
 # device, once and in order. Prints for each fault the longest time without an answer and the slowest call, and fails
 # above 5 s for a killed or a stopped node. Release build, root, a stack of its own that is gone afterwards.
 #   broker-cluster.sh [kill] [freeze] [roll]     all three by default
@@ -37,6 +38,8 @@ for fault in "${faults_wanted[@]}"; do
             kill -STOP "$frozen"
             sleep 15
             kill -CONT "$frozen"
+            sleep 5
+            kill -KILL "$frozen"
             ;;
         roll) kill -TERM "$(node_pid "$node")" ;;
         *) complain "unknown fault $fault" ;;
