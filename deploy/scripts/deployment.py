@@ -21,7 +21,7 @@ import yaml
 PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
             "mss-notifier", "mss-relay"]
 TOOL = "mssctl"
-# What a process and the tool print when they have read every setting and every file, and there is no server.
+# A process and the tool print this when they have read every setting and every file, and there is no server.
 COMPLETE = "the configuration is complete"
 NO_SERVER = "the server is not reached"
 

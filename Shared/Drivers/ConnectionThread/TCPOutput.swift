@@ -3,7 +3,7 @@ import Glibc
 /// The order to the kernel to hold output of a socket back, so that several small writes leave as one TCP segment. Each
 /// segment costs a system call here and wakes the server.
 package enum TCPOutput {
-    /// Holds segments back until they are full, or sends what was held back (tcp(7), TCP_CORK). Has no effect on a
+    /// Holds segments back until they are full, or sends the held ones (tcp(7), TCP_CORK). Has no effect on a
     /// Unix socket.
     package static func hold(_ isHeld: Bool, of descriptor: CInt) {
         var value: CInt = isHeld ? 1 : 0

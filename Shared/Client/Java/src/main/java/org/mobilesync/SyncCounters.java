@@ -1,6 +1,6 @@
 package org.mobilesync;
 
-/** What a client has done since it was created. A snapshot. */
+/** Counts of a client's actions since its creation. A snapshot. */
 public final class SyncCounters {
     private final long connections;
     private final long oplogsStored;

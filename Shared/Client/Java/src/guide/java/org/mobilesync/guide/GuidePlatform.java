@@ -4,7 +4,7 @@ import java.io.IOException;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.internal.Clock;
 
-/** What the guide's face needs of the app's platform. {@code AndroidPlatform} implements it. */
+/** The services of the app's platform for the guide's API. {@code AndroidPlatform} implements it. */
 public interface GuidePlatform {
     /** Returns the content of a file that the app was built with; null when the app has none of this name. */
     byte[] asset(String name) throws IOException;

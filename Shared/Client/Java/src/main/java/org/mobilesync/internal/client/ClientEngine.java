@@ -33,7 +33,7 @@ import org.mobilesync.internal.store.StoreOutcome;
 /**
  * Owns the local store, and serves the app and the connection, one event at a time on its event loop.
  *
- * <p>After every event it performs what is due, and plans the next timer.
+ * <p>After every event it performs the steps whose time has come, and plans the next timer.
  */
 public final class ClientEngine implements AutoCloseable {
     private static final long NANOS_PER_MS = 1_000_000;
@@ -136,7 +136,7 @@ public final class ClientEngine implements AutoCloseable {
         return configuration.clock().nanoTime() / NANOS_PER_MS;
     }
 
-    /** Performs an event on the loop, and what is due after it. */
+    /** Performs an event on the loop, and then the steps whose time has come. */
     void event(Runnable event) {
         loop.execute(() -> {
             if (isClosed) return;

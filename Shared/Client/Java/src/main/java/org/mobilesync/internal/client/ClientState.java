@@ -4,8 +4,8 @@ import org.mobilesync.SyncStatus;
 import org.mobilesync.internal.connection.BoundUser;
 
 /**
- * The wishes of the app, and what the app can read at any time. The event loop changes it; volatile fields are for the
- * app's threads.
+ * The wishes of the app, and the state that the app can read at any time. The event loop changes it; volatile fields
+ * are for the app's threads.
  */
 final class ClientState {
     static final long NEVER = Long.MAX_VALUE;

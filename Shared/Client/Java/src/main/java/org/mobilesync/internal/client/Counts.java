@@ -3,7 +3,7 @@ package org.mobilesync.internal.client;
 import java.util.concurrent.atomic.AtomicLong;
 import org.mobilesync.SyncCounters;
 
-/** Counts what a client does. Callable from any thread. */
+/** Counts a client's actions. Callable from any thread. */
 final class Counts {
     private final AtomicLong connections = new AtomicLong();
     private final AtomicLong stored = new AtomicLong();

@@ -88,7 +88,7 @@ final class Supervisor implements GatewayLink.Listener {
         }
     }
 
-    /** Performs what is due: an end, an attempt. Called after every event of the loop. */
+    /** Ends the connection, or begins an attempt, when its time has come. Called after every event of the loop. */
     void settle() {
         long now = engine.nowMs();
         boolean isWanted = engine.state().wantsConnection(now);

@@ -17,8 +17,8 @@ public interface ConnectionActions {
     void store(List<ChannelBatch> batches, String userId, long bindNumber);
 
     /**
-     * Collects what the gateway has not recorded, then calls {@link ConnectionMachine#collected(OplogReport,
-     * long)}.
+     * Collects the reports that the gateway has not recorded, then calls
+     * {@link ConnectionMachine#collected(OplogReport, long)}.
      */
     void collectReport(String userId, long bindNumber);
 

@@ -86,7 +86,7 @@ public final class LocalStore implements AutoCloseable {
         return oplogs;
     }
 
-    /** Returns what the gateway has not recorded. */
+    /** Returns the reports that the gateway has not recorded. */
     public Unreported unreported() {
         return unreported;
     }
