@@ -96,7 +96,7 @@ trap stop_all EXIT
 start_stack --plain
 service "$first" > "$folder/first.json"
 if [ -n "$second" ]; then
-    second_port=$(deploy/scripts/free-ports.sh 36)
+    second_port=$(deploy/scripts/free-ports.sh 41)
     second_stack start_stack --plain
     second_stack service "$second" > "$folder/second.json"
 else

@@ -250,10 +250,13 @@ struct BackendQueryHandler: CommandHandler {
         of leaseRecord: LeaseRecord, _ build: (UInt64) -> Mss_Bus_V1_GatewayNotice,
         whenAnswered: @escaping @Sendable (_ isCertain: Bool) -> Void
     ) {
-        let replies = ReplyCollection(count: leaseRecord.leases.count) { results in
-            whenAnswered(leaseRecord.isComplete && results.allSatisfy { if case .success = $0 { true } else { false } })
+        let gateways = leaseRecord.gatewayIDs
+        // One reply cannot speak for two processes of one gateway id.
+        let isWhole = leaseRecord.isComplete && leaseRecord.leases.count == gateways.count
+        let replies = ReplyCollection(count: gateways.count) { results in
+            whenAnswered(isWhole && results.allSatisfy { if case .success = $0 { true } else { false } })
         }
-        for (index, gateway) in leaseRecord.gatewayIDs.enumerated() {
+        for (index, gateway) in gateways.enumerated() {
             bus.notify(gateway: gateway, timeout: Self.noticeLimit, build) { replies.add($0, at: index) }
         }
     }

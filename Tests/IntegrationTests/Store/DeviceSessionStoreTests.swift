@@ -387,6 +387,38 @@ struct DeviceSessionStoreTests {
         }
     }
 
+    @Test("D17: a lease that another process of the same gateway id replaces stays on record until its end")
+    func replacedLease() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            func renew(_ epoch: Int64, _ version: Int64) async throws -> Int64 {
+                try await database.run(
+                    DeviceSessionStore.renewLease(gatewayID: "g", epoch: epoch, controlVersion: version)
+                ).epoch
+            }
+            func leases() async throws -> [LeaseRecord.Lease] { try await database.run(LeaseRecord.read).leases }
+            func end(_ lease: LeaseRecord.Lease) async throws {
+                try await database.run(Query(LeaseRecord.Change.end(lease).statement) { _ in })
+            }
+            let one = try await renew(0, 6)
+            _ = try await renew(one, 7)
+            let replaced = LeaseRecord.Lease(gatewayID: "g", epoch: one, renewals: 1, controlVersion: 7)
+            let two = try await renew(0, 9)
+            let held = LeaseRecord.Lease(gatewayID: "g", epoch: two, renewals: 0, controlVersion: 9)
+            #expect(try await leases() == [replaced, held], "the first process may still use version 7")
+            #expect(try await database.run(LeaseRecord.read).gatewayIDs == ["g"])
+            // Both processes are alive: each renewal of the one replaces the lease of the other.
+            let three = try await renew(one, 7)
+            #expect(three > two)
+            let latest = LeaseRecord.Lease(gatewayID: "g", epoch: three, renewals: 0, controlVersion: 7)
+            #expect(try await leases() == [replaced, held, latest])
+            try await end(replaced)
+            try await end(held)
+            #expect(try await leases() == [latest])
+            #expect(try await renew(three, 9) == three)
+        }
+    }
+
     @Test("no clock of the database ends a lease: the record has no time, and its readers ask for none")
     func leaseWithoutClock() async throws {
         try await TestDatabase.with(connections: 1) { databases in
@@ -394,7 +426,7 @@ struct DeviceSessionStoreTests {
             let times = try await database.rows(
                 """
                 SELECT column_name FROM information_schema.columns
-                WHERE table_name = 'gateway' AND data_type LIKE 'timestamp%'
+                WHERE table_name IN ('gateway', 'replaced_lease') AND data_type LIKE 'timestamp%'
                 """, columns: 1)
             #expect(times.isEmpty)
             let readers = try await database.rows(

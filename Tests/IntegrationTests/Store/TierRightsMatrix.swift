@@ -89,6 +89,7 @@ enum TierRightsMatrix {
         "reread": ["SELECT INSERT UPDATE(device_id,done_at)", "", "", "SELECT INSERT"],
         "reread_reread_id_seq": [],
         "gateway": ["SELECT DELETE", "", "", "SELECT"],
+        "replaced_lease": ["SELECT DELETE"],
         "lease_book": ["SELECT INSERT UPDATE(is_complete)", "", "", "SELECT"],
         "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "", "SELECT"],
         "owner": ["SELECT", "", "", "SELECT"],

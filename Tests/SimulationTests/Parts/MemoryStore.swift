@@ -51,6 +51,10 @@ struct MemoryStore {
         var renewals: Int64 = 0
         var controlVersion: Int64
         var sessions: Int
+
+        func recorded(of gatewayID: String) -> LeaseRecord.Lease {
+            LeaseRecord.Lease(gatewayID: gatewayID, epoch: epoch, renewals: renewals, controlVersion: controlVersion)
+        }
     }
 
     struct Receiver: Hashable {
@@ -86,6 +90,7 @@ struct MemoryStore {
     private var sessions: [DeviceKey: Session] = [:]
     var owners: [UserKey: Owner] = [:]
     private var leases: [String: Lease] = [:]
+    private var replacedLeases: [LeaseRecord.Lease] = []
     /// The number of times that the lease record was lost.
     private var lostLeaseRecords = 0
     private var hasLeaseRecord = true
@@ -116,6 +121,7 @@ struct MemoryStore {
     mutating func forgetSessions() {
         sessions = [:]
         leases = [:]
+        replacedLeases = []
         lostLeaseRecords += 1
         hasLeaseRecord = false
         isLeaseRecordComplete = false
@@ -336,18 +342,17 @@ struct MemoryStore {
     var leaseRecord: LeaseRecord {
         LeaseRecord(
             id: hasLeaseRecord ? "record-\(lostLeaseRecords)" : nil, isComplete: isLeaseRecordComplete,
-            leases: leases.sorted { $0.key < $1.key }.map { gatewayID, lease in
-                LeaseRecord.Lease(
-                    gatewayID: gatewayID, epoch: lease.epoch, renewals: lease.renewals,
-                    controlVersion: lease.controlVersion)
-            })
+            leases: (replacedLeases + leases.map { $1.recorded(of: $0) })
+                .sorted { ($0.gatewayID, $0.epoch) < ($1.gatewayID, $1.epoch) })
     }
 
     mutating func change(_ book: LeaseRecord.Change) {
         switch book {
         case .open: hasLeaseRecord = true
         case .complete(let id): if id == leaseRecord.id { isLeaseRecordComplete = true }
-        case .end(let lease): if leaseRecord.leases.contains(lease) { leases[lease.gatewayID] = nil }
+        case .end(let lease):
+            replacedLeases.removeAll { $0.epoch == lease.epoch }
+            if leases[lease.gatewayID]?.recorded(of: lease.gatewayID) == lease { leases[lease.gatewayID] = nil }
         }
     }
 
@@ -396,6 +401,7 @@ struct MemoryStore {
                 sessions: leases.values.map(\.sessions).reduce(0, +))
         }
         presenceEpoch += 1
+        if let replaced = leases[gatewayID] { replacedLeases.append(replaced.recorded(of: gatewayID)) }
         leases[gatewayID] = Lease(epoch: presenceEpoch, controlVersion: version, sessions: count)
         sessions = sessions.filter {
             $0.value.registration.gatewayID != gatewayID || $0.value.registration.gatewayEpoch == presenceEpoch

@@ -29,7 +29,7 @@ BEGIN
     LOOP
         EXECUTE format('UPDATE %s SET revision = greatest(revision + 1, $1 << 40)', revised) USING begun;
     END LOOP;
-    TRUNCATE gateway, lease_book, device_session;
+    TRUNCATE gateway, replaced_lease, lease_book, device_session;
     IF is_elsewhere THEN
         INSERT INTO statistics_reading (epoch, read_below, unread)
         SELECT begun, p.ends, p.running FROM present_transactions() p;

@@ -1,8 +1,8 @@
 -- Renews leases and registers sessions (Design.md#leases-and-fencing, Design.md#single-device-ownership).
 
 -- Renews a lease, or gives a new one when `in_epoch` is not the epoch on record. A new lease deletes the sessions of
--- the former one. Its answer has the control version in force, because no change has waited for a gateway without a
--- lease. It also has the snapshot from which the gateway's sweeps begin: its sessions register after that snapshot.
+-- the former one, which stays on record until its end: the process that had it may be alive (D17). Its answer has the
+-- control version in force, because no change has waited for a gateway without a lease. It also has the snapshot from which the gateway's sweeps begin: its sessions register after that snapshot.
 CREATE OR REPLACE FUNCTION renew_lease(in_gateway text, in_epoch bigint, in_control_version bigint, in_sessions bigint)
 RETURNS TABLE (
     held_epoch bigint, version_in_force bigint, live_gateways bigint, all_sessions bigint, present_snapshot text
@@ -21,6 +21,9 @@ BEGIN
     -- Waits for a change in progress: either the change finds this lease, or the lease gets the change's version.
     SELECT version INTO STRICT found_version FROM control_version FOR SHARE;
     new_epoch := nextval('presence_epoch');
+    INSERT INTO replaced_lease (gateway_id, epoch, renewals, control_version)
+    SELECT g.gateway_id, g.epoch, g.renewals, g.control_version FROM gateway g WHERE g.gateway_id = in_gateway
+    FOR UPDATE;
     INSERT INTO gateway (gateway_id, epoch, control_version, sessions)
     VALUES (in_gateway, new_epoch, in_control_version, in_sessions)
     ON CONFLICT (gateway_id) DO UPDATE SET epoch = excluded.epoch, renewals = 0,

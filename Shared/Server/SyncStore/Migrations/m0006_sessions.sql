@@ -14,8 +14,18 @@ CREATE UNLOGGED TABLE delivery.gateway (
 GRANT SELECT, DELETE ON gateway TO mss_writer;
 GRANT SELECT ON gateway TO mss_operator;
 
--- The lease record: whether `gateway` has every lease that may be held. A crash or a failover empties both tables. Then
--- a writer inserts a new row, and marks it complete after a lease's length by the writer's clock. A new database has
+-- Leases that a new lease of the same gateway id has replaced. The earlier process may be alive, paused or cut off, and
+-- holds its lease until the lease's end. A writer removes these rows in the same way, and no renewal changes them.
+CREATE UNLOGGED TABLE delivery.replaced_lease (
+    gateway_id text COLLATE "C" NOT NULL,
+    epoch bigint PRIMARY KEY,
+    renewals bigint NOT NULL,
+    control_version bigint NOT NULL
+);
+GRANT SELECT, DELETE ON replaced_lease TO mss_writer;
+
+-- The lease record: whether `gateway` and `replaced_lease` have every lease that may be held. A crash or a failover
+-- empties the tables. Then a writer inserts a new row, and marks it complete after a lease's length by the writer's clock. A new database has
 -- given no lease.
 CREATE UNLOGGED TABLE delivery.lease_book (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),

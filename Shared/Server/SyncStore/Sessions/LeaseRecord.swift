@@ -2,7 +2,8 @@ package import PostgreSQL
 
 /// The gateways' leases on record. A lease stays on record until a writer has seen by its own clock that it has ended,
 /// so a jump of the database's clock does not end it. A crash of the server empties the record; then gateways may hold
-/// leases that are not in it.
+/// leases that are not in it. A lease that a new one of the same gateway id has replaced stays on record until its end
+/// too: the process that had it may be alive (D17).
 package struct LeaseRecord: Hashable, Sendable {
     /// One lease as of one renewal.
     package struct Lease: Hashable, Sendable {
@@ -35,7 +36,7 @@ package struct LeaseRecord: Hashable, Sendable {
     package var id: String?
     /// The record has every lease that may be held.
     package var isComplete: Bool
-    /// In the order of gateway ids.
+    /// In the order of gateway ids, then of epochs.
     package var leases: [Lease]
 
     package init(id: String?, isComplete: Bool, leases: [Lease]) {
@@ -45,15 +46,20 @@ package struct LeaseRecord: Hashable, Sendable {
     }
 
     /// The gateways that may hold a lease and are on record. They receive the messages for all gateways.
-    package var gatewayIDs: [String] { leases.map(\.gatewayID) }
+    package var gatewayIDs: [String] { Set(leases.map(\.gatewayID)).sorted() }
 
     /// Reads the record.
     package static let read = Query(
         PostgresStatement(
             """
             SELECT b.book_id::text, coalesce(b.is_complete, false), g.gateway_id, g.epoch, g.renewals, g.control_version
-            FROM (VALUES (1)) AS one LEFT JOIN lease_book b ON true LEFT JOIN gateway g ON true
-            ORDER BY g.gateway_id
+            FROM (VALUES (1)) AS one LEFT JOIN lease_book b ON true
+            LEFT JOIN (
+                SELECT gateway_id, epoch, renewals, control_version FROM gateway
+                UNION ALL
+                SELECT gateway_id, epoch, renewals, control_version FROM replaced_lease
+            ) g ON true
+            ORDER BY g.gateway_id, g.epoch
             """)
     ) { rows throws(PostgresError) in
         var record = LeaseRecord(id: nil, isComplete: false, leases: [])
@@ -78,7 +84,10 @@ extension LeaseRecord.Change {
             PostgresStatement("UPDATE lease_book SET is_complete = true WHERE book_id = $1::uuid", [.text(id)])
         case .end(let lease):
             PostgresStatement(
-                "DELETE FROM gateway WHERE gateway_id = $1 AND epoch = $2 AND renewals = $3",
+                """
+                WITH replaced AS (DELETE FROM replaced_lease WHERE epoch = $2)
+                DELETE FROM gateway WHERE gateway_id = $1 AND epoch = $2 AND renewals = $3
+                """,
                 [.text(lease.gatewayID), .int64(lease.epoch), .int64(lease.renewals)])
         }
     }
