@@ -5,7 +5,7 @@ import Testing
 /// The file with the command that runs the Java client's test programs; nil: no Java tests.
 private let commandFile = ProcessInfo.processInfo.environment["MSS_TEST_JAVA"]
 
-extension RunningSystem {
+extension SecondSteadySystem {
     /// The Java client as a process. Needs `MSS_TEST_JAVA`, the file `.build-java/command` that
     /// `Tests/JavaTests/run.sh` writes; `deploy/test` sets it.
     @Suite("Java client", .enabled(if: commandFile != nil))

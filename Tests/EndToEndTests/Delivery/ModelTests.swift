@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-extension RunningSystem {
+extension SecondSteadySystem {
     @Suite("The rule book and the running system agree")
     struct ModelTests {
         @Test("D6 to D12, D17, D18, H1: over 20,000 random operations in 16 runs")

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-extension SteadySystem {
+extension SecondSteadySystem {
     @Suite("Signed calls, keys and limits")
     struct SigningTests {
         private let stack: Stack
