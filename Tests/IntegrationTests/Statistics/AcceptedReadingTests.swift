@@ -248,6 +248,34 @@ struct AcceptedReadingTests {
         }
     }
 
+    @Test("a fold reads only the oplogs that its facts name, also with a plan for an empty table")
+    func oplogsOfFold() async throws {
+        try await TestDatabase.with(connections: 1) { databases in
+            let database = databases[0]
+            try await database.configure()
+            let first = try await database.append([Self.push("first")])[0]
+            func fold(_ oplogs: ClosedRange<Int>) async throws {
+                var batch = StatisticsBatch()
+                for id in oplogs {
+                    let key = StatisticsBatch.OplogKey(channelID: first.channelID, oplogID: OplogID(Int64(id)))
+                    batch.confirmed(key, by: DeviceID("d"), at: first.createdAt)
+                }
+                try await database.runAsStatistics(StatisticsStore.fold(batch))
+            }
+            try await fold(1...1)
+            try await database.fill(first.channelID, from: 2, to: 5_000, analyzes: false)
+            let week = try await database.rows("SELECT oplog_partition(oplog_week(0))", columns: 1)
+            let partition = try #require(week[0][0])
+            func looked() async throws -> Int {
+                try await database.runAsStatistics(TestDatabase.flushCounts)
+                return try await database.rowsRead(from: partition)
+            }
+            let before = try await looked()
+            try await fold(2...101)
+            #expect(try await looked() - before <= 200)
+        }
+    }
+
     @Test("a reading scans only the oplogs that it takes, also with a plan for an empty table")
     func rowsRead() async throws {
         try await TestDatabase.with(connections: 1) { databases in

@@ -8,16 +8,21 @@ import Testing
 extension TestDatabase {
     /// Stores oplogs with these ids and the payload `x`.
     ///
-    /// - Parameter validity: from now, as a PostgreSQL interval.
-    func fill(_ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day") throws {
+    /// - Parameters:
+    ///   - validity: from now, as a PostgreSQL interval.
+    ///   - analyzes: analyzes the table, so that every statement is planned anew.
+    func fill(
+        _ channelID: Int64, from first: Int, to last: Int, validity: String = "1 day", analyzes: Bool = true
+    ) throws {
         // This is slow beside the other tests.
         try execute("SET statement_timeout = '10min'")
         try execute(
             """
             INSERT INTO oplog SELECT \(channelID), n, 'k' || n, n, 'x', false, 0, '', '', 0, 10000,
                 now() + interval '\(validity)', now() FROM generate_series(\(first), \(last)) n;
-            UPDATE channel SET head = \(last) WHERE channel_id = \(channelID); ANALYZE oplog
+            UPDATE channel SET head = \(last) WHERE channel_id = \(channelID)
             """)
+        if analyzes { try execute("ANALYZE oplog") }
     }
 
     /// The number of rows of a table, and of entries of its indexes, that were read so far by every connection that has

@@ -313,8 +313,13 @@ BEGIN
         array_agg(o.awaits_outcome IS NOT NULL ORDER BY i.place)
     INTO accepted_ms, is_live
     FROM unnest(in_channel, in_oplog) WITH ORDINALITY AS i (channel_id, oplog_id, place)
-    LEFT JOIN oplog o ON o.channel_id = i.channel_id AND o.oplog_id = i.oplog_id AND o.recalls IS NULL
-        AND o.created_at > now() - interval '33 days' AND o.created_at < now() + interval '2 days';
+    -- LIMIT keeps the planner from joining the other way round: a plan for an empty table would read all oplogs.
+    LEFT JOIN LATERAL (
+        SELECT s.created_at, s.awaits_outcome FROM oplog s
+        WHERE s.channel_id = i.channel_id AND s.oplog_id = i.oplog_id AND s.recalls IS NULL
+            AND s.created_at > now() - interval '33 days' AND s.created_at < now() + interval '2 days'
+        LIMIT 1
+    ) AS o ON true;
     PERFORM lock_statistics();
     PERFORM name_statistics_targets(
         in_channels, in_delivery_channel, in_delivery_device, in_delivery_handed_out_ms, in_user);
