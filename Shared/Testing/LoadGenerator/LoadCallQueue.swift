@@ -2,8 +2,9 @@ import NIOCore
 
 /// Assigns due calls to the connections of a load run. Each connection has one call at a time.
 struct LoadCallQueue {
-    /// Connections to the API without a call in flight.
-    private var idleCallers: [LoadCaller] = []
+    /// Connections to the API without a call in flight. They are used in turn: the server closes a connection that
+    /// stays idle, and a call that it meets then has no response.
+    private var idleCallers = CircularBuffer<LoadCaller>()
     /// Due calls that wait for a connection.
     private var waiting = CircularBuffer<(stream: Int, due: Int64)>()
 
@@ -14,7 +15,7 @@ struct LoadCallQueue {
     ///
     /// - Returns: nil if every connection has a call in flight. Then the call waits.
     mutating func caller(for stream: Int, due: Int64) -> LoadCaller? {
-        if let caller = idleCallers.popLast() { return caller }
+        if let caller = idleCallers.popFirst() { return caller }
         waiting.append((stream, due))
         return nil
     }
