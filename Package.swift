@@ -83,7 +83,7 @@ let formatsAndDrivers: [Target] = [
 // Layer 3: the base of services, the store, the client library.
 let base: [Target] = [
     .target(
-        name: "SyncStore", dependencies: ["SyncModel", "PostgreSQL", logging], path: "Shared/Server/SyncStore",
+        name: "SyncStore", dependencies: ["SyncModel", "PostgreSQL", crypto, logging], path: "Shared/Server/SyncStore",
         exclude: ["Functions/README.md"], resources: [.embedInCode("Functions"), .embedInCode("Migrations")],
         swiftSettings: strict),
     .target(
@@ -252,8 +252,8 @@ let services: [Target] = [
         name: "ControlTool",
         dependencies: [
             "BareChain", "Conformance", "LoadGenerator", "Torture", "ToolSupport", "ServiceKit", "BusMessages", "AMQP",
-            "Credentials", "PostgreSQL", "SyncModel", "SyncStore", "MobileSync", protobuf, argumentParser,
-            asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, unixSignals,
+            "Credentials", "PostgreSQL", "StoreService", "SyncModel", "SyncStore", "MobileSync", protobuf,
+            argumentParser, asyncHTTPClient, crypto, logging, nioCore, nioHTTP1, unixSignals,
         ],
         path: "Services/ControlTool", swiftSettings: strict),
 ]

@@ -11,8 +11,10 @@ struct Main {
     static func main() async {
         await ServiceMain.run("mss-oplog-writer", settings: WriterSettings.keys) { context in
             let postgres = PostgresConfiguration(context.settings, applicationName: context.name)
+            let stores = StoreLayout(context.settings)
             let writer = OplogWriterService(
                 amqp: AMQPConfiguration(context.settings, connectionName: context.name), postgres: postgres,
+                stores: stores,
                 appendWorkers: context.settings[WriterSettings.appendWorkers],
                 fetchWorkers: context.settings[WriterSettings.fetchWorkers],
                 ring: context.settings[KeyRingSetting.masters],
@@ -21,9 +23,9 @@ struct Main {
             writer.onConnectionChange { context.health.set("amqp", isReady: $0) }
             return [
                 WriterHeartbeat(
-                    configuration: postgres, rollouts: writer.rollouts, databaseTime: writer.databaseTime,
-                    health: context.health, logger: context.logger),
-                WriterMaintenance(configuration: postgres, logger: context.logger), writer,
+                    configuration: postgres, stores: stores, rollouts: writer.rollouts,
+                    databaseTime: writer.databaseTime, health: context.health, logger: context.logger),
+                WriterMaintenance(configuration: postgres, stores: stores, logger: context.logger), writer,
             ]
         }
     }

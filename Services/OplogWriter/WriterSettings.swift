@@ -1,15 +1,17 @@
 import ServiceKit
+import StoreService
+import SyncStore
 
 /// Settings of the oplog writer.
 enum WriterSettings {
-    /// Store workers that append pushes. Two to four for each machine are enough: with more, batches only become
-    /// smaller.
+    /// Store workers that append pushes, at least one for each store. Two to four for each machine are enough: with
+    /// more, batches only become smaller.
     static let appendWorkers = SettingKey<Int>.integer("MSS_WRITER_APPEND_LANES", in: 1...16, default: 2)
     /// Store workers that read pages of backlogs.
     static let fetchWorkers = SettingKey<Int>.integer("MSS_WRITER_FETCH_LANES", in: 1...16, default: 2)
 
     static let keys =
         PostgresSettings.keys + [
-            appendWorkers.erased, fetchWorkers.erased, KeyRingSetting.masters.erased,
+            StoreLayout.setting.erased, appendWorkers.erased, fetchWorkers.erased, KeyRingSetting.masters.erased,
         ]
 }

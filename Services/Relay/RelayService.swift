@@ -21,8 +21,8 @@ struct RelayService: Service {
     /// The control data. `Main` runs it as a service of its own.
     let directory: ControlDirectory
     private let bus: MessageBus
-    private let submitted = WorkQueue<AMQPDelivery>()
-    private let operatorCommands = WorkQueue<AMQPDelivery>()
+    private let submitted = WorkQueues<SubmitHandler>()
+    private let operatorCommands = WorkQueues<OperatorCommandHandler>()
     private let events = WorkQueue<OperationRunner.Event>()
     private let submitWorker: StoreWorker<SubmitHandler>
     private let operatorWorker: StoreWorker<OperatorCommandHandler>
@@ -33,9 +33,14 @@ struct RelayService: Service {
         let (settings, logger) = (context.settings, context.logger)
         let ring = settings[KeyRingSetting.sealing(for: .callout)]
         let keys = OpenedKeys(ring: ring)
-        let consumptions = [(CommandQueue.submit, submitted), (.relay, operatorCommands)].map { queue, work in
-            AMQPConsumption(queue: queue.rawValue, prefetch: Self.prefetch) { work.add(contentsOf: $0) }
-        }
+        let consumptions = [
+            AMQPConsumption(queue: CommandQueue.submit.rawValue, prefetch: Self.prefetch) { [submitted] in
+                submitted.add($0)
+            },
+            AMQPConsumption(queue: CommandQueue.relay.rawValue, prefetch: Self.prefetch) { [operatorCommands] in
+                operatorCommands.add($0)
+            },
+        ]
         let control = ControlConnection(context, keysFor: .callout, consumptions: consumptions) { [events] in
             keys.forgetAll()
             events.add(.tick)
@@ -44,7 +49,7 @@ struct RelayService: Service {
         (bus, self.directory) = (control.bus, directory)
         let postgres = PostgresConfiguration(settings, applicationName: context.name)
         submitWorker = StoreWorker(
-            name: "submit", configuration: postgres, queue: submitted,
+            name: "submit", configuration: postgres, queue: submitted.queues[0],
             handler: SubmitHandler(
                 bus: control.bus,
                 intake: SubmitIntake(
@@ -55,7 +60,7 @@ struct RelayService: Service {
                     if hasRepeats { events.add(.repeated) }
                 }, logger: logger), logger: logger)
         operatorWorker = StoreWorker(
-            name: "operators", configuration: postgres, queue: operatorCommands,
+            name: "operators", configuration: postgres, queue: operatorCommands.queues[0],
             handler: OperatorCommandHandler(bus: control.bus, retried: { [events] in events.add(.due([$0])) }),
             logger: logger)
         let timeout = settings[RelaySettings.timeout]

@@ -55,7 +55,7 @@ struct SubmitHandler: CommandHandler {
         bus.batched {
             for (key, reply) in replies { bus.reply(reply, to: key, through: Self.queue.answers) }
         }
-        bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+        bus.acknowledge(tasks)
     }
 
     private func frames(of task: StoreTask<Command>) -> [Frame] {

@@ -13,6 +13,8 @@ package actor TestDatabase {
 
     /// The database's name.
     package nonisolated let database: String
+    /// The stores with which the database was migrated.
+    package nonisolated let stores: StoreLayout
     private let configuration: PostgresConfiguration
     private let thread = ConnectionThread(name: "test")
     private let owner: PostgresConnection
@@ -28,17 +30,21 @@ package actor TestDatabase {
     ///   - database: one of the server's databases; it is not checked.
     ///   - user: the login to use instead of the owner.
     ///   - hasTiers: false to do everything as this login.
-    package init(_ database: String, port: Int? = port, user: String = "mss", hasTiers: Bool = false) {
+    package init(
+        _ database: String, port: Int? = port, user: String = "mss", hasTiers: Bool = false,
+        stores: StoreLayout = .single
+    ) {
         self.init(
             PostgresConfiguration(host: "127.0.0.1", port: port ?? 0, database: database, user: user),
-            hasTiers: hasTiers)
+            hasTiers: hasTiers, stores: stores)
     }
 
     /// - Parameters:
     ///   - configuration: the connection to any server.
     ///   - hasTiers: false to do everything as the login of the configuration.
-    package init(_ configuration: PostgresConfiguration, hasTiers: Bool = false) {
+    package init(_ configuration: PostgresConfiguration, hasTiers: Bool = false, stores: StoreLayout = .single) {
         database = configuration.database
+        self.stores = stores
         self.configuration = configuration
         func connection(as role: String?) -> PostgresConnection {
             PostgresConnection(configuration: configuration, logger: Logger(label: "test")) {
@@ -59,21 +65,23 @@ package actor TestDatabase {
 
     /// Runs the body with a new database and `count` connections to it. A database without migrations has no tiers.
     package static func with(
-        connections count: Int, isMigrated: Bool = true, _ body: @Sendable ([TestDatabase]) async throws -> Void
+        connections count: Int, isMigrated: Bool = true, stores: StoreLayout = .single,
+        _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
-        try await turnstile.pass { try await made(connections: count, isMigrated: isMigrated, body) }
+        try await turnstile.pass { try await made(connections: count, isMigrated: isMigrated, stores, body) }
     }
 
     private static func made(
-        connections count: Int, isMigrated: Bool, _ body: @Sendable ([TestDatabase]) async throws -> Void
+        connections count: Int, isMigrated: Bool, _ stores: StoreLayout,
+        _ body: @Sendable ([TestDatabase]) async throws -> Void
     ) async throws {
         let name = "test_\(UUID().uuidString.lowercased().replacing("-", with: ""))"
         let server = TestDatabase(
             PostgresConfiguration(
                 host: "127.0.0.1", port: port ?? 0, database: "postgres", user: "mss", statementTimeout: .seconds(60)))
         try await server.execute("CREATE DATABASE \(name)")
-        let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated) }
-        if isMigrated { _ = try await databases[0].migrate() }
+        let databases = (0..<count).map { _ in TestDatabase(name, hasTiers: isMigrated, stores: stores) }
+        if isMigrated { _ = try await databases[0].migrate(stores: stores) }
         let result = await Result { try await body(databases) }
         for database in databases { await database.close() }
         try await server.execute("DROP DATABASE \(name)")
@@ -93,9 +101,10 @@ package actor TestDatabase {
 
     /// Returns the names of the migrations applied and of the function files that had changed.
     package func migrate(
-        to all: [Migration] = Migration.all, functions: [FunctionFile] = FunctionFile.all
+        stores: StoreLayout = .single, to all: [Migration] = Migration.all,
+        functions: [FunctionFile] = FunctionFile.all
     ) throws -> [String] {
-        try MigrationRunner.migrate(owner, to: all, functions: functions)
+        try MigrationRunner.migrate(owner, stores: stores, to: all, functions: functions)
     }
 
     package func makeLogins(passwords: [String: String]) throws(PostgresError) {
@@ -148,6 +157,11 @@ package actor TestDatabase {
         try body(writer)
     }
 
+    /// Runs the body with the writer's delivery store.
+    package func asDelivery<Output: Sendable>(
+        _ body: @Sendable (DeliveryDatabase) throws -> Output
+    ) throws -> Output { try body(DeliveryDatabase(writer, stores)) }
+
     /// Runs as the oplog writer.
     package func run(
         _ statements: [PostgresStatement], within limit: Duration = .seconds(10)
@@ -157,7 +171,13 @@ package actor TestDatabase {
 
     /// Stores pushes. Each must have a configuration.
     package func append(_ pushes: [OplogStore.Append]) throws -> [OplogStore.Appended] {
-        try run(OplogStore.append(pushes)).map { try requireValue($0, "no configuration took the push") }
+        var answers = [OplogStore.Appended?](repeating: nil, count: pushes.count)
+        let byStore = Dictionary(grouping: pushes.indices) { stores.store(of: pushes[$0].address.target) }
+        for (store, places) in byStore {
+            let query = OplogStore.append(places.map { pushes[$0] }, to: store)
+            for (place, answer) in zip(places, try run(query)) { answers[place] = answer }
+        }
+        return try answers.map { try requireValue($0, "no configuration took the push") }
     }
 
     /// Creates the instance "app" with an online configuration "B" for the devices of a user.
@@ -178,12 +198,12 @@ package actor TestDatabase {
     }
 
     /// Connects like a process, with the login of the configuration.
-    package func connectAsProcess() throws(PostgresError) {
-        let connection = SyncDatabase.connection(configuration, logger: Logger(label: "test"))
+    package func connectAsProcess(stores: StoreLayout? = nil) throws(PostgresError) {
+        let connection = SyncDatabase.connection(configuration, stores: stores, logger: Logger(label: "test"))
         _ = try connection.run(PostgresStatement("SELECT 1"), within: .seconds(5))
     }
 
-    package func verify() throws { try MigrationRunner.verify(writer) }
+    package func verify(stores: StoreLayout? = nil) throws { try MigrationRunner.verify(writer, stores: stores) }
 
     /// Returns the rows of a query as the owner. All columns must be text.
     package func rows(_ sql: String, columns: Int) throws -> [[String?]] {

@@ -1,6 +1,8 @@
 import ArgumentParser
 import Logging
 import PostgreSQL
+import ServiceKit
+import StoreService
 import SyncStore
 import ToolSupport
 
@@ -9,7 +11,10 @@ struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "migrate",
         abstract: "Migrates the database to the schema of this build.",
-        discussion: "Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT.")
+        discussion: """
+            Reads MSS_POSTGRES_HOST, _PORT, _DATABASE, _USER, _PASSWORD, _TLS and its files, MSS_ENVIRONMENT. The \
+            first migration makes the number of store schemas that MSS_POSTGRES_STORES names.
+            """)
 
     @Flag(help: "Only list what would be applied, and mark what processes of the old build tolerate.")
     var dryRun = false
@@ -23,15 +28,17 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let passwords = try logins.map(Self.passwords)
+        let stores = StoreLayout(try ToolSettings.read([StoreLayout.setting.erased]))
         let connection = try ToolSettings.database()
         if dryRun {
+            try MigrationRunner.refuse(otherThan: stores, connection)
             let pending = try MigrationRunner.pending(connection)
             // Functions change only in ways that processes of the old build tolerate.
             let ending = Set(pending.migrations.filter { !$0.isAdditive }.map(\.name))
             let lines = pending.names.map { ending.contains($0) ? $0 : "\($0) (only adds)" }
             print(lines.isEmpty ? "nothing to apply" : lines.joined(separator: "\n"))
         } else {
-            let applied = try MigrationRunner.migrate(connection)
+            let applied = try MigrationRunner.migrate(connection, stores: stores)
             print(
                 applied.isEmpty ? "the schema is up to date" : applied.map { "applied \($0)" }.joined(separator: "\n"))
             if let passwords {

@@ -8,17 +8,24 @@ import SyncModel
 import SyncStore
 
 /// Raises sync points to the acknowledged oplogs, and records resends.
-struct AcknowledgementHandler: CommandHandler {
+struct AcknowledgementHandler: StoreCommandHandler {
     typealias Command = Mss_Bus_V1_AckCommand
 
     static let queue = CommandQueue.ack
     static let groupBodies = 16
 
     let bus: MessageBus
+    var stores = StoreLayout.single
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AckCommands.elements(of: body) }
 
-    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+    static func storeNumber(of command: Command, in stores: StoreLayout) -> Int {
+        stores.number(ofID: command.channelID)
+    }
+
+    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
+        perform(tasks, in: DeliveryDatabase(connection, stores))
+    }
 
     func perform(_ tasks: [StoreTask<Command>], in store: some DeliveryStore) {
         let commands = tasks.flatMap(\.commands)

@@ -49,7 +49,7 @@ struct AdmissionHandler: CommandHandler {
         }
         claim(claims, on: connection)
         reserve(reservations, on: connection)
-        bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+        bus.acknowledge(tasks)
     }
 
     private static let unknownCommand = "this build does not know the command"

@@ -10,7 +10,7 @@ import SyncModel
 import SyncStore
 
 /// Stores pushes in one transaction for each group, then sends the notices and the replies.
-struct AppendHandler: CommandHandler {
+struct AppendHandler: StoreCommandHandler {
     typealias Command = Mss_Bus_V1_AppendCommand
 
     static let queue = CommandQueue.append
@@ -23,6 +23,7 @@ struct AppendHandler: CommandHandler {
         @Sendable (_ pushes: [OplogStore.LivePush], _ completion: @escaping @Sendable () -> Void) -> Void
 
     let bus: MessageBus
+    let stores: StoreLayout
     private let clock: ProcessClock
     private let recordOutcomes: RecordingOutcomes
     private let tracer: PushTracer?
@@ -32,19 +33,26 @@ struct AppendHandler: CommandHandler {
     private let time = Timer(label: "mss_writer_append")
 
     /// - Parameters:
+    ///   - stores: the commands of one call of `perform` all belong to one of them.
     ///   - recordOutcomes: records the outcomes of non-persistent pushes.
     ///   - tracer: nil: no push is traced.
     init(
-        bus: MessageBus, recordOutcomes: @escaping RecordingOutcomes, clock: ProcessClock = .system,
-        tracer: PushTracer? = nil
+        bus: MessageBus, stores: StoreLayout = .single, recordOutcomes: @escaping RecordingOutcomes,
+        clock: ProcessClock = .system, tracer: PushTracer? = nil
     ) {
         self.bus = bus
+        self.stores = stores
         self.clock = clock
         self.recordOutcomes = recordOutcomes
         self.tracer = tracer
     }
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_AppendCommands.elements(of: body) }
+
+    static func storeNumber(of command: Command, in stores: StoreLayout) -> Int {
+        // A worker refuses a command of an unknown kind.
+        TargetAddress(bus: command.target).map { stores.number(of: $0.instanceID, target: $0.target) } ?? 0
+    }
 
     /// One push of the group.
     struct Row {
@@ -53,7 +61,9 @@ struct AppendHandler: CommandHandler {
         let append: OplogStore.Append
     }
 
-    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
+        perform(tasks, in: DeliveryDatabase(connection, stores))
+    }
 
     func perform(_ tasks: [StoreTask<Command>], in store: some DeliveryStore) {
         var rows: [Row] = []
@@ -69,7 +79,7 @@ struct AppendHandler: CommandHandler {
         append(
             rows, to: store, repeatingUntil: tasks.map(deadline).min() ?? clock.now(),
             until: tasks.map { $0.delivery.receivedAt + Self.queue.timeout }.max() ?? clock.now())
-        bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+        bus.acknowledge(tasks)
     }
 
     /// The time at which the first caller of the body gives up. A redelivered body is executed also after the deadlines

@@ -22,8 +22,10 @@ struct BackendCommandHandler: CommandHandler {
 
     static func commands(of body: [UInt8]) -> [Command]? { BackendQueryHandler.commands(of: body) }
 
-    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
-        BackendQueryHandler.connection(configuration, logger: logger)
+    static func connection(
+        _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
+    ) -> PostgresConnection {
+        BackendQueryHandler.connection(configuration, stores: stores, logger: logger)
     }
 
     /// Whether a backend may send this command.
@@ -53,7 +55,7 @@ struct BackendCommandHandler: CommandHandler {
         }
         operations.perform(
             tasks.map {
-                StoreTask(delivery: $0.delivery, replyTo: $0.replyTo, commands: $0.commands.filter(Self.isAllowed))
+                StoreTask(body: $0.body, replyTo: $0.replyTo, commands: $0.commands.filter(Self.isAllowed))
             }, on: connection)
     }
 }

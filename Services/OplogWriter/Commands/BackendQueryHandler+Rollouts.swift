@@ -22,7 +22,8 @@ extension BackendQueryHandler {
             interval: request.intervalSeconds == 0 ? nil : .seconds(Int64(request.intervalSeconds)))
         if let fault = plan.fault ?? Self.fault(of: oplog) { return .with { $0.rollout.refusal = fault } }
         let (instanceID, bizType) = (InstanceID(request.instanceID), BizType(request.bizType))
-        let start = RolloutStore.start(plan, of: instanceID, bizType, oplog, by: actor)
+        let start = RolloutStore.start(
+            plan, of: instanceID, bizType, oplog, by: actor, in: stores.globalStore(of: instanceID))
         let outcome = try connection.run(start, within: Self.limit)
         let name = Rollout.Name(instanceID: instanceID, bizType: bizType, id: plan.id)
         return try answer(outcome, name, by: actor, on: connection)
@@ -50,11 +51,12 @@ extension BackendQueryHandler {
         _ request: Mss_Bus_V1_ChangeRollout, by actor: OperationActor, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_Reply {
         let name = Rollout.Name(bus: request.name)
+        let store = stores.globalStore(of: name.instanceID)
         let query =
             switch request.way {
-            case .widenToStage(let stage): RolloutStore.widen(name, to: Int(stage), by: actor)
-            case .pause: RolloutStore.pause(name, by: actor)
-            case .resume: RolloutStore.resume(name, by: actor)
+            case .widenToStage(let stage): RolloutStore.widen(name, to: Int(stage), by: actor, in: store)
+            case .pause: RolloutStore.pause(name, by: actor, in: store)
+            case .resume: RolloutStore.resume(name, by: actor, in: store)
             case .stop, nil: nil as Query<RolloutOutcome>?
             }
         guard let query else { return .with { $0.failure.reason = "this build does not know the command" } }
@@ -82,7 +84,8 @@ extension BackendQueryHandler {
     func stop(
         _ name: Rollout.Name, for command: Command, replyTo: String, on connection: PostgresConnection
     ) throws(PostgresError) {
-        let stopped = try connection.run(RolloutStore.stop(name, by: command.by), within: Self.limit)
+        let stop = RolloutStore.stop(name, by: command.by, in: stores.globalStore(of: name.instanceID))
+        let stopped = try connection.run(stop, within: Self.limit)
         var reply = try answer(stopped.outcome, name, by: command.by, on: connection)
         reply.correlation = command.correlation
         let (kind, leaseRecord) = try Self.afterCommit { () throws(PostgresError) in

@@ -22,12 +22,15 @@ struct BackendQueryHandler: CommandHandler {
     private static let noticeLimit = Duration.seconds(3)
 
     let bus: MessageBus
+    let stores: StoreLayout
     let logger: Logger
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_OperationCommands.elements(of: body) }
 
-    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
-        SyncDatabase.operatorConnection(configuration, logger: logger)
+    static func connection(
+        _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
+    ) -> PostgresConnection {
+        SyncDatabase.operatorConnection(configuration, stores: stores, logger: logger)
     }
 
     func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
@@ -211,7 +214,8 @@ struct BackendQueryHandler: CommandHandler {
         guard let found, found.isOfConfiguration else { return reply(nil, isCertain: true, command, replyTo) }
         let address = ChannelAddress(target: found.target, bizType: name.bizType)
         let person = command.by.isPerson ? command.by : nil
-        let query = OplogStore.recall(address, found.oplog.thirdMessageID, by: person)
+        let query = OplogStore.recall(
+            address, found.oplog.thirdMessageID, by: person, in: stores.store(of: address.target))
         guard let recalled = try connection.run(query, within: Self.limit) else {
             return reply(nil, isCertain: true, command, replyTo)
         }
@@ -278,7 +282,8 @@ struct BackendQueryHandler: CommandHandler {
             return .with { $0.replay = .init() }
         }
         let query = DeadLetterStore.replay(
-            channelID: found.channelID, oplogID: found.oplog.id, deviceID: DeviceID(request.deviceID), by: actor)
+            channelID: found.channelID, oplogID: found.oplog.id, deviceID: DeviceID(request.deviceID), by: actor,
+            in: stores.store(ofID: found.channelID))
         let replay = try connection.run(query, within: Self.limit)
         if let gateway = replay?.gatewayID {
             bus.notify(

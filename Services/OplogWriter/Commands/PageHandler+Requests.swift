@@ -12,7 +12,9 @@ extension PageHandler {
     func history(
         _ request: Mss_Bus_V1_ReadHistory, on connection: PostgresConnection
     ) throws(PostgresError) -> Mss_Bus_V1_HistoryReply {
-        let head = OplogStore.head(of: request.channelID, readBy: DeviceID(nonempty: request.ownerDeviceID))
+        let head = OplogStore.head(
+            of: request.channelID, readBy: DeviceID(nonempty: request.ownerDeviceID),
+            in: stores.store(ofID: request.channelID))
         guard let head = try connection.run(head, within: Self.limit) else { return .with { $0.notOwner = true } }
         let device = DeviceTraits(
             operatingSystem: SyncModel.OperatingSystem(bus: request.operatingSystem), appVersion: request.appVersion,
@@ -72,14 +74,17 @@ extension PageHandler {
         of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, count: Int, for device: DeviceTraits,
         _ filter: ResolvedFilter?, on connection: PostgresConnection
     ) throws(PostgresError) -> (entries: [Oplog], scan: HistoryScan) {
+        let store = stores.store(ofID: channelID)
         var scan = HistoryScan(count: count, device: device, filter: filter ?? .everything)
         while scan.nextRows > 0 {
             let rows = HistoryStore.candidates(
                 of: channelID, after: oldestFirst ? scan.position ?? after : after,
-                before: oldestFirst ? before : scan.position ?? before, oldestFirst: oldestFirst, limit: scan.nextRows)
+                before: oldestFirst ? before : scan.position ?? before, oldestFirst: oldestFirst, limit: scan.nextRows,
+                in: store)
             scan.examine(try connection.run(rows, within: Self.limit))
         }
         guard !scan.chosen.isEmpty else { return ([], scan) }
-        return (try connection.run(HistoryStore.oplogs(of: channelID, ids: scan.chosen), within: Self.limit), scan)
+        let oplogs = HistoryStore.oplogs(of: channelID, ids: scan.chosen, in: store)
+        return (try connection.run(oplogs, within: Self.limit), scan)
     }
 }

@@ -18,6 +18,7 @@ struct PageHandler: CommandHandler {
     private static let candidatesMax = 4_096
 
     let bus: MessageBus
+    var stores = StoreLayout.single
 
     /// A requested page.
     private struct Page {
@@ -29,10 +30,11 @@ struct PageHandler: CommandHandler {
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_FetchCommands.elements(of: body) }
 
     func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
-        for task in tasks { readPages(of: task, from: connection) }
+        let database = DeliveryDatabase(connection, stores)
+        for task in tasks { readPages(of: task, from: database) }
         // Pages to push come before the requests of devices.
         for task in tasks { answerRequests(of: task, on: connection) }
-        bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+        bus.acknowledge(tasks)
     }
 
     /// Reads the pages that the task requests, and replies to them.

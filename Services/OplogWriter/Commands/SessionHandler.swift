@@ -15,6 +15,7 @@ struct SessionHandler: CommandHandler {
     static let groupBodies = 16
 
     let bus: MessageBus
+    var stores = StoreLayout.single
 
     static func commands(of body: [UInt8]) -> [Command]? { Mss_Bus_V1_SessionCommands.elements(of: body) }
 
@@ -25,7 +26,9 @@ struct SessionHandler: CommandHandler {
         let storeCommand: SessionStoreCommand
     }
 
-    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
+        perform(tasks, in: DeliveryDatabase(connection, stores))
+    }
 
     func perform(_ tasks: [StoreTask<Command>], in store: some DeliveryStore) {
         var steps: [Step] = []
@@ -57,7 +60,7 @@ struct SessionHandler: CommandHandler {
                     fail(step.command.correlation, to: step.replyTo, with: error)
                 }
             }
-            bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+            bus.acknowledge(tasks)
         }
     }
 
@@ -217,7 +220,9 @@ struct LeaseHandler: CommandHandler {
 
     static func commands(of body: [UInt8]) -> [Command]? { SessionHandler.commands(of: body) }
 
-    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) { perform(tasks, in: connection) }
+    func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection) {
+        sessions.perform(tasks, on: connection)
+    }
 
     func perform(_ tasks: [StoreTask<Command>], in store: some DeliveryStore) { sessions.perform(tasks, in: store) }
 }

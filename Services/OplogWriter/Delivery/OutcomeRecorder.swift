@@ -5,7 +5,8 @@ import ServiceKit
 import SyncStore
 
 /// Records the outcomes of non-persistent pushes on a database connection of its own. Gateways reply for each channel
-/// by itself; the recorder writes all waiting outcomes in one transaction.
+/// by itself; the recorder writes all waiting outcomes in one transaction for
+/// each store.
 actor OutcomeRecorder {
     /// Pushes with a known outcome, and the callback for the time when it is recorded.
     private struct Item: Sendable {
@@ -17,15 +18,16 @@ actor OutcomeRecorder {
     private static let groupMax = 256
 
     private let thread = ConnectionThread(name: "live-outcomes")
-    private let connection: PostgresConnection
+    private let database: DeliveryDatabase
     // The prefetch of the append queue bounds this: each push here waits for its reply.
     private let queue = WorkQueue<Item>()
     private let logger: Logger
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(configuration: PostgresConfiguration, logger: Logger) {
-        connection = SyncDatabase.connection(configuration, logger: logger)
+    init(configuration: PostgresConfiguration, stores: StoreLayout, logger: Logger) {
+        database = DeliveryDatabase(
+            SyncDatabase.connection(configuration, stores: stores, logger: logger), stores)
         self.logger = logger
     }
 
@@ -47,9 +49,9 @@ actor OutcomeRecorder {
             do throws(PostgresError) {
                 // One retry: without the record, a repeated push is answered with SYSTEM_ERROR.
                 do throws(PostgresError) {
-                    try connection.recordOutcomes(of: pushes)
+                    try database.recordOutcomes(of: pushes)
                 } catch {
-                    try connection.recordOutcomes(of: pushes)
+                    try database.recordOutcomes(of: pushes)
                 }
             } catch {
                 logger.warning(
@@ -57,7 +59,7 @@ actor OutcomeRecorder {
             }
             for item in items { item.completion() }
         }
-        connection.close()
+        database.connection.close()
         thread.stop()
     }
 }

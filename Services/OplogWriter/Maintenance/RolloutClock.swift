@@ -9,24 +9,28 @@ import SyncStore
 /// Makes the stages of roll-outs that are due, and notifies the gateways of each new stage, also of the stages that an
 /// operator made. Every writer does this; gateways drop repeated notices.
 struct RolloutClock: Sendable {
-    /// The largest number of stages that one turn makes, and of those that it announces. The next turn continues.
+    /// The largest number of stages that one turn makes in each store, and of those that it announces. The next turn
+    /// continues.
     private static let turnMax = 100
     private static let limit = Duration.seconds(10)
 
     private let bus: MessageBus
+    private let stores: StoreLayout
 
-    init(bus: MessageBus) { self.bus = bus }
+    init(bus: MessageBus, stores: StoreLayout = .single) { (self.bus, self.stores) = (bus, stores) }
 
     /// Makes and announces the stages that are due now. The writer calls this once a second.
     func tick(on connection: PostgresConnection) throws(PostgresError) {
         // A failure of one roll-out must not delay the announcement of the others.
         var failure: PostgresError?
-        do throws(PostgresError) {
-            for _ in 0..<Self.turnMax {
-                guard try connection.run(RolloutStore.widenDue, within: Self.limit) else { break }
+        for store in stores.stores {
+            do throws(PostgresError) {
+                for _ in 0..<Self.turnMax {
+                    guard try connection.run(RolloutStore.widenDue(in: store), within: Self.limit) else { break }
+                }
+            } catch {
+                failure = error
             }
-        } catch {
-            failure = error
         }
         // Without a connection to the broker, the stages wait for the next turn.
         if bus.isConnected { try announceStages(on: connection) }

@@ -11,6 +11,7 @@ import SyncStore
 actor WriterHeartbeat: Service {
     private let thread = ConnectionThread(name: "watch")
     private let connection: PostgresConnection
+    private let stores: StoreLayout
     private let rollouts: RolloutClock
     private let databaseTime: SharedDatabaseClock
     private let health: HealthState
@@ -21,11 +22,12 @@ actor WriterHeartbeat: Service {
 
     /// - Parameter databaseTime: gets a new reading once a second. The process judges deadlines of commands by it.
     init(
-        configuration: PostgresConfiguration, rollouts: RolloutClock, databaseTime: SharedDatabaseClock,
-        health: HealthState, logger: Logger
+        configuration: PostgresConfiguration, stores: StoreLayout = .single, rollouts: RolloutClock,
+        databaseTime: SharedDatabaseClock, health: HealthState, logger: Logger
     ) {
         self.databaseTime = databaseTime
-        connection = SyncDatabase.connection(configuration, logger: logger)
+        connection = SyncDatabase.connection(configuration, stores: stores, logger: logger)
+        self.stores = stores
         self.rollouts = rollouts
         self.health = health
         self.logger = logger
@@ -42,7 +44,7 @@ actor WriterHeartbeat: Service {
 
     private func check() {
         do throws(PostgresError) {
-            let isWritable = try connection.run(OplogStore.hasPresentPartition, within: .seconds(3))
+            let isWritable = try connection.run(OplogStore.hasPresentPartition(in: stores), within: .seconds(3))
             health.set("postgres", isReady: isWritable)
             let askedAt = ContinuousClock.now
             databaseTime.observe(try connection.run(DatabaseTime.now, within: .seconds(3)), askedAt: askedAt)
@@ -55,7 +57,7 @@ actor WriterHeartbeat: Service {
             return
         }
         do throws(PostgresError) {
-            try leases.tick(in: connection, clock: .system)
+            try leases.tick(in: DeliveryDatabase(connection, stores), clock: .system)
         } catch {
             logger.warning("the lease record was not updated; retrying in 1 s", metadata: ["error": "\(error.message)"])
         }

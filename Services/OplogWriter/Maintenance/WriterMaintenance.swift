@@ -17,14 +17,16 @@ actor WriterMaintenance: Service {
 
     private let thread = ConnectionThread(name: "partitions")
     private let connection: PostgresConnection
+    private let stores: StoreLayout
     private let logger: Logger
     private var nextCreation = ContinuousClock.now
     private var nextRemoval = ContinuousClock.now
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    init(configuration: PostgresConfiguration, logger: Logger) {
-        connection = SyncDatabase.connection(configuration, logger: logger)
+    init(configuration: PostgresConfiguration, stores: StoreLayout = .single, logger: Logger) {
+        connection = SyncDatabase.connection(configuration, stores: stores, logger: logger)
+        self.stores = stores
         self.logger = logger
     }
 
@@ -42,10 +44,14 @@ actor WriterMaintenance: Service {
     /// then cannot be stored.
     private func createPartitions() {
         do throws(PostgresError) {
-            try connection.run(OplogStore.ensurePartitions(weeksAhead: Self.weeksAhead), within: .seconds(10))
+            for store in stores.stores {
+                let creation = OplogStore.ensurePartitions(weeksAhead: Self.weeksAhead, of: store)
+                try connection.run(creation, within: .seconds(10))
+            }
             nextCreation = .now + Self.pause
         } catch {
-            let isWritable = (try? connection.run(OplogStore.hasPresentPartition, within: .seconds(3))) ?? false
+            let present = OplogStore.hasPresentPartition(in: stores)
+            let isWritable = (try? connection.run(present, within: .seconds(3))) ?? false
             nextCreation = isWritable ? .now + Self.pauseAfterFailure : .now
             logger.warning(
                 "partitions of the coming weeks were not created; retrying",
@@ -67,12 +73,14 @@ actor WriterMaintenance: Service {
         guard .now >= nextRemoval else { return }
         nextRemoval = .now + Self.pause
         remove("roll-outs") { () throws(PostgresError) in
-            try connection.run(RolloutStore.forgetEnded, within: .seconds(10))
+            try connection.run(RolloutStore.forgetEnded(in: stores), within: .seconds(10))
         }
         remove("contents of records") { () throws(PostgresError) in
             try connection.run(RecordStore.forgetContents, within: .seconds(10))
         }
-        remove("partitions") { () throws(PostgresError) in try dropEndedPartitions() }
+        for store in stores.stores {
+            remove("partitions") { () throws(PostgresError) in try dropEndedPartitions(of: store) }
+        }
         remove("quotas") { () throws(PostgresError) in
             try connection.run(AdmissionStore.removeEndedQuotas, within: .seconds(10))
         }
@@ -92,8 +100,8 @@ actor WriterMaintenance: Service {
     /// Drops the partitions that have ended. A partition is detached before its files are removed, so no query waits
     /// for the removal. Detaching waits for running queries and lets new ones pass (PostgreSQL manual, ALTER TABLE).
     /// Another writer may do the same at this time; a step that fails here is repeated in an hour.
-    private func dropEndedPartitions() throws(PostgresError) {
-        for partition in try connection.run(OplogStore.endedPartitions, within: .seconds(5)) {
+    private func dropEndedPartitions(of store: StoreSchema) throws(PostgresError) {
+        for partition in try connection.run(OplogStore.endedPartitions(of: store), within: .seconds(5)) {
             do throws(PostgresError) {
                 for step in partition.detaching { try connection.execute(script: step, within: .seconds(60)) }
                 try connection.run(partition.drop, within: .seconds(60))

@@ -5,16 +5,18 @@ package import PostgreSQL
 package import ServiceKit
 import SwiftProtobuf
 import SyncModel
-import SyncStore
+package import SyncStore
 
 /// The commands of one body that a store worker executes.
 package struct StoreTask<Command: Sendable>: Sendable {
-    package let delivery: AMQPDelivery
+    package let body: CommandBody<Command>
     package let replyTo: String
     package let commands: [Command]
 
-    package init(delivery: AMQPDelivery, replyTo: String, commands: [Command]) {
-        (self.delivery, self.replyTo, self.commands) = (delivery, replyTo, commands)
+    package var delivery: AMQPDelivery { body.delivery }
+
+    package init(body: CommandBody<Command>, replyTo: String, commands: [Command]) {
+        (self.body, self.replyTo, self.commands) = (body, replyTo, commands)
     }
 }
 
@@ -29,23 +31,31 @@ package protocol CommandHandler: Sendable {
     static func commands(of body: [UInt8]) -> [Command]?
     var bus: MessageBus { get }
     /// Makes the connection of a store worker.
-    static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection
+    ///
+    /// - Parameter stores: the number of stores that the process works with; nil: it works with any number.
+    static func connection(
+        _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
+    ) -> PostgresConnection
     /// Executes the commands, replies to them and acknowledges their bodies.
     func perform(_ tasks: [StoreTask<Command>], on connection: PostgresConnection)
 }
 
 extension CommandHandler {
-    package static func connection(_ configuration: PostgresConfiguration, logger: Logger) -> PostgresConnection {
-        SyncDatabase.connection(configuration, logger: logger)
+    package static func connection(
+        _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
+    ) -> PostgresConnection {
+        SyncDatabase.connection(configuration, stores: stores, logger: logger)
     }
 
     /// The tasks of these bodies. Acknowledges the bodies that need no execution: unreadable bodies, and bodies with
     /// only late commands.
-    package func tasks(of deliveries: [AMQPDelivery], now: ContinuousClock.Instant, logger: Logger) -> [StoreTask<
-        Command
-    >] {
-        deliveries.compactMap { delivery in
-            guard let commands = Self.commands(of: delivery.body), let replyTo = delivery.replyTo else {
+    package func tasks(
+        of bodies: [CommandBody<Command>], now: ContinuousClock.Instant, logger: Logger
+    ) -> [StoreTask<Command>] {
+        bodies.compactMap { body in
+            let delivery = body.delivery
+            guard let commands = body.commands ?? Self.commands(of: delivery.body), let replyTo = delivery.replyTo
+            else {
                 logger.error("a command body could not be read", metadata: ["bytes": "\(delivery.body.count)"])
                 bus.acknowledge([delivery], as: .rejected)
                 return nil
@@ -54,14 +64,15 @@ extension CommandHandler {
             // exception: its first consumer may have committed it, and the caller needs that result. Commands of
             // sessions and leases are never an exception, because their connection or gateway may have ended.
             if delivery.isRedelivered, ![CommandQueue.session, .lease].contains(Self.queue) {
-                return StoreTask(delivery: delivery, replyTo: replyTo, commands: commands)
+                return StoreTask(body: body, replyTo: replyTo, commands: commands)
             }
             let timely = refuseLate(commands, of: delivery, to: replyTo, now: now)
+            let task = StoreTask(body: body, replyTo: replyTo, commands: timely)
             guard !timely.isEmpty else {
-                bus.acknowledge([delivery], as: .accepted)
+                bus.acknowledge([task])
                 return nil
             }
-            return StoreTask(delivery: delivery, replyTo: replyTo, commands: timely)
+            return task
         }
     }
 
@@ -107,7 +118,7 @@ extension CommandHandler {
                 }
             }
         }
-        bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+        bus.acknowledge(tasks)
     }
 
     /// Replies to one command with the failure.

@@ -15,7 +15,9 @@ struct StackPlan: Sendable {
     var certificateAuthority: String { folder.appending(path: "tls/ca.pem").path }
     private var folder: URL { settings.folder }
     private var toolEnvironment: [String: String] {
-        settings.base.merging(settings.amqp("tool")) { $1 }.merging(settings.postgres()) { $1 }
+        [settings.amqp("tool"), settings.postgres(), StackSettings.stores].reduce(settings.base) {
+            $0.merging($1) { $1 }
+        }
     }
 
     /// The number of ports that a stack needs.
@@ -43,7 +45,9 @@ struct StackPlan: Sendable {
         for number in 0..<2 {
             add(
                 "writer-\(number)", "mss-oplog-writer",
-                settings.postgres("writer").merging(StackSettings.masterKeys) { $1 })
+                [StackSettings.stores, StackSettings.masterKeys].reduce(settings.postgres("writer")) {
+                    $0.merging($1) { $1 }
+                })
             add(
                 "ingest-\(number)", "mss-ingest",
                 ["MSS_INGEST_PORT": "\(settings.apis[number])"].merging(settings.sealingKeys("backend")) { $1 })

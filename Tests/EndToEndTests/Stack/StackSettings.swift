@@ -63,6 +63,9 @@ struct StackSettings: Sendable {
             .merging(overTLS("POSTGRES", "postgres")) { $1 }
     }
 
+    /// The number of store schemas, for the writers and the tool: `MSS_TEST_STORES`, otherwise 1.
+    static let stores = ["MSS_POSTGRES_STORES": ProcessInfo.processInfo.environment["MSS_TEST_STORES"] ?? "1"]
+
     /// The master keys, for the writers and the tool.
     static let masterKeys = ["MSS_MASTER_KEYS": "test-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
 

@@ -21,7 +21,7 @@ struct PersonRecordTests {
     private static let work = BackendQueryHandler(
         bus: MessageBus(
             configuration: AMQPConfiguration(host: "127.0.0.1", port: 1, user: "", password: ""), consumptions: [],
-            logger: logger), logger: logger)
+            logger: logger), stores: .single, logger: logger)
 
     /// Executes commands as the store worker for backend queries does.
     private static func perform<Work: CommandHandler>(
@@ -32,7 +32,7 @@ struct PersonRecordTests {
             let delivery = AMQPDelivery(
                 body: [], isRedelivered: false, replyTo: "r", receivedAt: .now, exchange: "", generation: 0,
                 deliveryTag: 1)
-            work.perform([StoreTask(delivery: delivery, replyTo: "r", commands: commands)], on: connection)
+            work.perform([StoreTask(body: CommandBody(delivery), replyTo: "r", commands: commands)], on: connection)
         }
         try await database.executeAsWriter("RESET mss.instance; SET ROLE mss_writer")
     }

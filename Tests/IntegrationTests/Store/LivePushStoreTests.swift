@@ -66,7 +66,7 @@ struct LivePushStoreTests {
             let channel = appended[0].channelID
             @Sendable func page() async throws -> ChannelPage {
                 let read = PageRead(channelID: channel, after: .zero, start: .zero, limit: 9, owner: nil)
-                return try await database.asWriter { try $0.pages([read])[0].get() }
+                return try await database.asDelivery { try $0.pages([read])[0].get() }
             }
             let found = try await page()
             #expect(found.entries.map(\.id.value) == [1, 2, 3])
@@ -93,7 +93,7 @@ struct LivePushStoreTests {
                     $0.newest = 5
                     $0.newestUpto = upto
                 }
-                let found = try await database.asWriter { try PageHandler(bus: bus).start(of: request, in: $0) }
+                let found = try await database.asDelivery { try PageHandler(bus: bus).start(of: request, in: $0) }
                 #expect(found == OplogID(start), "up to \(upto)")
             }
         }

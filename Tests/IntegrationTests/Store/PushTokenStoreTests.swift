@@ -22,7 +22,7 @@ struct PushTokenStoreTests {
                 isForeground: true, connectionNumber: number, registrationNumber: number, connectionEpoch: 0,
                 takesOwnership: true, verdictMilliseconds: 0, suspended: [],
                 pushToken: token.map { PushToken(provider: .fcm, text: $0) })
-            let answers = try await database.asWriter { writer in
+            let answers = try await database.asDelivery { writer in
                 try writer.perform([.open(registration, sessionDigest: [])])[0].get()
             }
             guard case .opened(let opened) = answers else { return 0 }

@@ -43,7 +43,7 @@ struct RetentionTests {
                 END $$;
                 RESET ROLE
                 """)
-            let ended = try await keeper.run(OplogStore.endedPartitions)
+            let ended = try await keeper.run(OplogStore.endedPartitions())
             #expect(ended.count == 5 || ended.count == 6, "by the day of the week")
             #expect(ended.filter { !$0.isAttached }.count == 1)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -56,7 +56,7 @@ struct RetentionTests {
                 }
                 try await group.waitForAll()
             }
-            let left = try await keeper.run(OplogStore.endedPartitions)
+            let left = try await keeper.run(OplogStore.endedPartitions())
             #expect(left.isEmpty)
             let old = try await databases[2].rows(
                 "SELECT count(*)::text, (min(created_at) > now() - interval '46 days')::text FROM oplog WHERE oplog_id < 0",

@@ -127,11 +127,11 @@ struct RolloutStoreTests {
     func byTime() async throws {
         try await Self.with(connections: 4) { databases in
             #expect(try await databases[0].runAsOperator(Self.start(interval: .seconds(60))) == .done)
-            #expect(try await databases[0].run(RolloutStore.widenDue) == false, "the interval has not passed")
+            #expect(try await databases[0].run(RolloutStore.widenDue()) == false, "the interval has not passed")
             for stage in [2, 3] {
                 try await Self.passTime(databases[0])
                 let made = try await withThrowingTaskGroup(of: Bool.self) { group in
-                    for database in databases { group.addTask { try await database.run(RolloutStore.widenDue) } }
+                    for database in databases { group.addTask { try await database.run(RolloutStore.widenDue()) } }
                     return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
                 }
                 let rollout = try await Self.rollout(databases[0])
@@ -141,7 +141,7 @@ struct RolloutStoreTests {
                 #expect(abs(wait - 60_000) < 5_000)
             }
             #expect(try await Self.rollout(databases[0]).dueAt == nil)
-            #expect(try await databases[0].run(RolloutStore.widenDue) == false)
+            #expect(try await databases[0].run(RolloutStore.widenDue()) == false)
         }
     }
 
@@ -155,7 +155,7 @@ struct RolloutStoreTests {
             let paused = try await Self.rollout(database)
             #expect(paused.state == .paused && paused.dueAt == nil)
             #expect(abs((paused.waitLeft ?? .zero).wholeMilliseconds - 100_000) < 5_000)
-            #expect(try await database.run(RolloutStore.widenDue) == false)
+            #expect(try await database.run(RolloutStore.widenDue()) == false)
             let widened = try await database.runAsOperator(RolloutStore.widen(Self.name(), to: 2, by: Self.actor))
             #expect(widened == .paused)
             #expect(try await database.runAsOperator(RolloutStore.resume(Self.name(), by: Self.actor)) == .done)
@@ -183,7 +183,7 @@ struct RolloutStoreTests {
                 RolloutStore.widen(Self.name(), to: 3, by: Self.actor),
                 RolloutStore.pause(Self.name(), by: Self.actor), RolloutStore.resume(Self.name(), by: Self.actor),
             ] { #expect(try await database.runAsOperator(query) == .stopped) }
-            #expect(try await database.run(RolloutStore.widenDue) == false)
+            #expect(try await database.run(RolloutStore.widenDue()) == false)
             let marks = try await Self.oplogs(database)
             #expect(marks.map(\.recalls?.value) == [1, 2] && marks.map(\.targeting.share.size) == [100, 900])
             #expect(try await Self.records(database).last == "stop-rollout \(Self.actor.name)")
@@ -225,18 +225,18 @@ struct RolloutStoreTests {
             _ = try await database.runAsOperator(Self.start(interval: .seconds(60)))
             try await Self.passTime(database)
             _ = try await database.run(ControlStore.setOnline(false, Self.app, Self.news, by: "test"))
-            #expect(try await database.run(RolloutStore.widenDue) == false)
+            #expect(try await database.run(RolloutStore.widenDue()) == false)
             _ = try await database.run(ControlStore.setOnline(true, Self.app, Self.news, by: "test"))
-            #expect(try await database.run(RolloutStore.widenDue))
+            #expect(try await database.run(RolloutStore.widenDue()))
             #expect(try await Self.rollout(database).reached == 2)
             _ = try await database.append([OplogStore.Append(address: Self.address, oplog: Self.oplog("r~3"))])
             try await Self.passTime(database)
-            #expect(try await database.run(RolloutStore.widenDue))
+            #expect(try await database.run(RolloutStore.widenDue()))
             #expect(try await Self.rollout(database).state == .paused)
             _ = try await database.runAsOperator(Self.start("ends", interval: .seconds(60)))
             try await database.execute("UPDATE rollout SET valid_until_ms = 1000 WHERE third_message_id = 'ends'")
             try await Self.passTime(database)
-            #expect(try await database.run(RolloutStore.widenDue))
+            #expect(try await database.run(RolloutStore.widenDue()))
             #expect(try await Self.rollout(database, "ends").state == .stopped)
             #expect(try await Self.records(database).suffix(1) == ["stop-rollout schedule"])
         }
@@ -271,7 +271,7 @@ struct RolloutStoreTests {
             }
             try await database.run(RolloutStore.markAnnounced(Self.name("old"), stage: 1))
             try await database.execute("UPDATE rollout SET changed_at = now() - interval '36 days'")
-            try await database.run(RolloutStore.forgetEnded)
+            try await database.run(RolloutStore.forgetEnded())
             let left = try await database.rows("SELECT third_message_id FROM rollout ORDER BY 1", columns: 1)
             #expect(left == [["running"], ["unannounced"]])
         }

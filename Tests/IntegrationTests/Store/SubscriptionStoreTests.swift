@@ -62,7 +62,7 @@ struct SubscriptionStoreTests {
                 takesOwnership: connection == 0)
             var opened: SessionStoreAnswer.Opened?
             for _ in 0..<repeats {
-                let answers = try await database.asWriter { try $0.perform([.open(session, sessionDigest: [])]) }
+                let answers = try await database.asDelivery { try $0.perform([.open(session, sessionDigest: [])]) }
                 guard case .opened(let found) = try #require(answers.first).get() else { continue }
                 opened = found
             }
@@ -76,7 +76,7 @@ struct SubscriptionStoreTests {
             let session = Self.registration(
                 device, store: "s", user: "u", lease: lease, number: number + 1, connection: 0, from: from,
                 takesOwnership: true)
-            let answer = try await database.asWriter { try $0.perform([.open(session, sessionDigest: [])])[0] }
+            let answer = try await database.asDelivery { try $0.perform([.open(session, sessionDigest: [])])[0] }
             if case .failure(let error) = answer { return error }
             return nil
         }
@@ -89,7 +89,10 @@ struct SubscriptionStoreTests {
         func rereads(_ opened: SessionStoreAnswer.Opened) -> [Int64] { opened.rereads.map(\.oplog.id.value) }
 
         func finish(_ opened: SessionStoreAnswer.Opened) async throws {
-            for reread in opened.rereads { try await database.run(RereadStore.finish(reread.id)) }
+            for reread in opened.rereads {
+                let store = database.stores.store(ofID: reread.id)
+                try await database.run(RereadStore.finish(reread.id, in: store))
+            }
         }
     }
 
@@ -104,13 +107,16 @@ struct SubscriptionStoreTests {
                 attributes: SubscriptionValues(["n": .number(Double(number))]).text))
     }
 
+    /// Runs the body with a database of one store, and with one of four.
     private static func with(
-        _ configuration: SyncConfiguration = configuration(), connections: Int = 1,
+        _ configuration: SyncConfiguration = configuration(), connections: Int = 1, stores: [Int] = [1, 4],
         _ body: @Sendable (inout Fixture, [TestDatabase]) async throws -> Void
     ) async throws {
-        try await TestDatabase.with(connections: connections) { databases in
-            var fixture = try await Fixture(databases[0], configuration)
-            try await body(&fixture, databases)
+        for count in stores {
+            try await TestDatabase.with(connections: connections, stores: StoreLayout(count: count)) { databases in
+                var fixture = try await Fixture(databases[0], configuration)
+                try await body(&fixture, databases)
+            }
         }
     }
 
@@ -162,7 +168,9 @@ struct SubscriptionStoreTests {
                 let parameter = DeviceParameter(
                     bizType: Self.bizType, name: "from", value: value.map { .number($0) })
                 try await databases[0].run(
-                    SubscriptionStore.store([parameter], of: UserID("u"), in: Self.app))
+                    SubscriptionStore.store(
+                        [parameter], of: UserID("u"), in: Self.app,
+                        databases[0].stores.store(of: UserID("u"), in: Self.app)))
             }
             try await storeValue(6)
             let first = try await fixture.register("d", from: nil)
@@ -222,7 +230,7 @@ struct SubscriptionStoreTests {
 
     @Test("a recalled, expired or foreign oplog is not read again, and no oplog of another user")
     func notForIt() async throws {
-        try await Self.with { fixture, databases in
+        try await Self.with(stores: [1]) { fixture, databases in
             try await fixture.push([1, 2, 3])
             try await fixture.push([1], target: "v")
             _ = try await fixture.register("d", from: 9)
@@ -244,7 +252,7 @@ struct SubscriptionStoreTests {
             let late = Fixture.registration(
                 "d", store: "s", user: "u", lease: fixture.lease, number: 1, connection: 0, from: 0,
                 takesOwnership: true)
-            let answers = try await databases[0].asWriter { try $0.perform([.open(late, sessionDigest: [])]) }
+            let answers = try await databases[0].asDelivery { try $0.perform([.open(late, sessionDigest: [])]) }
             guard case .opened(let opened) = try #require(answers.first).get() else { return }
             #expect(opened.registered.connectionEpoch == 0)
             #expect(try await databases[0].rows("SELECT 1::text FROM reread", columns: 1).isEmpty)

@@ -15,6 +15,7 @@ enum TierRightsMatrix {
         // Control data.
         "schema_migration": ["SELECT", "SELECT", "SELECT", "", "", "SELECT", "SELECT"],
         "schema_function": ["SELECT", "SELECT", "SELECT", "", "", "SELECT", "SELECT"],
+        "schema_store": ["SELECT", "SELECT", "SELECT", "", "", "SELECT", "SELECT"],
         "belt": [],
         "control_version": ["SELECT"],
         "instance": ["SELECT", "", "", "SELECT"],
@@ -57,6 +58,8 @@ enum TierRightsMatrix {
         "present_transactions": [],
         "first_revision": [],
         "enter_incarnation": ["EXECUTE", "EXECUTE", "EXECUTE", "", "", "EXECUTE", "EXECUTE"],
+        "is_of_store": ["EXECUTE"],
+        "refuse_other_store": [],
         "channel": ["SELECT", "", "", "SELECT"],
         "channel_channel_id_seq": [],
         "oplog": ["SELECT", "", "", "SELECT", everything],

@@ -21,19 +21,37 @@ struct TierRightsTests {
     )
     func matrix() async throws {
         try await TestDatabase.with(connections: 1) { databases in
-            let objects = try await Self.objects(of: databases[0])
+            let objects = try await Self.objects(of: databases[0], in: ["public", "delivery"])
             #expect(Set(objects.map(\.name)) == Set(TierRightsMatrix.rights.keys), "each needs its row, and no other")
-            for (column, role) in TierRightsMatrix.roles.enumerated() {
-                try await databases[0].withLogin(memberOf: Self.tier(of: role)) { login in
-                    if role != Self.tier(of: role) { try await login.execute("SET ROLE \(role)") }
-                    for object in objects {
-                        let row = TierRightsMatrix.rights[object.name] ?? []
-                        let expected = row.indices.contains(column) ? row[column] : ""
-                        let granted = try await Self.rights(on: object, as: login)
-                        #expect(granted == expected, "\(role) on \(object.name)")
-                    }
-                    try await Self.triesMore(as: login)
+            try await Self.tryAll(objects, of: databases[0], "public, delivery")
+        }
+    }
+
+    @Test("SEC10: the rights to the objects of a store schema are those of a database with one store")
+    func storeMatrix() async throws {
+        try await TestDatabase.with(connections: 1, stores: StoreLayout(count: 4)) { databases in
+            let objects = try await Self.objects(of: databases[0], in: ["delivery_3"])
+            #expect(Set(objects.map(\.name)).isSubset(of: TierRightsMatrix.rights.keys))
+            #expect(objects.contains { $0.name == "append_oplogs" } && objects.contains { $0.name == "sync_point" })
+            try await Self.tryAll(objects, of: databases[0], "delivery_3, public, delivery")
+        }
+    }
+
+    /// Tries all rights of each role to the objects, which the search path finds.
+    private static func tryAll(
+        _ objects: [Object], of database: TestDatabase, _ searchPath: String
+    ) async throws {
+        for (column, role) in TierRightsMatrix.roles.enumerated() {
+            try await database.withLogin(memberOf: tier(of: role)) { login in
+                if role != tier(of: role) { try await login.execute("SET ROLE \(role)") }
+                try await login.execute("SET search_path = \(searchPath)")
+                for object in objects {
+                    let row = TierRightsMatrix.rights[object.name] ?? []
+                    let expected = row.indices.contains(column) ? row[column] : ""
+                    let granted = try await rights(on: object, as: login)
+                    #expect(granted == expected, "\(role) on \(object.name)")
                 }
+                try await triesMore(as: login)
             }
         }
     }
@@ -86,16 +104,17 @@ struct TierRightsTests {
         ["mss_statistics", "mss_console", "mss_notifier", "mss_relay"].contains(role) ? role : "mss_writer"
     }
 
-    private static func objects(of database: TestDatabase) async throws -> [Object] {
+    private static func objects(of database: TestDatabase, in schemas: [String]) async throws -> [Object] {
+        let namespaces = schemas.map { "'\($0)'::regnamespace" }.joined(separator: ", ")
         let sql = """
             SELECT c.relname, c.relkind::text, coalesce(string_agg(a.attname, ',' ORDER BY a.attname), '')
             FROM pg_class c LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-            WHERE c.relnamespace IN ('public'::regnamespace, 'delivery'::regnamespace)
+            WHERE c.relnamespace IN (\(namespaces))
                 AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
             GROUP BY c.oid, c.relname, c.relkind
             UNION ALL
             SELECT p.proname, 'function', array_to_string(p.proargtypes::regtype[], ',') FROM pg_proc p
-            WHERE p.pronamespace IN ('public'::regnamespace, 'delivery'::regnamespace)
+            WHERE p.pronamespace IN (\(namespaces))
             """
         // One partition represents all of them.
         var hasWeek = false

@@ -35,7 +35,7 @@ struct AppendHandlerTests {
         let delivery = AMQPDelivery(
             body: [], isRedelivered: false, replyTo: "r", receivedAt: .now, exchange: "", generation: 0,
             deliveryTag: 1)
-        return StoreTask(delivery: delivery, replyTo: "r", commands: commands)
+        return StoreTask(body: CommandBody(delivery), replyTo: "r", commands: commands)
     }
 
     @Test("D2: a locked channel keeps its order and does not delay other channels")

@@ -105,7 +105,7 @@ struct WriterCommandTests {
                 let delivery = AMQPDelivery(
                     body: [], isRedelivered: false, replyTo: "r", receivedAt: .now, exchange: "", generation: 0,
                     deliveryTag: 1)
-                let task = StoreTask(delivery: delivery, replyTo: "r", commands: commands)
+                let task = StoreTask(body: CommandBody(delivery), replyTo: "r", commands: commands)
                 AdmissionHandler(bus: Self.bus).perform([task], on: connection)
             }
             // Transaction numbers rise in the order of the transactions.

@@ -56,7 +56,9 @@ import Testing
     /// The numbers of the commands that a store worker executes.
     private func carriedOut<Work: CommandHandler>(_ delivery: AMQPDelivery, by work: Work) -> [UInt64] {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        return work.tasks(of: [delivery], now: Self.now, logger: logger).flatMap { $0.commands.map(\.correlation) }
+        return work.tasks(of: [CommandBody(delivery)], now: Self.now, logger: logger).flatMap {
+            $0.commands.map(\.correlation)
+        }
     }
 
     private func carriedOut(_ delivery: AMQPDelivery) -> [UInt64] {

@@ -46,15 +46,17 @@ struct DeliveryStoreContractTests {
         }
     }
 
-    @Test("memory answers as PostgreSQL does", arguments: 1...4) func same(seed: UInt64) async throws {
-        try await TestDatabase.with(connections: 1) { databases in
+    @Test("memory answers as PostgreSQL does, with any number of stores", arguments: 1...4)
+    func same(seed: UInt64) async throws {
+        let stores = StoreLayout(count: seed % 2 == 0 ? 4 : 1)
+        try await TestDatabase.with(connections: 1, stores: stores) { databases in
             let database = databases[0]
             try await database.configure(Self.configurations())
-            try await database.asWriter { connection in try Self.compare(connection, seed: seed) }
+            try await database.asDelivery { try Self.compare($0, seed: seed) }
         }
     }
 
-    private static func compare(_ postgres: PostgresConnection, seed: UInt64) throws {
+    private static func compare(_ postgres: DeliveryDatabase, seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let instance = Instance(
             id: app, name: "", isEnabled: true, validatorURL: "", verdictLifetime: .seconds(600))
@@ -99,7 +101,7 @@ struct DeliveryStoreContractTests {
     // MARK: Calls
 
     private static func append(
-        _ postgres: PostgresConnection, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
         _ random: inout SeededGenerator, _ step: String
     ) throws {
         let pushes = (0..<Int.random(in: 1...5, using: &random)).map { _ in
@@ -110,7 +112,7 @@ struct DeliveryStoreContractTests {
                     payload: [UInt8.random(in: 0...255, using: &random)], isBinary: true, targeting: Targeting(),
                     validUntil: WallTime(milliseconds: 0), createdAt: WallTime(milliseconds: 0), isPersistent: true))
         }
-        let (answers, presence) = try postgres.append(pushes)
+        let (answers, presence) = try appendByStore(pushes, to: postgres)
         let own = memory.append(pushes, at: .now)
         for (push, (left, right)) in zip(pushes, zip(answers, own)) {
             #expect((left == nil) == (right == nil), "\(step)")
@@ -128,7 +130,7 @@ struct DeliveryStoreContractTests {
                 .sorted()
         }
         #expect(
-            comparable(try presence.get()) == comparable(memory.presence(of: pushes.map(\.address), at: .now)),
+            comparable(presence) == comparable(memory.presence(of: pushes.map(\.address), at: .now)),
             "\(step)")
         guard Bool.random(using: &random) else { return }
         func live(_ answers: [OplogStore.Appended?]) -> [OplogStore.LivePush] {
@@ -138,8 +140,27 @@ struct DeliveryStoreContractTests {
         memory.recordOutcomes(of: live(own))
     }
 
+    /// Appends as a writer does: the pushes of one store in one call.
+    private static func appendByStore(
+        _ pushes: [OplogStore.Append], to postgres: DeliveryDatabase
+    ) throws -> ([OplogStore.Appended?], [DeviceSessionStore.Presence]) {
+        var answers = [OplogStore.Appended?](repeating: nil, count: pushes.count)
+        var sessions: [DeviceSessionStore.Presence] = []
+        let stores = postgres.stores
+        for places in Dictionary(grouping: pushes.indices, by: { stores.store(of: pushes[$0].address.target) }).values {
+            let (own, presence) = try postgres.append(places.map { pushes[$0] })
+            for (place, answer) in zip(places, own) { answers[place] = answer }
+            sessions += try presence.get().map { session in
+                var session = session
+                session.ordinal = places[session.ordinal]
+                return session
+            }
+        }
+        return (answers, sessions)
+    }
+
     private static func lease(
-        _ postgres: PostgresConnection, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
         _ random: inout SeededGenerator, _ step: String
     ) throws {
         let gateway = gateway(&random)
@@ -176,7 +197,7 @@ struct DeliveryStoreContractTests {
     }
 
     private static func open(
-        _ postgres: PostgresConnection, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: inout Names, _ ours: inout Names,
         _ random: inout SeededGenerator, _ step: String
     ) throws {
         let (gateway, device) = (gateway(&random), device(&random))
@@ -235,7 +256,7 @@ struct DeliveryStoreContractTests {
     }
 
     private static func record(
-        _ postgres: PostgresConnection, _ memory: inout MemoryStore, _ theirs: Names, _ ours: Names,
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: Names, _ ours: Names,
         _ random: inout SeededGenerator
     ) throws {
         let (address, device) = (address(&random), device(&random))
@@ -261,7 +282,7 @@ struct DeliveryStoreContractTests {
     }
 
     private static func page(
-        _ postgres: PostgresConnection, _ memory: MemoryStore, _ theirs: Names, _ ours: Names,
+        _ postgres: DeliveryDatabase, _ memory: MemoryStore, _ theirs: Names, _ ours: Names,
         _ random: inout SeededGenerator, _ step: String
     ) throws {
         let address = address(&random)
@@ -290,7 +311,7 @@ struct DeliveryStoreContractTests {
     }
 
     private static func close(
-        _ postgres: PostgresConnection, _ memory: inout MemoryStore, _ theirs: Names, _ ours: Names,
+        _ postgres: DeliveryDatabase, _ memory: inout MemoryStore, _ theirs: Names, _ ours: Names,
         _ random: inout SeededGenerator
     ) throws {
         let device = device(&random)

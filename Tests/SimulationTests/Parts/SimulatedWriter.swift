@@ -95,7 +95,7 @@ final class SimulatedWriter {
         case .fetch:
             work(fetch) { work, tasks, store in
                 for task in tasks { work.readPages(of: task, from: store) }
-                work.bus.acknowledge(tasks.map(\.delivery), as: .accepted)
+                work.bus.acknowledge(tasks)
             }
         default: break
         }
@@ -106,7 +106,8 @@ final class SimulatedWriter {
     ) {
         let deliveries = Array(inbox.waiting[Work.queue, default: []].prefix(Work.groupBodies))
         inbox.waiting[Work.queue]?.removeFirst(deliveries.count)
-        let tasks = work.tasks(of: deliveries, now: process.simulation.now, logger: process.logger)
+        let bodies = deliveries.map { CommandBody<Work.Command>($0) }
+        let tasks = work.tasks(of: bodies, now: process.simulation.now, logger: process.logger)
         guard !tasks.isEmpty else { return }
         var connection = SimulatedDatabaseConnection(database: database, process: process)
         if Work.queue == .append {

@@ -6,14 +6,17 @@ package import SyncModel
 package enum RolloutStore {
     /// Starts a roll-out with its first stage; it needs an operator's connection, like the other changes.
     ///
-    /// - Parameter oplog: the content of every stage; a validity of 0 means the instance's retention.
+    /// - Parameters:
+    ///   - oplog: the content of every stage; a validity of 0 means the instance's retention.
+    ///   - store: the store with the instance's global channels, as in every change here.
     package static func start(
-        _ plan: RolloutPlan, of instanceID: InstanceID, _ bizType: BizType, _ oplog: Oplog, by actor: OperationActor
+        _ plan: RolloutPlan, of instanceID: InstanceID, _ bizType: BizType, _ oplog: Oplog, by actor: OperationActor,
+        in store: StoreSchema = .every
     ) -> Query<RolloutOutcome> {
         let ids = (1...plan.stages.count).map { plan.stageID($0).text }
         return outcome(
             """
-            SELECT start_rollout($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+            SELECT \(store.prefix)start_rollout($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
             """,
             [
                 actor.value, .text(instanceID.text), .text(bizType.text), .text(plan.id.text), .bytes(oplog.payload),
@@ -26,25 +29,31 @@ package enum RolloutStore {
     }
 
     /// Makes the stage of this number, 1 for the first; one that was made is not made again.
-    package static func widen(_ name: Rollout.Name, to stage: Int, by actor: OperationActor) -> Query<RolloutOutcome> {
-        change("widen", name, stage, by: actor)
+    package static func widen(
+        _ name: Rollout.Name, to stage: Int, by actor: OperationActor, in store: StoreSchema = .every
+    ) -> Query<RolloutOutcome> {
+        change("widen", name, stage, by: actor, in: store)
     }
 
     /// Pauses a roll-out: no further stage is made until it is resumed.
-    package static func pause(_ name: Rollout.Name, by actor: OperationActor) -> Query<RolloutOutcome> {
-        change("pause", name, 0, by: actor)
+    package static func pause(
+        _ name: Rollout.Name, by actor: OperationActor, in store: StoreSchema = .every
+    ) -> Query<RolloutOutcome> {
+        change("pause", name, 0, by: actor, in: store)
     }
 
     /// Resumes a roll-out, with the remaining wait.
-    package static func resume(_ name: Rollout.Name, by actor: OperationActor) -> Query<RolloutOutcome> {
-        change("resume", name, 0, by: actor)
+    package static func resume(
+        _ name: Rollout.Name, by actor: OperationActor, in store: StoreSchema = .every
+    ) -> Query<RolloutOutcome> {
+        change("resume", name, 0, by: actor, in: store)
     }
 
     private static func change(
-        _ way: String, _ name: Rollout.Name, _ stage: Int, by actor: OperationActor
+        _ way: String, _ name: Rollout.Name, _ stage: Int, by actor: OperationActor, in store: StoreSchema
     ) -> Query<RolloutOutcome> {
         outcome(
-            "SELECT change_rollout($1, $2, $3, $4, $5, $6)",
+            "SELECT \(store.prefix)change_rollout($1, $2, $3, $4, $5, $6)",
             [
                 actor.value, .text(way), .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
                 .int32(Int32(clamping: stage)),
@@ -59,9 +68,9 @@ package enum RolloutStore {
 
     /// Stops a roll-out for good. Returns the recalls of its stages, which gateways must receive, also for a repeat.
     package static func stop(
-        _ name: Rollout.Name, by actor: OperationActor
+        _ name: Rollout.Name, by actor: OperationActor, in store: StoreSchema = .every
     ) -> Query<(outcome: RolloutOutcome, recalls: [OplogStore.Recalled])> {
-        let sql = "SELECT outcome, \(OplogStore.recalledColumns) FROM stop_rollout($1, $2, $3, $4)"
+        let sql = "SELECT outcome, \(OplogStore.recalledColumns) FROM \(store.prefix)stop_rollout($1, $2, $3, $4)"
         let parameters: [PostgresValue] = [
             actor.value, .text(name.instanceID.text), .text(name.bizType.text), .text(name.id.text),
         ]
@@ -178,13 +187,17 @@ package enum RolloutStore {
 
     // MARK: Time
 
-    /// Makes one stage whose time has come, as the writer; false: none is due.
-    package static let widenDue = Query(PostgresStatement("SELECT widen_due_rollout()")) { rows throws(PostgresError) in
-        try rows.first(Bool.self) ?? false
+    /// Makes one stage whose time has come, as the writer; false: none is due in this store.
+    package static func widenDue(in store: StoreSchema = .every) -> Query<Bool> {
+        Query(PostgresStatement("SELECT \(store.prefix)widen_due_rollout()")) { rows throws(PostgresError) in
+            try rows.first(Bool.self) ?? false
+        }
     }
 
-    /// Stops roll-outs whose validity has ended, and deletes those that ended long ago.
-    package static let forgetEnded = Query(PostgresStatement("SELECT forget_ended_rollouts()")) { _ in () }
+    /// Stops roll-outs whose validity has ended, and deletes those that ended long ago, of all instances.
+    package static func forgetEnded(in stores: StoreLayout = .single) -> Query<Void> {
+        Query(PostgresStatement("SELECT \(stores.store(ofID: 0).prefix)forget_ended_rollouts()")) { _ in () }
+    }
 
     /// A stage that was made and not announced to gateways yet.
     package struct UnannouncedStage: Sendable {

@@ -15,19 +15,22 @@ package enum MigrationRunner {
     private static let attempts = 30
     /// PostgreSQL's `lock_not_available`.
     private static let lockNotAvailable = "55P03"
+    private static let release = "SELECT pg_advisory_unlock(hashtext('mss migrations'))"
 
     /// Applies missing migrations, each in its own transaction. Then applies all function files in one transaction, if
     /// one of them has changed. All of it as `mss_owner`. When two runners run at once, one waits.
     ///
     /// - Parameters:
     ///   - connection: of a role that owns the database, and that may create roles or finds the roles of the tiers.
+    ///   - stores: the number of stores, which the first migration fixes.
     ///   - all: every migration of the target schema, in order.
     ///   - functions: every function file of the target schema, in order.
     /// - Returns: the names of the migrations that this call applied, and of the function files that had changed.
-    /// - Throws: `.misuse` when the history differs from `all`; `.server` when a script fails, also when another
-    ///   session locks a table for half a minute or more. A failed script leaves no change.
+    /// - Throws: `.misuse` when the history differs from `all`, or the database has another number of stores; `.server`
+    ///   when a script fails, also when another session locks a table for half a minute or more. A failed script leaves
+    ///   no change.
     package static func migrate(
-        _ connection: PostgresConnection, to all: [Migration] = Migration.all,
+        _ connection: PostgresConnection, stores: StoreLayout = .single, to all: [Migration] = Migration.all,
         functions: [FunctionFile] = FunctionFile.all
     ) throws(PostgresError) -> [String] {
         try connection.execute(
@@ -36,36 +39,49 @@ package enum MigrationRunner {
                 SET statement_timeout = '\(limit.components.seconds)s';
                 SELECT pg_advisory_lock(hashtext('mss migrations'));
                 RESET lock_timeout; RESET statement_timeout;
-                \(TierRoles.preparation)
+                """, within: limit)
+        do throws(PostgresError) {
+            try refuse(otherThan: stores, connection)
+        } catch {
+            try connection.execute(script: release, within: limit)
+            throw error
+        }
+        try connection.execute(
+            script: """
+                \(TierRoles.preparation(of: stores))
                 SET ROLE mss_owner;
                 CREATE TABLE IF NOT EXISTS schema_migration (
                     name text PRIMARY KEY, checksum bigint NOT NULL, is_additive boolean NOT NULL,
                     applied_at timestamptz NOT NULL DEFAULT now());
                 CREATE TABLE IF NOT EXISTS schema_function (
                     name text PRIMARY KEY, checksum bigint NOT NULL, applied_at timestamptz NOT NULL DEFAULT now());
-                GRANT SELECT ON schema_migration, schema_function
+                CREATE TABLE IF NOT EXISTS schema_store (
+                    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), stores integer NOT NULL);
+                INSERT INTO schema_store (stores) VALUES (\(stores.count)) ON CONFLICT DO NOTHING;
+                GRANT SELECT ON schema_migration, schema_function, schema_store
                     TO mss_writer, mss_statistics, mss_console, mss_notifier, mss_relay;
                 """, within: limit)
         let pending = try pending(connection, of: all, functions: functions)
         for migration in pending.migrations {
+            let scripts = migration.scope.scripts(of: migration.script, for: stores)
             try apply(
                 """
-                \(migration.script);
+                \(scripts.map { "\($0);" }.joined(separator: "\n"))
                 INSERT INTO schema_migration (name, checksum, is_additive)
                 VALUES ('\(migration.name)', \(migration.checksum), \(migration.isAdditive));
                 """, to: connection)
         }
-        if !pending.functions.isEmpty { try apply(script(of: functions), to: connection) }
-        try connection.execute(
-            script: "RESET ROLE; SELECT pg_advisory_unlock(hashtext('mss migrations'))", within: limit)
+        if !pending.functions.isEmpty { try apply(script(of: functions, for: stores), to: connection) }
+        try connection.execute(script: "RESET ROLE; \(release)", within: limit)
         return pending.names
     }
 
     /// Applies every file and records those that differ. All of them: an unchanged file can call a changed one.
-    private static func script(of functions: [FunctionFile]) -> String {
+    private static func script(of functions: [FunctionFile], for stores: StoreLayout) -> String {
+        let scripts = functions.flatMap { $0.scope.scripts(of: $0.script, for: stores) }
         let rows = functions.map { "('\($0.name)', \($0.checksum))" }.joined(separator: ", ")
         return """
-            \(functions.map { "\($0.script);" }.joined(separator: "\n"))
+            \(scripts.map { "\($0);" }.joined(separator: "\n"))
             INSERT INTO schema_function AS f (name, checksum) VALUES \(rows)
             ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum, applied_at = now()
             WHERE f.checksum <> excluded.checksum;
@@ -110,7 +126,9 @@ package enum MigrationRunner {
 
     /// Throws `.misuse` unless the database has this build's schema, or this schema and additive migrations of a newer
     /// build.
-    package static func verify(_ connection: PostgresConnection) throws(PostgresError) {
+    ///
+    /// - Parameter stores: the number of stores that the process works with; nil: it works with any number.
+    package static func verify(_ connection: PostgresConnection, stores: StoreLayout? = nil) throws(PostgresError) {
         let pending = try pending(connection)
         guard pending.isEmpty else {
             throw PostgresError(
@@ -118,6 +136,25 @@ package enum MigrationRunner {
                 message: "the database lacks \(pending.names.joined(separator: ", ")): run `mssctl migrate`",
                 mayRetry: true)
         }
+        if let stores { try refuse(otherThan: stores, connection) }
+    }
+
+    /// Throws `.misuse` when the database has another number of stores. A new database has none yet.
+    package static func refuse(
+        otherThan stores: StoreLayout, _ connection: PostgresConnection
+    ) throws(PostgresError) {
+        guard let count = try storeCount(connection), count != stores.count else { return }
+        throw PostgresError(
+            code: .misuse,
+            message: "the database has \(count == 1 ? "1 store" : "\(count) stores"), but MSS_POSTGRES_STORES is "
+                + "\(stores.count): set it to \(count), because the first migration has fixed the number",
+            mayRetry: false)
+    }
+
+    /// The number of stores of the database; nil: it has no schema yet. A build that recorded no number made one store.
+    private static func storeCount(_ connection: PostgresConnection) throws(PostgresError) -> Int? {
+        guard try has("schema_store", connection) else { return try history(connection).isEmpty ? nil : 1 }
+        return try connection.run(PostgresStatement("SELECT stores FROM schema_store"), within: limit).first(Int.self)
     }
 
     private static func history(_ connection: PostgresConnection) throws(PostgresError) -> [Applied] {

@@ -6,20 +6,22 @@ import Synchronization
 /// Opens connections to the service's database and refuses a server that can lose data.
 package enum SyncDatabase {
     /// A connection that checks the server each time it connects.
+    ///
+    /// - Parameter stores: the number of stores that the process works with; nil: it works with any number.
     package static func connection(
-        _ configuration: PostgresConfiguration, logger: Logger
+        _ configuration: PostgresConfiguration, stores: StoreLayout? = nil, logger: Logger
     ) -> PostgresConnection {
         PostgresConnection(configuration: configuration, logger: logger) { connection throws(PostgresError) in
-            try prepare(connection, configuration)
+            try prepare(connection, configuration, stores)
         }
     }
 
     /// A connection of the oplog writer that works for one instance at a time: before `bind` it reads no rows.
     package static func operatorConnection(
-        _ configuration: PostgresConfiguration, logger: Logger
+        _ configuration: PostgresConfiguration, stores: StoreLayout?, logger: Logger
     ) -> PostgresConnection {
         PostgresConnection(configuration: configuration, logger: logger) { connection throws(PostgresError) in
-            try prepare(connection, configuration)
+            try prepare(connection, configuration, stores)
             try connection.execute(script: "SET ROLE mss_operator", within: limit)
         }
     }
@@ -34,11 +36,11 @@ package enum SyncDatabase {
     /// The highest epoch that this process has entered, by the database's address.
     private static let epochs = Mutex<[String: Int64]>([:])
 
-    /// Refuses a server that may lose a commit or is not the primary, a different schema, and a login with all rights
-    /// (SEC10). Then enters the database epoch, so that ids never repeat after a failover
+    /// Refuses a server that may lose a commit or is not the primary, a different schema or number of stores, and a
+    /// login with all rights (SEC10). Then enters the database epoch, so that ids never repeat after a failover
     /// (Design.md#failover-and-epochs).
     private static func prepare(
-        _ connection: PostgresConnection, _ configuration: PostgresConfiguration
+        _ connection: PostgresConnection, _ configuration: PostgresConfiguration, _ stores: StoreLayout?
     ) throws(PostgresError) {
         let settings = PostgresStatement(
             "SELECT pg_is_in_recovery(), current_setting('fsync'), current_setting('synchronous_commit')")
@@ -57,7 +59,7 @@ package enum SyncDatabase {
                 message: "the server has fsync or synchronous_commit off: it may lose commits; set both on",
                 mayRetry: false)
         }
-        try MigrationRunner.verify(connection)
+        try MigrationRunner.verify(connection, stores: stores)
         // A superuser counts as a member of every role.
         let hasAllRights = PostgresStatement("SELECT pg_has_role('mss_owner', 'MEMBER')")
         guard try connection.run(hasAllRights, within: limit).first(Bool.self) == false else {

@@ -39,27 +39,35 @@ package enum TierRoles {
     ///
     /// The search path is a setting of the database, so every session has it, also one of an operator in psql. A dump
     /// does not contain it: `mssctl migrate` after a restore sets it again.
-    static let preparation = """
-        DO $$
-        BEGIN
-        \(all.map(creation).joined())
-            IF NOT pg_has_role(CURRENT_USER, 'mss_owner', 'USAGE') THEN
-                EXECUTE format('GRANT mss_owner TO %I', CURRENT_USER);
-            END IF;
-            EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
-            EXECUTE format(
-                'GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console, mss_notifier, mss_relay',
-                current_database());
-            EXECUTE format('ALTER DATABASE %I SET search_path = public, delivery', current_database());
-        END $$;
-        SET search_path = public, delivery;
-        CREATE SCHEMA IF NOT EXISTS delivery AUTHORIZATION mss_owner;
-        REVOKE ALL ON SCHEMA public, delivery FROM PUBLIC;
-        GRANT USAGE, CREATE ON SCHEMA public TO mss_owner;
-        GRANT USAGE ON SCHEMA public, delivery TO mss_oplog_keeper, mss_operator, mss_writer, mss_statistics,
-            mss_console, mss_notifier, mss_relay;
-        ALTER DEFAULT PRIVILEGES FOR ROLE mss_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
-        """
+    ///
+    /// With more than one store, each has a schema that belongs to `mss_owner` like `delivery`.
+    static func preparation(of stores: StoreLayout) -> String {
+        let schemas = stores.count > 1 ? stores.stores.map(\.schema) : []
+        let create = schemas.map { "CREATE SCHEMA IF NOT EXISTS \($0) AUTHORIZATION mss_owner;" }
+        let every = (["public", "delivery"] + schemas).joined(separator: ", ")
+        return """
+            DO $$
+            BEGIN
+            \(all.map(creation).joined())
+                IF NOT pg_has_role(CURRENT_USER, 'mss_owner', 'USAGE') THEN
+                    EXECUTE format('GRANT mss_owner TO %I', CURRENT_USER);
+                END IF;
+                EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+                EXECUTE format(
+                    'GRANT CONNECT ON DATABASE %I TO mss_writer, mss_statistics, mss_console, mss_notifier, mss_relay',
+                    current_database());
+                EXECUTE format('ALTER DATABASE %I SET search_path = public, delivery', current_database());
+            END $$;
+            SET search_path = public, delivery;
+            CREATE SCHEMA IF NOT EXISTS delivery AUTHORIZATION mss_owner;
+            \(create.joined(separator: "\n"))
+            REVOKE ALL ON SCHEMA \(every) FROM PUBLIC;
+            GRANT USAGE, CREATE ON SCHEMA public TO mss_owner;
+            GRANT USAGE ON SCHEMA \(every) TO mss_oplog_keeper, mss_operator, mss_writer, mss_statistics,
+                mss_console, mss_notifier, mss_relay;
+            ALTER DEFAULT PRIVILEGES FOR ROLE mss_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+            """
+    }
 
     /// A migration of another database on the server may create the same role at the same moment.
     private static func creation(_ role: Role) -> String {

@@ -106,12 +106,14 @@ struct AppendBatch {
 extension OplogStore {
     /// Stores a batch in one transaction. One answer per push, in order; nil: no enabled instance has an online
     /// configuration for the push (D17).
-    package static func append(_ pushes: [Append]) -> Query<[Appended?]> {
+    ///
+    /// - Parameter store: the store of every push. The database refuses a push of another one.
+    package static func append(_ pushes: [Append], to store: StoreSchema = .every) -> Query<[Appended?]> {
         let batch = AppendBatch(pushes)
         let sql = """
             SELECT ordinal, head_before, channel, id, is_duplicate, valid_until_ms, created_at_ms, is_persistent,
                 is_single_device, checks_session, is_immediate, awaits_outcome, written_at_ms
-            FROM append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+            FROM \(store.prefix)append_oplogs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                 $19)
             """
         return Query(PostgresStatement(sql, batch.parameters)) { rows throws(PostgresError) in

@@ -30,7 +30,7 @@ package enum DeadLetterStore {
             LEFT JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
                 AND o.created_at >= f.data_since
             WHERE l.dead_at IS NOT NULL AND l.confirmed_at IS NULL AND c.instance_id = $1
-                AND ($2 = '' OR c.biz_type = $2) AND NOT \(isReplayed)
+                AND ($2 = '' OR c.biz_type = $2) AND NOT \(isReplayed(in: .every))
             ORDER BY l.dead_at DESC LIMIT $3
             """
         let parameters: [PostgresValue] = [
@@ -49,12 +49,14 @@ package enum DeadLetterStore {
         }
     }
 
-    private static let isReplayed = """
+    private static func isReplayed(in store: StoreSchema) -> String {
+        """
         EXISTS (
-            SELECT FROM reread r
+            SELECT FROM \(store.prefix)reread r
             WHERE r.channel_id = l.channel_id AND r.oplog_id = l.oplog_id AND r.device_id = l.device_id
                 AND r.asked_at > l.dead_at)
         """
+    }
 
     /// A replay, and the gateway that has the device's session now.
     package struct Replay: Sendable {
@@ -65,22 +67,24 @@ package enum DeadLetterStore {
     /// Requests a re-read of one dead letter; nil: there is no such dead letter, or its payload is gone. A request of
     /// an operator is recorded in the audit log.
     package static func replay(
-        channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: OperationActor
+        channelID: Int64, oplogID: OplogID, deviceID: DeviceID, by actor: OperationActor,
+        in store: StoreSchema = .every
     ) -> Query<Replay?> {
         let sql = """
             WITH asked AS (
-                INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
+                INSERT INTO \(store.prefix)reread (channel_id, device_id, user_id, oplog_id, reason, actor)
                 SELECT l.channel_id, l.device_id, l.dead_user, l.oplog_id, 'dead letter', $6
                 FROM statistics_delivery l
-                JOIN oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
+                JOIN \(store.prefix)oplog o ON o.channel_id = l.channel_id AND o.oplog_id = l.oplog_id
                 WHERE l.channel_id = $1 AND l.oplog_id = $2 AND l.device_id = $3 AND l.dead_at IS NOT NULL
-                    AND l.confirmed_at IS NULL AND o.payload IS NOT NULL AND o.valid_until > now() AND NOT \(isReplayed)
+                    AND l.confirmed_at IS NULL AND o.payload IS NOT NULL AND o.valid_until > now()
+                    AND NOT \(isReplayed(in: store))
                 RETURNING reread_id)
             SELECT a.reread_id, s.gateway_id, CASE WHEN $5 THEN record_operation(
                 $4, \(OperationAction.replay.rawValue)::smallint, c.instance_id, c.biz_type, NULL,
                 jsonb_build_object('target', c.target, 'oplogId', $2, 'deviceId', $3)) END
             FROM asked a
-            JOIN channel c ON c.channel_id = $1
+            JOIN \(store.prefix)channel c ON c.channel_id = $1
             LEFT JOIN device_session s ON s.instance_id = c.instance_id AND s.device_id = $3
             """
         let parameters: [PostgresValue] = [

@@ -32,14 +32,15 @@ package enum HistoryStore {
 
     /// The next oplogs between two ids, which are excluded, without their payloads.
     package static func candidates(
-        of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int
+        of channelID: Int64, after: OplogID, before: OplogID, oldestFirst: Bool, limit: Int,
+        in store: StoreSchema = .every
     ) -> Query<[Candidate]> {
         let sql = """
             SELECT o.oplog_id, \(OplogStore.targetingColumns),
                 coalesce(octet_length(o.payload), 0),
-                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration), false),
+                coalesce(\(isOffered) AND \(OplogStore.isOfConfiguration(in: store)), false),
                 coalesce(o.attributes, '')
-            FROM oplog o
+            FROM \(store.prefix)oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3
             ORDER BY oplog_id \(oldestFirst ? "ASC" : "DESC") LIMIT $4
             """
@@ -56,12 +57,14 @@ package enum HistoryStore {
     }
 
     /// These oplogs in this order, without those that have expired or were recalled.
-    package static func oplogs(of channelID: Int64, ids: [OplogID]) -> Query<[Oplog]> {
+    package static func oplogs(
+        of channelID: Int64, ids: [OplogID], in store: StoreSchema = .every
+    ) -> Query<[Oplog]> {
         let sql = """
             SELECT \(OplogStore.columns)
             FROM unnest($2::bigint[]) WITH ORDINALITY AS i (id, ordinal)
-            JOIN oplog o ON o.channel_id = $1 AND o.oplog_id = i.id
-            WHERE \(isOffered) AND \(OplogStore.isOfConfiguration)
+            JOIN \(store.prefix)oplog o ON o.channel_id = $1 AND o.oplog_id = i.id
+            WHERE \(isOffered) AND \(OplogStore.isOfConfiguration(in: store))
             ORDER BY i.ordinal
             """
         let parameters: [PostgresValue] = [.int64(channelID), .int64Array(ids.map(\.value))]

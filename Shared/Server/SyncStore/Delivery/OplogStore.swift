@@ -59,31 +59,36 @@ package enum OplogStore {
 
     /// Records that the outcome of these pushes is known: from then on a repeat is a duplicate (D18), and no session
     /// waits for their notices.
-    package static func recordOutcomes(of pushes: [LivePush]) -> Query<Void> {
+    package static func recordOutcomes(of pushes: [LivePush], in store: StoreSchema = .every) -> Query<Void> {
         let first = pushes.map(\.earliest).min() ?? WallTime(milliseconds: 0)
         let parameters: [PostgresValue] = [
             .int64Array(pushes.map(\.channelID)), .int64Array(pushes.map(\.oplogID.value)), .int64(first.milliseconds),
         ]
-        return Query(PostgresStatement("SELECT record_live_outcomes($1, $2, $3)", parameters)) { _ in }
+        let sql = "SELECT \(store.prefix)record_live_outcomes($1, $2, $3)"
+        return Query(PostgresStatement(sql, parameters)) { _ in }
     }
 
     /// The condition that an oplog belongs to the present configuration, not to a deleted one of the same Sync ID
     /// (D17).
-    static let isOfConfiguration = """
+    static func isOfConfiguration(in store: StoreSchema) -> String {
+        """
         o.created_at >= (
-            SELECT f.data_since FROM channel c
+            SELECT f.data_since FROM \(store.prefix)channel c
             JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
             WHERE c.channel_id = $1)
         """
+    }
 
     /// The head of a channel; read before `page`, so that a short page covers at least this range.
     ///
     /// - Parameter owner: for a single-device channel, the device that reads; the answer is nil when another device is
     ///   the owner now (D8).
-    package static func head(of channelID: Int64, readBy owner: DeviceID? = nil) -> Query<OplogID?> {
+    package static func head(
+        of channelID: Int64, readBy owner: DeviceID? = nil, in store: StoreSchema = .every
+    ) -> Query<OplogID?> {
         let sql = """
             SELECT c.head, $2 = '' OR coalesce(w.device_id = $2, false)
-            FROM channel c LEFT JOIN owner w ON w.instance_id = c.instance_id AND w.user_id = c.target
+            FROM \(store.prefix)channel c LEFT JOIN owner w ON w.instance_id = c.instance_id AND w.user_id = c.target
             WHERE c.channel_id = $1
             """
         return Query(PostgresStatement(sql, [.int64(channelID), .text(owner?.text ?? "")])) {
@@ -97,14 +102,16 @@ package enum OplogStore {
 
     /// The first valid, stored oplogs above a position, in id order. Non-persistent oplogs whose notice may still
     /// arrive are among them, without payload.
-    package static func page(of channelID: Int64, after: OplogID, limit: Int) -> Query<[Oplog]> {
+    package static func page(
+        of channelID: Int64, after: OplogID, limit: Int, in store: StoreSchema = .every
+    ) -> Query<[Oplog]> {
         let sql = """
             SELECT \(columns), o.awaits_outcome IS TRUE
-            FROM oplog o
+            FROM \(store.prefix)oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND valid_until > now()
                 AND (payload IS NOT NULL OR o.awaits_outcome AND o.recalled_at IS NULL
                     AND o.created_at > now() - make_interval(secs => $4 / 1000.0))
-                AND \(isOfConfiguration)
+                AND \(isOfConfiguration(in: store))
             ORDER BY oplog_id LIMIT $3
             """
         let parameters: [PostgresValue] = [
@@ -140,12 +147,14 @@ package enum OplogStore {
     }
 
     /// Tombstones above one id up to another, in id order: a threshold does not discard them (H7).
-    package static func tombstones(of channelID: Int64, after: OplogID, upto: OplogID, limit: Int) -> Query<[Oplog]> {
+    package static func tombstones(
+        of channelID: Int64, after: OplogID, upto: OplogID, limit: Int, in store: StoreSchema = .every
+    ) -> Query<[Oplog]> {
         let sql = """
             SELECT \(columns)
-            FROM oplog o
+            FROM \(store.prefix)oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id <= $3 AND recalls IS NOT NULL AND valid_until > now()
-                AND \(isOfConfiguration)
+                AND \(isOfConfiguration(in: store))
             ORDER BY oplog_id LIMIT $4
             """
         let parameters: [PostgresValue] = [
@@ -170,13 +179,13 @@ package enum OplogStore {
 
     /// The last valid, stored oplogs between two positions, newest first: the candidates of a threshold.
     package static func newest(
-        of channelID: Int64, after: OplogID, below: OplogID, limit: Int
+        of channelID: Int64, after: OplogID, below: OplogID, limit: Int, in store: StoreSchema = .every
     ) -> Query<[Standing]> {
         let sql = """
             SELECT oplog_id, \(targetingColumns), coalesce(o.attributes, '')
-            FROM oplog o
+            FROM \(store.prefix)oplog o
             WHERE channel_id = $1 AND oplog_id > $2 AND oplog_id < $3 AND payload IS NOT NULL AND valid_until > now()
-                AND recalls IS NULL AND \(isOfConfiguration)
+                AND recalls IS NULL AND \(isOfConfiguration(in: store))
             ORDER BY oplog_id DESC LIMIT $4
             """
         let parameters: [PostgresValue] = [
@@ -203,11 +212,12 @@ package enum OplogStore {
     ///
     /// - Parameter person: the requesting operator, for the audit record; nil: a backend requested it.
     package static func recall(
-        _ address: ChannelAddress, _ id: ThirdMessageID, by person: OperationActor? = nil
+        _ address: ChannelAddress, _ id: ThirdMessageID, by person: OperationActor? = nil,
+        in store: StoreSchema = .every
     ) -> Query<Recalled?> {
         let sql = """
             SELECT \(recalledColumns)
-            FROM recall_oplog($1, $2, $3, $4, $5, $6, $7)
+            FROM \(store.prefix)recall_oplog($1, $2, $3, $4, $5, $6, $7)
             """
         let parameters: [PostgresValue] = [
             .text(address.target.instanceID.text), .int16(address.target.kind.rawValue), .text(address.target.target),
@@ -240,6 +250,7 @@ package enum OplogStore {
     /// A partition whose oplogs and `thirdMsgId`s have all ended (D11, D18).
     package struct EndedPartition: Sendable {
         package var name: String
+        var store: StoreSchema
         /// False: a process detached it before and died before it could drop it.
         package var isAttached: Bool
         /// Detaching has begun and was interrupted.
@@ -250,44 +261,52 @@ package enum OplogStore {
         package var detaching: [String] {
             guard isAttached else { return [] }
             let form = isDetaching ? "FINALIZE" : "CONCURRENTLY"
-            return ["SET ROLE mss_oplog_keeper", "ALTER TABLE oplog DETACH PARTITION \(name) \(form)", "RESET ROLE"]
+            let detach = "ALTER TABLE \(store.prefix)oplog DETACH PARTITION \(store.prefix)\(name) \(form)"
+            return ["SET ROLE mss_oplog_keeper", detach, "RESET ROLE"]
         }
 
         /// Drops it after it was detached.
         package var drop: Query<Void> {
-            Query(PostgresStatement("SELECT drop_ended_oplog_partition($1)", [.text(name)])) { _ in }
+            Query(PostgresStatement("SELECT \(store.prefix)drop_ended_oplog_partition($1)", [.text(name)])) { _ in }
         }
     }
 
     /// The partitions that retention has ended; their names come from the catalogue and match one pattern.
-    package static let endedPartitions = Query(
-        PostgresStatement("SELECT name, is_attached, is_detaching FROM ended_oplog_partition ORDER BY 1")
-    ) { rows throws(PostgresError) in
-        try rows.decode { columns throws(PostgresError) in
-            try EndedPartition(name: columns.next(), isAttached: columns.next(), isDetaching: columns.next())
+    package static func endedPartitions(of store: StoreSchema = .every) -> Query<[EndedPartition]> {
+        let sql = "SELECT name, is_attached, is_detaching FROM \(store.prefix)ended_oplog_partition ORDER BY 1"
+        return Query(PostgresStatement(sql)) { rows throws(PostgresError) in
+            try rows.decode { columns throws(PostgresError) in
+                try EndedPartition(
+                    name: columns.next(), store: store, isAttached: columns.next(), isDetaching: columns.next())
+            }
         }
     }
 
     /// Creates the partitions for pushes of the next weeks. No push waits for it; it fails after 200 ms when it must
     /// wait for a lock.
-    package static func ensurePartitions(weeksAhead: Int) -> Query<Void> {
-        Query(PostgresStatement("SELECT ensure_oplog_partitions($1)", [.int32(Int32(weeksAhead))])) { _ in }
+    package static func ensurePartitions(weeksAhead: Int, of store: StoreSchema = .every) -> Query<Void> {
+        let sql = "SELECT \(store.prefix)ensure_oplog_partitions($1)"
+        return Query(PostgresStatement(sql, [.int32(Int32(weeksAhead))])) { _ in }
     }
 
-    /// Whether the present week has a partition for its pushes.
-    package static let hasPresentPartition = Query(PostgresStatement("SELECT has_present_oplog_partition()")) {
-        rows throws(PostgresError) in
-        try rows.first(Bool.self) ?? false
+    /// Whether the present week has a partition for its pushes, in every store.
+    package static func hasPresentPartition(in stores: StoreLayout) -> Query<Bool> {
+        let calls = stores.stores.map { "\($0.prefix)has_present_oplog_partition()" }
+        return Query(PostgresStatement("SELECT \(calls.joined(separator: " AND "))")) { rows throws(PostgresError) in
+            try rows.first(Bool.self) ?? false
+        }
     }
 
     /// The channels that another transaction holds locked now. The query waits for none of them.
-    package static func lockedChannels(of channels: [ChannelAddress]) -> Query<Set<ChannelAddress>> {
+    package static func lockedChannels(
+        of channels: [ChannelAddress], in store: StoreSchema = .every
+    ) -> Query<Set<ChannelAddress>> {
         let parameters: [PostgresValue] = [
             .textArray(channels.map(\.target.instanceID.text)), .int16Array(channels.map(\.target.kind.rawValue)),
             .textArray(channels.map(\.bizType.text)), .textArray(channels.map(\.target.target)),
         ]
-        return Query(PostgresStatement("SELECT * FROM find_locked_channels($1, $2, $3, $4)", parameters)) {
-            rows throws(PostgresError) in
+        let sql = "SELECT * FROM \(store.prefix)find_locked_channels($1, $2, $3, $4)"
+        return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             Set(try rows.decode(Int.self).map { channels[$0 - 1] })
         }
     }

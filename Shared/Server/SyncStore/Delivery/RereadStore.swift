@@ -55,8 +55,10 @@ package enum RereadStore {
     }
 
     /// Records that the device has stored the re-read's oplog.
-    package static func finish(_ id: Int64) -> Query<Void> {
-        let sql = "UPDATE reread SET done_at = clock_timestamp() WHERE reread_id = $1 AND done_at IS NULL"
+    package static func finish(_ id: Int64, in store: StoreSchema = .every) -> Query<Void> {
+        let sql = """
+            UPDATE \(store.prefix)reread SET done_at = clock_timestamp() WHERE reread_id = $1 AND done_at IS NULL
+            """
         return Query(PostgresStatement(sql, [.int64(id)])) { _ in }
     }
 }

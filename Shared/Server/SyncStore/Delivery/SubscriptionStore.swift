@@ -12,8 +12,14 @@ package enum SubscriptionStore {
     // MARK: Values of users
 
     /// The stored values of a user.
-    package static func userParameters(of userID: UserID, in instanceID: InstanceID) -> Query<[DeviceParameter]> {
-        let sql = "SELECT value, biz_type, name FROM user_parameter WHERE instance_id = $1 AND user_id = $2"
+    ///
+    /// - Parameter store: the store of the user.
+    package static func userParameters(
+        of userID: UserID, in instanceID: InstanceID, _ store: StoreSchema
+    ) -> Query<[DeviceParameter]> {
+        let sql = """
+            SELECT value, biz_type, name FROM \(store.prefix)user_parameter WHERE instance_id = $1 AND user_id = $2
+            """
         return Query(PostgresStatement(sql, [.text(instanceID.text), .text(userID.text)])) {
             rows throws(PostgresError) in
             try rows.compactDecode { columns throws(PostgresError) -> DeviceParameter? in
@@ -24,18 +30,20 @@ package enum SubscriptionStore {
     }
 
     /// Stores values of a user, or removes those without a value, all or none of them. Each name is in the list once.
+    ///
+    /// - Parameter store: the store of the user.
     package static func store(
-        _ parameters: [DeviceParameter], of userID: UserID, in instanceID: InstanceID
+        _ parameters: [DeviceParameter], of userID: UserID, in instanceID: InstanceID, _ store: StoreSchema = .every
     ) -> Query<Void> {
         let sql = """
             WITH given AS (
                 SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS g (biz_type, name, value)
             ), gone AS (
-                DELETE FROM user_parameter p USING given g
+                DELETE FROM \(store.prefix)user_parameter p USING given g
                 WHERE p.instance_id = $1 AND p.user_id = $2 AND p.biz_type = g.biz_type AND p.name = g.name
                     AND g.value = ''
             )
-            INSERT INTO user_parameter (instance_id, user_id, biz_type, name, value)
+            INSERT INTO \(store.prefix)user_parameter (instance_id, user_id, biz_type, name, value)
             SELECT $1, $2, g.biz_type, g.name, g.value FROM given g WHERE g.value <> ''
             ON CONFLICT (instance_id, user_id, biz_type, name) DO UPDATE SET value = excluded.value
             """
@@ -71,6 +79,7 @@ package enum SubscriptionStore {
 
     /// A filtered channel of a session.
     private struct Place {
+        var store: StoreSchema
         var channelID: Int64
         var bizType: BizType
         var head: OplogID
@@ -89,16 +98,40 @@ package enum SubscriptionStore {
     /// changed filter lets through (ENT8). A repeat changes nothing. A nil value means: another connection has
     /// replaced the session.
     ///
-    /// One transaction. A change reads up to `Limits.filterRereadOplogs` oplogs of its channel, in several queries;
-    /// without a change there are three round trips.
+    /// One transaction for each store with channels of the session: after a failure, the caller repeats all of them. A
+    /// change reads up to `Limits.filterRereadOplogs` oplogs of its channel, in several queries; without a change there
+    /// are three round trips for each store.
     package static func applyFilters(
-        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, in stores: StoreLayout = .single,
+        on connection: PostgresConnection
     ) throws(PostgresError) -> AppliedFilters? {
+        var applied = AppliedFilters()
+        // Before the transactions, because it may be in another store. A later change makes the gateways request the
+        // filters again.
+        if let userID = session.userID {
+            let store = stores.store(of: userID, in: session.instanceID)
+            applied.userParameters = try connection.run(
+                userParameters(of: userID, in: session.instanceID, store), within: limit)
+        }
+        var hasPlaces = false
+        for store in stores.stores(of: session.deviceID, session.userID, in: session.instanceID) {
+            let places = places(of: session, connectionEpoch: connectionEpoch, in: store)
+            if try apply(places, of: session, &applied, on: connection) { hasPlaces = true }
+        }
+        return hasPlaces ? applied : nil
+    }
+
+    /// Applies the filters of one store in a transaction; false: the store has no filtered channel of the session, or
+    /// another connection has replaced the session.
+    private static func apply(
+        _ places: Query<[Place]>, of session: DeviceSessionStore.Registration, _ applied: inout AppliedFilters,
+        on connection: PostgresConnection
+    ) throws(PostgresError) -> Bool {
         try run("BEGIN", on: connection)
         do throws(PostgresError) {
-            let applied = try applyFiltersInTransaction(session, connectionEpoch: connectionEpoch, on: connection)
-            try run(applied == nil ? "ROLLBACK" : "COMMIT", on: connection)
-            return applied
+            let hasPlaces = try applyInTransaction(places, of: session, &applied, on: connection)
+            try run(hasPlaces ? "COMMIT" : "ROLLBACK", on: connection)
+            return hasPlaces
         } catch {
             // After any answer to the last statement the transaction must not stay open: its locks would block others,
             // and later statements on this connection would be part of it. Closing rolls back.
@@ -111,16 +144,11 @@ package enum SubscriptionStore {
         _ = try connection.run(PostgresStatement(sql), within: limit)
     }
 
-    private static func applyFiltersInTransaction(
-        _ session: DeviceSessionStore.Registration, connectionEpoch: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> AppliedFilters? {
-        let places = try connection.run(places(of: session, connectionEpoch: connectionEpoch), within: limit)
-        guard !places.isEmpty else { return nil }
-        var applied = AppliedFilters()
-        if let userID = session.userID {
-            applied.userParameters = try connection.run(
-                userParameters(of: userID, in: session.instanceID), within: limit)
-        }
+    private static func applyInTransaction(
+        _ places: Query<[Place]>, of session: DeviceSessionStore.Registration, _ applied: inout AppliedFilters,
+        on connection: PostgresConnection
+    ) throws(PostgresError) -> Bool {
+        let places = try connection.run(places, within: limit)
         for place in places {
             let known = try connection.run(segments(of: place, session), within: limit)
             var history = FilterHistory(segments: known)
@@ -144,16 +172,16 @@ package enum SubscriptionStore {
             if change == .made { try addRereads(of: place, session, history, on: connection) }
             applied.filters[place.channelID] = history.flowing(above: place.stored)
         }
-        return applied
+        return !places.isEmpty
     }
 
     private static func places(
-        of session: DeviceSessionStore.Registration, connectionEpoch: Int64
+        of session: DeviceSessionStore.Registration, connectionEpoch: Int64, in store: StoreSchema
     ) -> Query<[Place]> {
         let sql = """
             SELECT kind, channel_id, biz_type, head, filter, attributes, parameters, is_per_store, is_owned, is_known,
                 stored, oldest
-            FROM open_subscriptions($1, $2, $3, $4, $5, $6, $7)
+            FROM \(store.prefix)open_subscriptions($1, $2, $3, $4, $5, $6, $7)
             """
         let parameters: [PostgresValue] = [
             .text(session.instanceID.text), .text(session.deviceID.text), .text(session.storeID.text),
@@ -164,7 +192,7 @@ package enum SubscriptionStore {
             try rows.compactDecode { columns throws(PostgresError) -> Place? in
                 guard let kind = ChannelKind(rawValue: try columns.next()) else { return nil }
                 return try Place(
-                    channelID: columns.next(), bizType: columns.next(), head: columns.next(),
+                    store: store, channelID: columns.next(), bizType: columns.next(), head: columns.next(),
                     subscription: SubscriptionText(
                         filter: columns.next(), attributes: columns.next(), parameters: columns.next()),
                     isPerStore: columns.next(), isOwned: columns.next(), isKnown: columns.next(),
@@ -187,9 +215,9 @@ package enum SubscriptionStore {
         of place: Place, _ session: DeviceSessionStore.Registration
     ) -> Query<[FilterHistory.Segment]> {
         let sql = """
-            SELECT s.number, s.filter, s.upto FROM subscription_segment s
+            SELECT s.number, s.filter, s.upto FROM \(place.store.prefix)subscription_segment s
             WHERE s.channel_id = $1 AND s.device_id = $2 AND s.store_id = $3 AND s.user_id = $4 AND s.since >= (
-                SELECT f.data_since FROM channel c
+                SELECT f.data_since FROM \(place.store.prefix)channel c
                 JOIN sync_configuration f ON f.instance_id = c.instance_id AND f.biz_type = c.biz_type
                 WHERE c.channel_id = $1)
             ORDER BY s.number
@@ -210,12 +238,13 @@ package enum SubscriptionStore {
         let receiver = receiver(of: place, session)
         let removal = PostgresStatement(
             """
-            DELETE FROM subscription_segment
+            DELETE FROM \(place.store.prefix)subscription_segment
             WHERE channel_id = $1 AND device_id = $2 AND store_id = $3 AND user_id = $4
             """, receiver)
         let addition = PostgresStatement(
             """
-            INSERT INTO subscription_segment (channel_id, device_id, store_id, user_id, number, filter, upto)
+            INSERT INTO \(place.store.prefix)subscription_segment (
+                channel_id, device_id, store_id, user_id, number, filter, upto)
             SELECT $1, $2, $3, $4, s.number, s.filter, nullif(s.upto, -1)
             FROM unnest($5::integer[], $6::text[], $7::bigint[]) AS s (number, filter, upto)
             """,
@@ -235,11 +264,11 @@ package enum SubscriptionStore {
         let sql =
             place.isPerStore
             ? """
-            UPDATE reread SET done_at = clock_timestamp()
+            UPDATE \(place.store.prefix)reread SET done_at = clock_timestamp()
             WHERE channel_id = $1 AND device_id = $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
             """
             : """
-            UPDATE reread SET device_id = $2
+            UPDATE \(place.store.prefix)reread SET device_id = $2
             WHERE channel_id = $1 AND device_id <> $2 AND reason = $3 AND done_at IS NULL AND $4 IN ('', user_id)
             """
         let parameters: [PostgresValue] = [
@@ -266,7 +295,7 @@ package enum SubscriptionStore {
         var lookedAt = 0
         var wanted: [OplogID] = []
         while lookedAt < Limits.filterRereadOplogs {
-            let candidates = try connection.run(candidates(of: place.channelID, below: below), within: limit)
+            let candidates = try connection.run(candidates(of: place, below: below), within: limit)
             wanted += candidates.filter { candidate in
                 candidate.targeting.exclusion(of: session.traits) == nil
                     && filter.matches(attributes: candidate.attributes)
@@ -278,7 +307,7 @@ package enum SubscriptionStore {
         }
         guard !wanted.isEmpty else { return }
         let sql = """
-            INSERT INTO reread (channel_id, device_id, user_id, oplog_id, reason, actor)
+            INSERT INTO \(place.store.prefix)reread (channel_id, device_id, user_id, oplog_id, reason, actor)
             SELECT $1, $2, $3, w, $4, '' FROM unnest($5::bigint[]) AS w ORDER BY w
             """
         let parameters: [PostgresValue] = [
@@ -289,15 +318,15 @@ package enum SubscriptionStore {
     }
 
     /// Valid, stored oplogs below an id, newest first.
-    private static func candidates(of channelID: Int64, below: OplogID) -> Query<[Candidate]> {
+    private static func candidates(of place: Place, below: OplogID) -> Query<[Candidate]> {
         let sql = """
             SELECT o.oplog_id, \(OplogStore.targetingColumns), coalesce(o.attributes, '')
-            FROM oplog o
+            FROM \(place.store.prefix)oplog o
             WHERE o.channel_id = $1 AND o.oplog_id < $2 AND o.payload IS NOT NULL AND o.recalls IS NULL
-                AND o.valid_until > now() AND \(OplogStore.isOfConfiguration)
+                AND o.valid_until > now() AND \(OplogStore.isOfConfiguration(in: place.store))
             ORDER BY o.oplog_id DESC LIMIT $3
             """
-        let parameters: [PostgresValue] = [.int64(channelID), .int64(below.value), .int32(Int32(turn))]
+        let parameters: [PostgresValue] = [.int64(place.channelID), .int64(below.value), .int32(Int32(turn))]
         return Query(PostgresStatement(sql, parameters)) { rows throws(PostgresError) in
             try rows.decode { columns throws(PostgresError) in
                 try Candidate(

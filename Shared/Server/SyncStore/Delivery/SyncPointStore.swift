@@ -57,9 +57,10 @@ package enum SyncPointStore {
     }
 
     /// Records a resend before it happens; the sync point stays (R7).
-    package static func recordResend(_ resend: Resend) -> Query<Void> {
+    package static func recordResend(_ resend: Resend, in store: StoreSchema = .every) -> Query<Void> {
         let sql = """
-            INSERT INTO sync_point AS p (channel_id, device_id, store_id, user_id, oplog_id, resent_id, repeats)
+            INSERT INTO \(store.prefix)sync_point AS p (
+                channel_id, device_id, store_id, user_id, oplog_id, resent_id, repeats)
             VALUES ($1, $2, $3, $6, 0, $4, $5)
             ON CONFLICT (channel_id, device_id, store_id, user_id) DO UPDATE
             SET resent_id = excluded.resent_id, repeats = excluded.repeats
@@ -76,14 +77,17 @@ package enum SyncPointStore {
     /// ensures this, and this statement is the second check.
     ///
     /// The owner is looked up by its key for each row, never joined: a plan made on an empty table would read it whole.
-    package static func advance(_ advances: [Advance]) -> Query<Void> {
+    ///
+    /// - Parameter store: the store of every channel.
+    package static func advance(_ advances: [Advance], in store: StoreSchema = .every) -> Query<Void> {
         let sql = """
-            INSERT INTO sync_point AS p (channel_id, device_id, store_id, user_id, oplog_id, acknowledged_id)
+            INSERT INTO \(store.prefix)sync_point AS p (
+                channel_id, device_id, store_id, user_id, oplog_id, acknowledged_id)
             SELECT i.channel_id, i.device_id, i.store_id, i.user_id, least(max(i.upto), c.head),
                 least(max(i.acknowledged), c.head)
             FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
                 AS i (channel_id, device_id, store_id, user_id, upto, acknowledged, stored_by)
-            JOIN channel c ON c.channel_id = i.channel_id
+            JOIN \(store.prefix)channel c ON c.channel_id = i.channel_id
             WHERE c.kind <> 0 /* user */ OR i.device_id <> '' OR i.stored_by = (
                 SELECT w.device_id FROM owner w WHERE w.instance_id = c.instance_id AND w.user_id = c.target)
             GROUP BY i.channel_id, i.device_id, i.store_id, i.user_id, c.head

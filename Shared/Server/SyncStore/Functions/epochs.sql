@@ -19,8 +19,11 @@ BEGIN
     SET system = current_system(), timeline = current_timeline(),
         epoch = greatest(epoch + 1, current_date - date '2026-01-01')
     RETURNING epoch INTO begun;
-    PERFORM setval(c.oid::regclass, begun << 40) FROM pg_class c
-    WHERE c.relkind = 'S' AND c.relnamespace IN ('public'::regnamespace, 'delivery'::regnamespace);
+    -- An id names its store by a remainder (m0014_stores), which the new values keep.
+    PERFORM setval(
+        q.seqrelid::regclass, (begun << 40) - (begun << 40) % q.seqincrement + q.seqstart % q.seqincrement)
+    FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname ~ '^(public|delivery(_\d+)?)$';
     UPDATE control_version SET version = greatest(version + 1, begun << 40);
     FOR revised IN
         SELECT a.attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relkind = 'r'

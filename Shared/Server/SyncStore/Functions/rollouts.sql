@@ -192,9 +192,9 @@ BEGIN
     END IF;
 END $$;
 
--- Makes one stage whose time has come, of any instance. Every writer calls it once a second, and none waits for
--- another. A roll-out whose validity has ended stops. One whose stage id belongs to another push pauses. One whose
--- configuration is offline or no longer global waits. False: nothing is due.
+-- Makes one stage whose time has come, of any instance whose global channels are in this store. Every writer calls it
+-- once a second, and none waits for another. A roll-out whose validity has ended stops. One whose stage id belongs to
+-- another push pauses. One whose configuration is offline or no longer global waits. False: nothing is due.
 CREATE OR REPLACE FUNCTION widen_due_rollout() RETURNS boolean LANGUAGE plpgsql VOLATILE
 SECURITY DEFINER SET search_path = public, delivery, pg_temp AS $$
 DECLARE
@@ -206,7 +206,7 @@ BEGIN
     JOIN sync_configuration f ON f.instance_id = r.instance_id AND f.biz_type = r.biz_type AND f.is_online
         AND f.kind = r.kind
     JOIN instance n ON n.instance_id = r.instance_id AND n.is_enabled
-    WHERE r.due_at <= clock_timestamp() ORDER BY r.due_at LIMIT 1
+    WHERE r.due_at <= clock_timestamp() AND is_of_store(r.instance_id, '') ORDER BY r.due_at LIMIT 1
     FOR UPDATE OF r SKIP LOCKED;
     IF NOT FOUND THEN RETURN false; END IF;
     outcome := make_rollout_stage(ARRAY['schedule', ''], 61 /* widenRollout */, held);

@@ -1,9 +1,10 @@
 -- Opens the filtered channels of a session.
 
--- The filtered channels of a session that was just registered, with their state. The session's row is locked until the
--- commit: of two registrations, the later one sees the effect of the earlier one. No row: another connection, or a
--- later command of this one, has the device now. A missing channel is created, so that its filter applies from its
--- first oplog on. After a change of the push scope, the channel of the other scope is returned too, if it exists.
+-- The filtered channels of a session that was just registered, with their state, as far as they are in this store. The
+-- session's row is locked until the commit: of two registrations, the later one sees the effect of the earlier one. No
+-- row: another connection, or a later command of this one, has the device now, or the store has no channel of the
+-- session. A missing channel is created, so that its filter applies from its first oplog on. After a change of the push
+-- scope, the channel of the other scope is returned too, if it exists.
 CREATE OR REPLACE FUNCTION open_subscriptions(
     in_instance text, in_device text, in_store text, in_user text, in_connection_epoch bigint,
     in_registration_number bigint, in_biz_types text[]
@@ -32,6 +33,7 @@ BEGIN
         ORDER BY k.kind, f.biz_type
     LOOP
         wanted := CASE rule.of_kind WHEN 0 /* user */ THEN in_user WHEN 1 /* device */ THEN in_device ELSE '' END;
+        CONTINUE WHEN NOT is_of_store(in_instance, wanted);
         IF rule.of_kind = rule.kind AND NOT EXISTS (
             SELECT FROM channel c WHERE c.instance_id = in_instance AND c.kind = rule.kind AND c.target = wanted
                 AND c.biz_type = rule.biz_type)

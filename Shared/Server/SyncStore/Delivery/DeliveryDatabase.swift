@@ -1,35 +1,49 @@
 package import PostgreSQL
 package import SyncModel
 
-extension PostgresConnection: DeliveryStore {
+/// The delivery store in PostgreSQL. Each statement that writes names one store, so no transaction spans two.
+package struct DeliveryDatabase: DeliveryStore {
     private static let limit = Duration.seconds(10)
+
+    package let connection: PostgresConnection
+    package let stores: StoreLayout
+
+    package init(_ connection: PostgresConnection, _ stores: StoreLayout = .single) {
+        self.connection = connection
+        self.stores = stores
+    }
 
     package func append(
         _ pushes: [OplogStore.Append]
     ) throws(PostgresError) -> (
         answers: [OplogStore.Appended?], presence: Result<[DeviceSessionStore.Presence], PostgresError>
     ) {
-        let append = OplogStore.append(pushes)
+        guard let first = pushes.first else { return ([], .success([])) }
+        let append = OplogStore.append(pushes, to: stores.store(of: first.address.target))
         let presence = DeviceSessionStore.presence(of: pushes.map(\.address))
-        let results = try run([append.statement, presence.statement], within: Self.limit)
+        let results = try connection.run([append.statement, presence.statement], within: Self.limit)
         return (try append.decode(try results[0].get()), presence.result(of: results[1]))
     }
 
     package func lockedChannels(of channels: Set<ChannelAddress>) throws(PostgresError) -> Set<ChannelAddress> {
-        try run(OplogStore.lockedChannels(of: Array(channels)), within: Self.limit)
+        guard let first = channels.first else { return [] }
+        let query = OplogStore.lockedChannels(of: Array(channels), in: stores.store(of: first.target))
+        return try connection.run(query, within: Self.limit)
     }
 
-    package func leaseRecord() throws(PostgresError) -> LeaseRecord { try run(LeaseRecord.read, within: .seconds(2)) }
+    package func leaseRecord() throws(PostgresError) -> LeaseRecord {
+        try connection.run(LeaseRecord.read, within: .seconds(2))
+    }
 
     package func change(_ changes: [LeaseRecord.Change]) throws(PostgresError) {
-        for result in try run(changes.map(\.statement), within: .seconds(2)) { _ = try result.get() }
+        for result in try connection.run(changes.map(\.statement), within: .seconds(2)) { _ = try result.get() }
     }
 
     package func perform(
         _ commands: [SessionStoreCommand]
     ) throws(PostgresError) -> [Result<SessionStoreAnswer, PostgresError>] {
-        let steps = commands.map(Step.init)
-        var results = try run(steps.flatMap(\.statements), within: Self.limit)[...]
+        let steps = commands.map { Step($0, in: stores) }
+        var results = try connection.run(steps.flatMap(\.statements), within: Self.limit)[...]
         let answers: [Result<SessionStoreAnswer, PostgresError>] = steps.map { step in
             let own = results.prefix(step.statements.count)
             results = results.dropFirst(step.statements.count)
@@ -53,14 +67,14 @@ extension PostgresConnection: DeliveryStore {
             opened.registered.connectionEpoch > 0
         else { return answer }
         let applied = try SubscriptionStore.applyFilters(
-            of: session, connectionEpoch: opened.registered.connectionEpoch, on: self)
+            of: session, connectionEpoch: opened.registered.connectionEpoch, in: stores, on: connection)
         guard let applied else { return answer }
         // The change may have created channels and re-reads.
-        opened.channels = try run(DeviceSessionStore.channels(of: session), within: Self.limit)
+        opened.channels = try connection.run(DeviceSessionStore.channels(of: session), within: Self.limit)
         for place in opened.channels.indices {
             opened.channels[place].filters = applied.filters[opened.channels[place].channelID]
         }
-        opened.rereads = try run(
+        opened.rereads = try connection.run(
             RereadStore.waiting(
                 instanceID: session.instanceID, deviceID: session.deviceID, userID: session.userID),
             within: Self.limit)
@@ -70,14 +84,15 @@ extension PostgresConnection: DeliveryStore {
 
     package func pages(_ reads: [PageRead]) throws(PostgresError) -> [Result<ChannelPage, PostgresError>] {
         let queries = reads.map { read in
-            (
-                head: OplogStore.head(of: read.channelID, readBy: read.owner),
-                page: OplogStore.page(of: read.channelID, after: read.start, limit: read.limit),
+            let store = stores.store(ofID: read.channelID)
+            return (
+                head: OplogStore.head(of: read.channelID, readBy: read.owner, in: store),
+                page: OplogStore.page(of: read.channelID, after: read.start, limit: read.limit, in: store),
                 tombstones: OplogStore.tombstones(
-                    of: read.channelID, after: read.after, upto: read.start, limit: Limits.fetchPageOplogs)
+                    of: read.channelID, after: read.after, upto: read.start, limit: Limits.fetchPageOplogs, in: store)
             )
         }
-        let results = try run(
+        let results = try connection.run(
             queries.flatMap { [$0.head.statement, $0.page.statement, $0.tombstones.statement] }
                 + [DatabaseTime.now.statement], within: Self.limit)
         let time = try DatabaseTime.now.decode(try results[3 * queries.count].get())
@@ -94,18 +109,25 @@ extension PostgresConnection: DeliveryStore {
     package func newest(
         of channelID: Int64, after: OplogID, below: OplogID, limit: Int
     ) throws(PostgresError) -> [OplogStore.Standing] {
-        try run(OplogStore.newest(of: channelID, after: after, below: below, limit: limit), within: Self.limit)
+        let store = stores.store(ofID: channelID)
+        return try connection.run(
+            OplogStore.newest(of: channelID, after: after, below: below, limit: limit, in: store), within: Self.limit)
     }
 
     package func recordOutcomes(of pushes: [OplogStore.LivePush]) throws(PostgresError) {
-        try run(OplogStore.recordOutcomes(of: pushes), within: Self.limit)
+        let queries = stores.grouped(pushes, by: \.channelID).map { store, pushes in
+            OplogStore.recordOutcomes(of: pushes, in: store)
+        }
+        for result in try connection.run(queries, within: Self.limit) { try result.get() }
     }
 
     package func record(
         _ resends: [SyncPointStore.Resend], _ advances: [SyncPointStore.Advance]
     ) throws(PostgresError) {
-        let queries = resends.map(SyncPointStore.recordResend) + [SyncPointStore.advance(advances)]
-        for result in try run(queries, within: Self.limit) { try result.get() }
+        let queries =
+            resends.map { SyncPointStore.recordResend($0, in: stores.store(ofID: $0.channelID)) }
+            + stores.grouped(advances, by: \.channelID).map { SyncPointStore.advance($1, in: $0) }
+        for result in try connection.run(queries, within: Self.limit) { try result.get() }
     }
 }
 
@@ -119,7 +141,7 @@ private struct Step {
         self.answer = { rows throws(PostgresError) in answer(try query.decode(rows[0])) }
     }
 
-    init(_ command: SessionStoreCommand) {
+    init(_ command: SessionStoreCommand, in stores: StoreLayout) {
         switch command {
         case .renewLease(let gatewayID, let epoch, let controlVersion, let sessions):
             self.init(
@@ -141,10 +163,11 @@ private struct Step {
         case .sweep(let gatewayID, let since):
             self.init(DeviceSessionStore.sweep(gatewayID: gatewayID, since: since)) { .swept($0) }
         case .finishReread(let id):
-            self.init(RereadStore.finish(id)) { .done }
+            self.init(RereadStore.finish(id, in: stores.store(ofID: id))) { .done }
         case .storeParameters(let parameters, let userID, let instanceID):
             self.init(
-                SubscriptionStore.store(parameters, of: userID, in: instanceID),
+                SubscriptionStore.store(
+                    parameters, of: userID, in: instanceID, stores.store(of: userID, in: instanceID)),
                 then: SubscriptionStore.gateways(of: userID, in: instanceID))
         }
     }
