@@ -92,7 +92,7 @@ enum TierRightsMatrix {
         "reread": ["SELECT INSERT UPDATE(device_id,done_at)", "", "", "SELECT INSERT"],
         "reread_reread_id_seq": [],
         "gateway": ["SELECT DELETE", "", "", "SELECT"],
-        "replaced_lease": ["SELECT DELETE"],
+        "replaced_lease": ["SELECT DELETE", "", "", "SELECT"],
         "lease_book": ["SELECT INSERT UPDATE(is_complete)", "", "", "SELECT"],
         "device_session": ["SELECT UPDATE(is_foreground,verdict_until) DELETE", "", "", "SELECT"],
         "owner": ["SELECT", "", "", "SELECT"],

@@ -23,6 +23,7 @@ CREATE UNLOGGED TABLE delivery.replaced_lease (
     control_version bigint NOT NULL
 );
 GRANT SELECT, DELETE ON replaced_lease TO mss_writer;
+GRANT SELECT ON replaced_lease TO mss_operator;
 
 -- The lease record: whether `gateway` and `replaced_lease` have every lease that may be held. A crash or a failover
 -- empties the tables. Then a writer inserts a new row, and marks it complete after a lease's length by the writer's clock. A new database has
