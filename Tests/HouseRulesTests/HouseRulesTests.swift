@@ -80,7 +80,7 @@ import Testing
         #expect(secrets == expected)
     }
 
-    @Test("every alert names its section of the runbook, and the runbook has no other section")
+    @Test("every alert has a test and names its section of the runbook, and the runbook has no other section")
     func runbook() throws {
         let files = try SourceFile.all()
         let rules = try #require(files.first { $0.path == "deploy/observability/rules.yml" })
@@ -89,6 +89,12 @@ import Testing
             line.wholeMatch(of: /\s+runbook: "deploy\/manual\/Alerts\.md#(\w+)"/)?.output.1
         }
         #expect(alerts.count > 10 && named.map { String($0) } == alerts.map { $0.lowercased() })
+        let tests = try #require(files.first { $0.path == "deploy/observability/rules_test.yml" }).lines
+        for alert in alerts {
+            let cases = tests.indices.filter { tests[$0].hasSuffix("alertname: \(alert)") }
+            let fires = cases.filter { tests[min($0 + 1, tests.count - 1)].hasSuffix("exp_alerts:") }
+            #expect(!fires.isEmpty && fires.count < cases.count, "\(alert) has no test of when it fires and when not")
+        }
         for path in ["deploy/manual/Alerts.md", "deploy/manual/Alerts.zh.md"] {
             let page = try #require(files.first { $0.path == path })
             let sections = page.lines.compactMap { $0.wholeMatch(of: /## (.+)/)?.output.1 }
