@@ -27,6 +27,17 @@ same() { # FILE: it equals $work/new
     diff -u "$1" "$work/new" >&2 || complain "$1 is old: MSS_WRITE=1 deploy/scripts/check-deployment.sh"
 }
 
+# The build in the image has every folder that the manifest names.
+swift package dump-package > "$work/manifest.json"
+python - "$work/manifest.json" <<'PYTHON' || complain "Dockerfile: it does not copy the folders above"
+import json, pathlib, re, sys
+stage = pathlib.Path("deploy/Dockerfile").read_text().partition("\nFROM $BASE_IMAGE")[0]
+copied = re.findall(r"^COPY (\S+) \S+$", stage, re.MULTILINE)
+paths = [target["path"] for target in json.load(open(sys.argv[1]))["targets"]]
+missing = [path for path in paths if not any(path == one or path.startswith(f"{one}/") for one in copied)]
+print("\n".join(missing), end="\n" if missing else "")
+sys.exit(bool(missing))
+PYTHON
 hadolint --failure-threshold info deploy/Dockerfile || complain "Dockerfile: see above"
 check-jsonschema --quiet --builtin-schema vendor.compose-spec docker-compose.yml ||
     complain "docker-compose.yml: see above"
@@ -42,8 +53,10 @@ for file in default waking scaled; do
     kubernetes-validate --strict --quiet --kubernetes-version 1.33 "$work/$file.yaml" ||
         complain "chart, $file: see above"
 done
-chart --set monitoring.enabled=true --show-only templates/monitoring.yaml | grep -q 'kind: PodMonitor' ||
-    complain "the chart makes no PodMonitor"
+chart --set monitoring.enabled=true > "$work/monitored.yaml"
+grep -q 'kind: PodMonitor' "$work/monitored.yaml" || complain "the chart makes no PodMonitor"
+python deploy/scripts/deployment.py links "$work"/{default,waking,scaled,monitored}.yaml ||
+    complain "these objects of the chart do not fit together: see above"
 for wrong in gateway.replica=3 ingest.settings.HOST=a writer.replicas=0 rabbitmq.port=0; do
     ! chart --set "$wrong" > /dev/null 2>&1 || complain "the chart's schema takes $wrong"
 done

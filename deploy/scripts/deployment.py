@@ -4,9 +4,13 @@ writes the reference of the programs' settings.
 deployment.py run BINARIES SECRETS FILE...   FILE: docker-compose.yml, or manifests as `helm template` prints them.
                                              SECRETS: a folder as `mssctl secrets` and certificates.sh make it, with
                                              wake-up/, the notifier's files
+deployment.py links FILE...                  what manifests name in each other exists: pods by labels, ports by name
 deployment.py reference BINARIES             prints Settings.md
+deployment.py examples FILE FOLDER           writes NAME.json for mssctl and each process of a compose file, for
+                                             mss@NAME of systemd
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,6 +25,10 @@ import yaml
 PROGRAMS = ["mss-ingest", "mss-oplog-writer", "mss-gateway", "mss-session-validator", "mss-statistics", "mss-console",
             "mss-notifier", "mss-relay"]
 TOOL = "mssctl"
+SYSTEMD_SECRETS = "/etc/mobile-sync-service/secrets"
+# A unit sets the format of logs, health is for this machine alone, and callers' addresses are seen.
+OF_CONTAINERS = {"MSS_LOG_FORMAT", "MSS_HEALTH_HOST", "MSS_HEALTH_PORT", "MSS_INGEST_SOURCE_CONNECTIONS_MAX",
+                 "MSS_GATEWAY_SOURCE_CONNECTIONS_PER_SECOND"}
 # A process and the tool print this when they have read every setting and every file, and there is no server.
 COMPLETE = "the configuration is complete"
 NO_SERVER = "the server is not reached"
@@ -135,6 +143,59 @@ def run(binaries: Path, secrets: Path, files: list[Path]) -> list[str]:
     return faults
 
 
+def pod_of(document: dict) -> dict:
+    """The template of a workload's pods; empty: the object has none."""
+    return (document.get("spec") or {}).get("template") or {}
+
+
+def port_names(document: dict) -> set[str]:
+    return {port["name"] for container in pod_of(document).get("spec", {}).get("containers", [])
+            for port in container.get("ports", [])}
+
+
+def named_ports(document: dict) -> set[str]:
+    """The ports that an object expects by name of the pods that it selects."""
+    spec = document["spec"]
+    match document["kind"]:
+        case "Service":
+            found = [port["targetPort"] for port in spec["ports"]]
+        case "NetworkPolicy":
+            found = [port["port"] for rule in spec["ingress"] for port in rule.get("ports", [])]
+        case "PodMonitor":
+            found = [endpoint["port"] for endpoint in spec["podMetricsEndpoints"]]
+        case _:
+            found = []
+    return {port for port in found if isinstance(port, str)}
+
+
+def links(file: Path) -> list[str]:
+    """What schemas cannot see: an object selects pods that no workload makes, or a port that they do not have."""
+    documents = list(filter(None, yaml.safe_load_all(file.read_text())))
+    workloads = [document for document in documents if pod_of(document)]
+    known = {(document["kind"], document["metadata"]["name"]) for document in documents}
+    faults = []
+    for document in documents:
+        spec, where = document.get("spec") or {}, f"{document['kind']} {document['metadata']['name']}"
+        selector = spec.get("selector") or spec.get("podSelector") or {}
+        labels = selector.get("matchLabels", selector)
+        if labels:
+            chosen = [one for one in workloads if labels.items() <= pod_of(one)["metadata"]["labels"].items()]
+            if not chosen:
+                faults.append(f"{file.name}: {where}: no pod has the labels {labels}")
+            for one in chosen:
+                # A monitor takes the pods that have the port, and the migration has none.
+                if (document["kind"], one["kind"]) == ("PodMonitor", "Job"):
+                    continue
+                for name in sorted(named_ports(document) - port_names(one)):
+                    faults.append(f"{file.name}: {where}: {one['metadata']['name']} has no port {name}")
+        target = spec.get("scaleTargetRef")
+        if target and (target["kind"], target["name"]) not in known:
+            faults.append(f"{file.name}: {where}: there is no {target['kind']} {target['name']}")
+    if not any(document["kind"] == "Service" for document in documents):
+        faults.append(f"{file.name}: no Service")
+    return faults
+
+
 def reference(binaries: Path) -> str:
     rows: dict[str, tuple[str, list[str]]] = {}
     for program in PROGRAMS:
@@ -161,10 +222,34 @@ def reference(binaries: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def examples(file: Path, folder: Path) -> None:
+    """Settings of the processes and of the tool when all are on one machine, with secrets in SYSTEMD_SECRETS."""
+    for container in services(file, yaml.safe_load(file.read_text()), Path(SYSTEMD_SECRETS)):
+        values = {name: text for name, text in container.environment.items() if text and name not in OF_CONTAINERS}
+        for name, text in values.items():
+            values[name] = next((str(copy) + text.removeprefix(path) for path, copy in container.files.items()
+                                 if text == path or text.startswith(f"{path}/")), text)
+        if container.program in PROGRAMS:
+            values["MSS_HEALTH_PORT"] = str(8081 + PROGRAMS.index(container.program))
+        elif "MSS_AMQP_USER" not in values:
+            continue  # It only migrates.
+        if container.program == "mss-gateway":
+            values["MSS_GATEWAY_ID"] = "gateway-1"
+        target = folder / f"{container.program.removeprefix('mss-')}.json"
+        target.write_text(json.dumps(values, indent=2) + "\n")
+
+
 def main() -> int:
     verb, binaries, *rest = sys.argv[1:]
     if verb == "reference":
         print(reference(Path(binaries)), end="")
+        return 0
+    if verb == "links":
+        faults = [fault for file in [binaries, *rest] for fault in links(Path(file))]
+        print("\n".join(faults), end="\n" if faults else "")
+        return 1 if faults else 0
+    if verb == "examples":
+        examples(Path(binaries), Path(rest[0]))
         return 0
     faults = run(Path(binaries), Path(rest[0]), [Path(file) for file in rest[1:]])
     print("\n".join(faults), end="\n" if faults else "")
