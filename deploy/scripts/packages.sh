@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build and the local servers need; does nothing when they are there.
+# Installs the Debian packages that the build and the local servers need; does nothing when they are there. No package
+# starts its service now. Debian enables the services of postgresql, rabbitmq-server and docker.io, so a machine with
+# systemd starts them at its next boot, unless an administrator disables them.
+#   packages.sh [--run] [PACKAGE…]     and these; --run: without those of the build
 set -euo pipefail
-packages=(librabbitmq-dev libpq-dev libssl-dev libsqlite3-dev postgresql rabbitmq-server openssl python3 curl procps
-    util-linux "$@")
+libraries=(librabbitmq-dev libpq-dev libssl-dev libsqlite3-dev)
+if [ "${1:-}" = --run ]; then
+    libraries=(librabbitmq4 libpq5 libsqlite3-0)
+    shift
+fi
+packages=("${libraries[@]}" postgresql rabbitmq-server openssl python3 curl procps util-linux "$@")
 missing=()
 for package in "${packages[@]}"; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
@@ -26,6 +33,14 @@ fi
 echo "installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
+# The servers and the engine are started by scripts, each with a folder of its own. An answer of 101 keeps packages from
+# starting theirs; an administrator's own policy stays.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod 755 "$policy"
+fi
 install() { apt-get install -y --no-install-recommends "${missing[@]}" > "$log" 2>&1; }
 install || { apt-get update > "$log" 2>&1 && install; } || { cat "$log" >&2; exit 69; }
 rm -f "$log"
