@@ -8,23 +8,20 @@
 # Stand-ins, deploy/stand-ins: the images debian, swift, postgres and rabbitmq are made of Debian's packages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+# shellcheck source=deploy/scripts/engine.sh
+source deploy/scripts/engine.sh
 binaries=$(realpath "${1:-.build/debug}") before=$(realpath "${2:-${1:-.build/debug}}")
 
 # Within the namespaces this script is the first process.
 if [ -z "${MSS_CHECK_FOLDER:-}" ] || [ $$ != 1 ]; then
     [ "$(id -u)" = 0 ] || { echo "check-containers: a container engine needs root" >&2; exit 69; }
     deploy/scripts/packages.sh docker.io iptables iproute2 mmdebstrap
-    deploy/stand-ins/roots.sh .local/containers deploy/Dockerfile
+    deploy/stand-ins/roots.sh containers .local/containers deploy/Dockerfile
     MSS_CHECK_FOLDER=$(mktemp -d)
     export MSS_CHECK_FOLDER
-    # shellcheck disable=SC2016 # the trap expands them
-    trap 'find /sys/fs/cgroup -depth -type d -path "*/mss-check-$$*" -exec rmdir {} + || true
-        rm -rf --one-file-system "$MSS_CHECK_FOLDER"' EXIT
     # The list of the image's parts is of the build.
     swift package show-dependencies --format json > "$MSS_CHECK_FOLDER/dependencies.json"
-    MSS_CHECK_CGROUP=mss-check-$$ unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private \
-        "$0" "$@"
-    exit
+    enter_namespaces "$0" "$@"
 fi
 
 folder=$MSS_CHECK_FOLDER
@@ -50,20 +47,11 @@ trap 'echo "check-containers: FAILED: the command at line $LINENO" >&2' ERR
 
 # ---- The engine and its images ---------------------------------------------------------------------------------------
 
-ip link set lo up
-mount -t tmpfs run /run
-# The client is Debian's, whatever else the PATH has. The guide's sudo does nothing for root.
-ln -s /usr/bin/docker "$folder/bin/docker"
+# The guide's sudo does nothing for root.
 printf '#!/bin/sh\nexec "$@"\n' > "$folder/bin/sudo"
 chmod +x "$folder/bin/sudo"
 ln -s "$PWD/.local/containers/docker-compose" "$folder/client/cli-plugins/docker-compose"
-export PATH=$folder/bin:$PATH DOCKER_HOST=unix://$folder/engine.sock DOCKER_CONFIG=$folder/client DOCKER_BUILDKIT=1
-dockerd --data-root "$folder/engine" --exec-root "$folder/exec" --host "$DOCKER_HOST" --pidfile "$folder/engine.pid" \
-    --cgroup-parent "/$MSS_CHECK_CGROUP" > "$folder/engine.log" 2>&1 &
-for _ in $(seq 100); do
-    docker version > /dev/null 2>&1 && break
-    sleep 0.1
-done
+start_engine "$folder" || complain "no engine"
 started=$(now)
 for root in debian postgres rabbitmq; do
     quietly docker import ".local/containers/$root.tar" "mss-check/$root-root" || complain "no root of $root"

@@ -16,8 +16,10 @@ rabbitmq_port=${MSS_STACK_RABBITMQ_PORT:-7672} # and the two after it; of a clus
 # relays, and the first one (7189).
 health_port=${MSS_STACK_HEALTH_PORT:-7170}
 tenant_port=${MSS_STACK_TENANT_PORT:-7190}
-# The folder of a build, also of another checkout.
-binaries=${MSS_STACK_BINARIES:-$root/.build/${MSS_STACK_CONFIGURATION:-release}}
+# The folder of a build, also of another checkout. A release's archive has its programs in bin.
+binaries=$root/bin
+[ -x "$binaries/mssctl" ] || binaries=$root/.build/${MSS_STACK_CONFIGURATION:-release}
+binaries=${MSS_STACK_BINARIES:-$binaries}
 
 started_at() { # when a process began, in clock ticks since boot: a pid alone may have been given to another
     awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$1/stat" 2>/dev/null

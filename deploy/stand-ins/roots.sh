@@ -1,34 +1,81 @@
 #!/usr/bin/env bash
-# Debian's files for the images of check-containers.sh: no image registry is needed. mmdebstrap gets them from the
-# mirror of this machine's own sources, Debian 12, in about a minute.
-#   roots.sh FOLDER DOCKERFILE   makes those that are not there: debian.tar, with the packages that the Dockerfile's
-#                                steps install; postgres.tar; rabbitmq.tar; and docker-compose, the client's plugin
+# Debian's files for images and tests: no image registry is needed. mmdebstrap gets them from the mirror of this
+# machine's own sources, Debian 12.
+#   roots.sh containers FOLDER DOCKERFILE   for check-containers.sh, makes those that are not there, in about a minute:
+#                                           debian.tar, with the packages that the Dockerfile's steps install;
+#                                           postgres.tar; rabbitmq.tar; docker-compose, the client's plugin
+#   roots.sh image FILE DOCKERFILE          a tar for the image of a release: the Dockerfile's base image with the
+#                                           packages of its last stage; made anew each time
+#   roots.sh servers FOLDER SUITE           FOLDER/SUITE with PostgreSQL and RabbitMQ of that suite of Debian, for
+#                                           SERVERS_ROOT; unless it is there
+#   roots.sh machine FOLDER                 a machine on which Debian 12 was installed, and nothing else
 set -euo pipefail
-folder=$(realpath -m "${1:?FOLDER is missing}") dockerfile=$(realpath "${2:?DOCKERFILE is missing}")
+verb=${1:?see the header}
+folder=$(realpath -m "${2:?see the header}")
 # The suites that have the versions which Dockerfile and docker-compose.yml name.
 base=bookworm postgres=trixie rabbitmq=forky
-mkdir -p "$folder"
 # shellcheck disable=SC2016 # apt-get expands them
 sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) main' 'Created-By: Packages' | sort -u |
     grep " $base" || true)
 mirror=$(sed -n "s/^deb \(.*\) $base main$/\1/p" <<< "$sources")
 [ -n "$mirror" ] || { echo "roots.sh: the sources of apt do not have $base" >&2; exit 69; }
 
-root() { # FILE SUITE SOURCES OPTION…: makes the file unless it was made in the same way
-    local file=$folder/$1 suite=$2 lines=$3 stamp
+bootstrap() { # SUITE TARGET SOURCES OPTION…: files of that suite, in a tar or a folder
+    local suite=$1 target=$2 lines=$3 log
     shift 3
-    stamp=$(cksum <<< "$suite $lines $*")
-    [ "$(cat "$file.stamp" 2> /dev/null)" != "$stamp" ] || return 0
+    log=$(mktemp)
     # Without documents, and without PostgreSQL's compiler, which is a third of its files.
     mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Languages "none"' \
         --aptopt='Acquire::Check-Valid-Until "false"' --dpkgopt=path-exclude='/usr/share/doc/*' \
         --dpkgopt=path-exclude='/usr/share/locale/*' --dpkgopt=path-exclude='/usr/share/man/*' \
         --dpkgopt=path-exclude='*/libLLVM*' --dpkgopt=path-exclude='*/llvmjit*' \
         --keyring=/usr/share/keyrings/debian-archive-keyring.gpg "$@" \
-        "$suite" "$file.new.tar" - <<< "$lines" > "$folder/log" 2>&1 || { cat "$folder/log" >&2; exit 69; }
+        "$suite" "$target" - <<< "$lines" > "$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; exit 69; }
+    rm -f "$log"
+}
+root() { # FILE SUITE SOURCES OPTION…: makes the file unless it was made in the same way
+    local file=$folder/$1 stamp
+    stamp=$(cksum <<< "${*:2}")
+    [ "$(cat "$file.stamp" 2> /dev/null)" != "$stamp" ] || return 0
+    bootstrap "$2" "$file.new.tar" "${@:3}"
     mv "$file.new.tar" "$file"
     echo "$stamp" > "$file.stamp"
 }
+
+case $verb in
+containers) ;;
+image)
+    read -ra packages <<< "$(sed -n '/^FROM .BASE_IMAGE/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' \
+        "${3:?DOCKERFILE is missing}")"
+    mkdir -p "$(dirname "$folder")"
+    bootstrap "$base" "$folder" "$sources" --include="$(IFS=,; echo "${packages[*]}")"
+    exit
+    ;;
+servers)
+    suite=${3:?SUITE is missing}
+    [ ! -e "$folder/$suite" ] || exit 0
+    mkdir -p "$folder"
+    # Both servers' scripts run inside, and files have the numbers of this machine's users.
+    # shellcheck disable=SC2016 # mmdebstrap's shell expands them
+    bootstrap "$suite" "$folder/$suite.new" "deb $mirror $suite main" \
+        --include=postgresql,rabbitmq-server,openssl,procps --customize-hook="set -eu
+            echo 127.0.0.1 localhost > \"\$1/etc/hosts\"
+            chroot \"\$1\" groupmod --non-unique --gid $(id -g postgres) postgres
+            chroot \"\$1\" usermod --non-unique --uid $(id -u postgres) postgres"
+    mv "$folder/$suite.new" "$folder/$suite"
+    exit
+    ;;
+machine)
+    # An installer writes the names of the machine, too.
+    bootstrap "$base" "$folder" "$sources" \
+        --customize-hook="echo 127.0.0.1 localhost $(hostname) > \"\$1/etc/hosts\""
+    exit
+    ;;
+*) echo "unknown verb $verb; see the header" >&2; exit 64 ;;
+esac
+
+mkdir -p "$folder"
+dockerfile=$(realpath "${3:?DOCKERFILE is missing}")
 
 # The packages of the Dockerfile's steps, in a repository in the root itself: the steps need no network.
 read -ra packages <<< "$(sed -z 's/\\\n//g' "$dockerfile" |
