@@ -6,7 +6,11 @@
 #   postgres.sh run DIR                    serve in the foreground (exec), after removing the remains of a killed server
 #   postgres.sh ready DIR                  exit 0 when it answers
 #   postgres.sh create-database DIR NAME   make a database, unless it is there
+# SERVERS_ROOT: a folder with the files of another Debian, whose server is used (servers-root.sh).
 set -euo pipefail
+if [ -n "${SERVERS_ROOT:-}" ]; then
+    exec chroot "$SERVERS_ROOT" env --unset=SERVERS_ROOT --chdir="$PWD" "$(realpath "$0")" "$@"
+fi
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
 
 bin() { # the server's programs; Debian keeps them out of the PATH

@@ -9,7 +9,11 @@
 #   rabbitmq.sh ready DIR                  exit 0 when it answers
 #   rabbitmq.sh ctl DIR ARGUMENT…          rabbitmqctl on it
 # The distribution port is PORT+1. The port of epmd is PORT+2, in a cluster that of its first node.
+# SERVERS_ROOT: a folder with the files of another Debian, whose server is used (servers-root.sh).
 set -euo pipefail
+if [ -n "${SERVERS_ROOT:-}" ]; then
+    exec chroot "$SERVERS_ROOT" env --unset=SERVERS_ROOT --chdir="$PWD" "$(realpath "$0")" "$@"
+fi
 verb=${1:?see the header} dir=$(realpath -m "${2:?DIR is missing}")
 
 environment() {

@@ -30,9 +30,11 @@ struct StackSettings: Sendable {
     /// The settings of every process. The database is the default one, without passwords; the servers use TLS where
     /// they run on hosts of their own.
     var base: [String: String] {
-        [
-            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "", "HOME": folder.path,
-            "MSS_ENVIRONMENT": "development",
+        let own = ProcessInfo.processInfo.environment
+        return [
+            "PATH": own["PATH"] ?? "", "HOME": folder.path, "MSS_ENVIRONMENT": "development",
+            // For the scripts of the servers (deploy/scripts/servers-root.sh); empty: this machine's.
+            "SERVERS_ROOT": own["SERVERS_ROOT"] ?? "",
         ]
     }
 

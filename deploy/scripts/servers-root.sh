@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs a command with PostgreSQL and RabbitMQ of another suite of Debian: postgres.sh and rabbitmq.sh then use those of
+# a folder, which mmdebstrap makes in half a minute unless it is there. As root on Debian 12.
+#   servers-root.sh SUITE COMMAND…     trixie: PostgreSQL 17, RabbitMQ 4.0; forky: PostgreSQL 18, RabbitMQ 4.3
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+suite=${1:?see the header}
+[ $# -gt 1 ] || { echo "servers-root.sh: COMMAND is missing" >&2; exit 64; }
+if [ "${SERVERS_ROOT:-}" != "$PWD/.local/servers/$suite" ]; then
+    [ "$(id -u)" = 0 ] || { echo "servers-root.sh: it needs root" >&2; exit 69; }
+    deploy/scripts/packages.sh mmdebstrap
+    deploy/stand-ins/roots.sh servers .local/servers "$suite"
+    SERVERS_ROOT=$PWD/.local/servers/$suite exec unshare --mount --propagation private "$0" "$@"
+fi
+# The folders of servers are at the same paths inside.
+for path in /proc /dev /sys /tmp "${TMPDIR:-/tmp}" "$PWD"; do
+    mkdir -p "$SERVERS_ROOT$path"
+    mount --rbind "$path" "$SERVERS_ROOT$path"
+done
+exec "${@:2}"
