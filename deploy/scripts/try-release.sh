@@ -83,7 +83,7 @@ cat > "$root/usr/local/bin/systemctl" <<'STAND_IN'
 set -euo pipefail
 case "$*" in
 daemon-reload) ;;
-"restart postgresql") pg_ctlcluster "$(ls /etc/postgresql | tail -n 1)" main restart ;;
+"restart postgresql") pg_ctlcluster 15 main restart ;;
 "restart rabbitmq-server")
     rabbitmqctl shutdown > /dev/null 2>&1 || true
     setsid --fork rabbitmq-server > /var/log/rabbitmq/stand-in.log 2>&1 < /dev/null
