@@ -114,8 +114,8 @@ with tarfile.open(sys.argv[1]) as archive:
     text = archive.extractfile(manifest["Config"]).read()
     assert manifest["Config"] == hashlib.sha256(text).hexdigest() + ".json"
     image = json.loads(text)
-    digests = ["sha256:" + hashlib.sha256(archive.extractfile(layer).read()).hexdigest() for layer in manifest["Layers"]]
-    assert image["rootfs"]["diff_ids"] == digests
+    layers = [archive.extractfile(layer).read() for layer in manifest["Layers"]]
+    assert image["rootfs"]["diff_ids"] == ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]
     assert image["config"]["User"] == "10001:10001" and image["config"]["Cmd"] == ["mssctl", "--help"]
     assert image["config"]["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
     layer = tarfile.open(fileobj=archive.extractfile(manifest["Layers"][1]))

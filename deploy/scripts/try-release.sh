@@ -3,7 +3,7 @@
 # archive starts a stack and delivers a first push, the packages run every process, and a container engine loads the
 # image. As root on Debian 12; some minutes, most of them for the packages of Debian. No init runs on the machine: a
 # stand-in for systemctl starts the commands of the units, as the units' users.
-#   try-release.sh FOLDER [SECONDS]    fails when the first push of the archive takes longer: 60, Debian's packages included
+#   try-release.sh FOLDER [SECONDS]    fails when the archive's first push takes longer: 60, with Debian's packages
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 release=$(realpath "${1:?FOLDER is missing}") limit=${2:-60}
