@@ -82,6 +82,7 @@ struct TierRightsTests {
             let owner = "migrator_\(UUID().uuidString.prefix(8).lowercased())"
             try await server.execute(
                 "CREATE ROLE \(owner) LOGIN CREATEROLE; ALTER DATABASE \(name) OWNER TO \(owner)")
+            try await server.execute(Self.adminOfTierRoles(owner))
             let migrator = TestDatabase(name, user: owner)
             #expect(try await migrator.migrate() == Migration.all.map(\.name) + FunctionFile.all.map(\.name))
             #expect(try await migrator.migrate() == [])
@@ -98,6 +99,20 @@ struct TierRightsTests {
     }
 
     // MARK: Trying
+
+    /// From PostgreSQL 16 on, a role administers the roles that it made. Other tests may have made the tiers' roles of
+    /// this server, so the owner gets what it would have as their maker.
+    private static func adminOfTierRoles(_ owner: String) -> String {
+        """
+        DO $$ DECLARE role text; BEGIN
+            IF current_setting('server_version_num')::int >= 160000 THEN
+                FOR role IN SELECT rolname FROM pg_roles WHERE rolname LIKE 'mss\\_%' LOOP
+                    EXECUTE format('GRANT %I TO \(owner) WITH ADMIN TRUE, INHERIT FALSE, SET FALSE', role);
+                END LOOP;
+            END IF;
+        END $$
+        """
+    }
 
     /// The tier of the login: the writer also becomes the operator and the keeper.
     private static func tier(of role: String) -> String {
