@@ -78,6 +78,12 @@ if [ "$mode" = quick ]; then
     tar -cf "$work/files.tar" -C "$work/files" .
     ! deploy/release "$work/old" --programs "$work/programs" --image "$work/files.tar" > "$work/log" 2>&1 ||
         fail "an image with an old librabbitmq4 is not refused"
+    printf 'Package: librabbitmq4\nVersion: 0.11.0-1+deb12u3\n\n' > "$work/files/var/lib/dpkg/status"
+    mkdir -p "$work/files/etc/apt"
+    : > "$work/files/etc/apt/sources.list"
+    tar -cf "$work/files.tar" -C "$work/files" .
+    ! deploy/release "$work/mirror" --programs "$work/programs" --image "$work/files.tar" > "$work/log" 2>&1 ||
+        fail "an image that names the mirror is not refused"
 
     # The packages: the unit, the settings, the libraries.
     for package in mobile-sync-service mobile-sync-service-tool; do

@@ -24,9 +24,10 @@ bootstrap() { # SUITE TARGET SOURCES OPTION…: files of that suite, in a tar or
     local suite=$1 target=$2 lines=$3 log
     shift 3
     log=$(mktemp)
-    # Without documents, and without PostgreSQL's compiler, which is a third of its files.
+    # Without documents but licences, and without PostgreSQL's compiler, which is a third of its files.
     mmdebstrap --quiet --variant=minbase --aptopt='Acquire::Languages "none"' \
         --aptopt='Acquire::Check-Valid-Until "false"' --dpkgopt=path-exclude='/usr/share/doc/*' \
+        --dpkgopt=path-include='/usr/share/doc/*/copyright' \
         --dpkgopt=path-exclude='/usr/share/locale/*' --dpkgopt=path-exclude='/usr/share/man/*' \
         --dpkgopt=path-exclude='*/libLLVM*' --dpkgopt=path-exclude='*/llvmjit*' \
         --keyring=/usr/share/keyrings/debian-archive-keyring.gpg "$@" \
@@ -48,7 +49,10 @@ image)
     read -ra packages <<< "$(sed -n '/^FROM .BASE_IMAGE/,$s/^RUN .*--no-install-recommends \(.*\) \\$/\1/p' \
         "${3:?DOCKERFILE is missing}")"
     mkdir -p "$(dirname "$folder")"
-    bootstrap "$base" "$folder" "$sources" --include="$(IFS=,; echo "${packages[*]}")"
+    # A release says nothing of the machine that made it: not its mirror, its name, or its name servers.
+    # shellcheck disable=SC2016 # mmdebstrap's shell expands them
+    bootstrap "$base" "$folder" "$sources" --include="$(IFS=,; echo "${packages[*]}")" \
+        --customize-hook='cd "$1/etc" && rm -rf apt/sources.list apt/sources.list.d/* hostname resolv.conf'
     exit
     ;;
 servers)
