@@ -48,6 +48,14 @@ check_signature() { # FOLDER
         ! verify "$work/changed" || fail "a change of $file is not noticed"
         rm -r "$work/changed"
     done
+    cp -r "$1" "$work/changed"
+    rm "$work/changed/SHA256SUMS.sig"
+    ! verify "$work/changed" || fail "a missing signature is not noticed"
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/other"
+    ssh-keygen -q -Y sign -f "$work/other" -n mobile-sync-service "$work/changed/SHA256SUMS" 2> "$work/log" ||
+        fail "the other signature: $(cat "$work/log")"
+    ! verify "$work/changed" || fail "the signature of another key is not noticed"
+    rm -r "$work/changed"
 }
 
 version=$(sed -n 's/.*package static let version = "\(.*\)"/\1/p' Shared/Server/ServiceKit/Process/ServiceMain.swift)
@@ -87,6 +95,8 @@ if [ "$mode" = quick ]; then
 
     # The packages: the unit, the settings, the libraries.
     for package in mobile-sync-service mobile-sync-service-tool; do
+        ! dpkg-deb -c "$work/first/${package}_$version-1_$(dpkg --print-architecture).deb" | grep -E '^.{5}w|^.{8}w' ||
+            fail "others than root can write these files of $package"
         dpkg-deb -x "$work/first/${package}_$version-1_$(dpkg --print-architecture).deb" "$work/installed"
     done
     (cd "$work/installed" && ls usr/bin) | sort > "$work/installed.names"
