@@ -10,7 +10,8 @@ if [ "${SERVERS_ROOT:-}" != "$PWD/.local/servers/$suite" ]; then
     [ "$(id -u)" = 0 ] || { echo "servers-root.sh: it needs root" >&2; exit 69; }
     deploy/scripts/packages.sh mmdebstrap
     deploy/stand-ins/roots.sh servers .local/servers "$suite"
-    SERVERS_ROOT=$PWD/.local/servers/$suite exec unshare --mount --propagation private "$0" "$@"
+    SERVERS_ROOT=$PWD/.local/servers/$suite exec unshare --mount --propagation private \
+        deploy/scripts/servers-root.sh "$@"
 fi
 # The folders of servers are at the same paths inside.
 for path in /proc /dev /sys /tmp "${TMPDIR:-/tmp}" "$PWD"; do

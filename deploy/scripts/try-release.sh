@@ -22,8 +22,9 @@ case ${MSS_TRY_PART:-} in
     MSS_CHECK_FOLDER=$(mktemp -d)
     export MSS_CHECK_FOLDER
     trap 'rm -rf --one-file-system "$MSS_CHECK_FOLDER"' EXIT
-    MSS_TRY_PART=machine unshare --mount --pid --fork --kill-child --mount-proc --propagation private "$0" "$@"
-    MSS_TRY_PART=image enter_namespaces "$0" "$@"
+    MSS_TRY_PART=machine unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+        deploy/scripts/try-release.sh "$@"
+    MSS_TRY_PART=image enter_namespaces deploy/scripts/try-release.sh "$@"
     ;;
 image)
     start_engine "$MSS_CHECK_FOLDER"

@@ -59,6 +59,8 @@ servers)
     suite=${3:?SUITE is missing}
     [ ! -e "$folder/$suite" ] || exit 0
     mkdir -p "$folder"
+    # An interrupted call has left it.
+    rm -rf --one-file-system "$folder/$suite.new"
     # Both servers' scripts run inside, and files have the numbers of this machine's users.
     # shellcheck disable=SC2016 # mmdebstrap's shell expands them
     bootstrap "$suite" "$folder/$suite.new" "deb $mirror $suite main" \
