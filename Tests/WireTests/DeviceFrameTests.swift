@@ -151,6 +151,17 @@ import Testing
         }
     }
 
+    @Test func messagesNestUpToAHundredDeep() throws {
+        // Packet and SubmitOperations are two of them.
+        func frame(operations: Int) -> [UInt8] {
+            var operation = Mss_Device_V1_DeviceOperation()
+            for _ in 1..<operations { operation = .with { $0.children = [operation] } }
+            return bytes(of: .with { $0.submitOperations.operations = [operation] })
+        }
+        #expect(try decoded([frame(operations: 98)]).count == 1)
+        #expect(throws: FrameError.malformed) { try decoded([frame(operations: 99)]) }
+    }
+
     @Test func bodiesOfLaterVersionsAreKnownAsNoBody() throws {
         // Field 99, one byte.
         let packets = try decoded([unhex("00000004 9a06 01 00") + bytes(of: Self.ping)])
