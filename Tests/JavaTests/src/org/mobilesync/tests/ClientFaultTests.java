@@ -85,21 +85,8 @@ class ClientFaultTests extends PlayedClient {
     @Test
     void aNewRegistrationReceivesDataThatWasOnItsWayToTheEndedOneFirst() throws Exception {
         PlayedGateway.Connection connection = open();
-        CountDownLatch isBlocking = new CountDownLatch(1);
-        CountDownLatch release = new CountDownLatch(1);
-        client.listen("BLOCKING", oplog -> {
-            isBlocking.countDown();
-            try {
-                release.await();
-            } catch (InterruptedException error) {
-                throw new IllegalStateException(error);
-            }
-        });
         Runnable end = client.listen("UCHAT", shown::add);
-        Push blocking = push(ChannelKind.DEVICE, 0, 1);
-        blocking.batches.get(0).bizType = "BLOCKING";
-        connection.send(blocking);
-        assertTrue(isBlocking.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        CountDownLatch release = blockListener(connection);
         connection.send(push(ChannelKind.USER, 0, 1, 2, 3));
         connection.find(StoredAck.class, ack -> ack.channels.get(0).bizType.equals("UCHAT"));
         // The hand-out follows the acknowledgement in one event of the client.

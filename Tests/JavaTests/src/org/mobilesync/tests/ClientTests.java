@@ -78,7 +78,7 @@ class ClientTests extends PlayedClient {
 
     @Test
     void aRefusedCertificateNamesTheExpectedAuthority() throws Exception {
-        try (PlayedGateway other = new PlayedGateway(stranger)) {
+        try (PlayedGateway other = new PlayedGateway(PlayedGateway.Keys.STRANGER)) {
             client.close();
             make(settings().gateway("127.0.0.1", other.port()).build());
             client.connect();
@@ -239,21 +239,8 @@ class ClientTests extends PlayedClient {
     @Test
     void dataThatWasOnItsWayToAListenerWaitsWhenAnotherUserIsBound() throws Exception {
         PlayedGateway.Connection connection = open();
-        CountDownLatch isBlocking = new CountDownLatch(1);
-        CountDownLatch release = new CountDownLatch(1);
-        client.listen("BLOCKING", oplog -> {
-            isBlocking.countDown();
-            try {
-                release.await();
-            } catch (InterruptedException error) {
-                throw new IllegalStateException(error);
-            }
-        });
         client.listen("UCHAT", shown::add);
-        Push blocking = push(ChannelKind.DEVICE, 0, 1);
-        blocking.batches.get(0).bizType = "BLOCKING";
-        connection.send(blocking);
-        assertTrue(isBlocking.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        CountDownLatch release = blockListener(connection);
         connection.send(push(ChannelKind.USER, 0, 1, 2));
         connection.find(StoredAck.class, ack -> ack.channels.get(0).bizType.equals("UCHAT"));
         get(client.bind("u2", "s2"));

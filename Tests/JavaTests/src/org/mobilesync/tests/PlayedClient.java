@@ -1,16 +1,17 @@
 package org.mobilesync.tests;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 import org.mobilesync.SyncClient;
@@ -29,26 +30,15 @@ abstract class PlayedClient {
     static final long LIMIT_SECONDS = 15;
 
     @TempDir
-    static Path shared;
-    static PlayedGateway.Keys right;
-    static PlayedGateway.Keys stranger;
-
-    @TempDir
     Path folder;
     final RecordedEvents events = new RecordedEvents();
     final BlockingQueue<SyncOplog> shown = new LinkedBlockingQueue<>();
     PlayedGateway gateway;
     SyncClient client;
 
-    @BeforeAll
-    static void makeKeys() throws Exception {
-        right = PlayedGateway.Keys.make(shared, "right");
-        stranger = PlayedGateway.Keys.make(shared, "stranger");
-    }
-
     @BeforeEach
     void makeGatewayAndClient() throws Exception {
-        gateway = new PlayedGateway(right);
+        gateway = new PlayedGateway(PlayedGateway.Keys.RIGHT);
         make(settings().build());
     }
 
@@ -75,6 +65,25 @@ abstract class PlayedClient {
         PlayedGateway.Connection connection = gateway.open();
         events.find("bound u1");
         return connection;
+    }
+
+    /** Keeps a listener of the client busy. Returns the latch that ends it. */
+    CountDownLatch blockListener(PlayedGateway.Connection connection) throws Exception {
+        CountDownLatch isBlocking = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        client.listen("BLOCKING", oplog -> {
+            isBlocking.countDown();
+            try {
+                release.await();
+            } catch (InterruptedException error) {
+                throw new IllegalStateException(error);
+            }
+        });
+        Push blocking = push(ChannelKind.DEVICE, 0, 1);
+        blocking.batches.get(0).bizType = "BLOCKING";
+        connection.send(blocking);
+        assertTrue(isBlocking.await(LIMIT_SECONDS, TimeUnit.SECONDS));
+        return release;
     }
 
     static Push push(long kind, long after, long... ids) {

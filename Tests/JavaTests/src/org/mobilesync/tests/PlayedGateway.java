@@ -5,9 +5,11 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.util.Base64;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -27,7 +29,7 @@ import org.mobilesync.internal.wire.FrameDecoder;
 import org.mobilesync.internal.wire.FrameException;
 
 /** A gateway on a free port of the loopback interface that sends only what a test tells it. */
-final class PlayedGateway implements AutoCloseable {
+public final class PlayedGateway implements AutoCloseable {
     private static final char[] PASSWORD = "password".toCharArray();
     private static final long LIMIT_SECONDS = 15;
 
@@ -36,8 +38,13 @@ final class PlayedGateway implements AutoCloseable {
     private final BlockingQueue<Connection> accepted = new LinkedBlockingQueue<>();
     private final List<Connection> all = new CopyOnWriteArrayList<>();
 
-    /** A certificate and its key, which tests share because keytool is slow. */
-    static final class Keys {
+    /** A certificate and its key. All tests of a run share two, because keytool is slow. */
+    public static final class Keys {
+        /** The certificate that the tests' clients trust. */
+        public static final Keys RIGHT = make("right");
+        /** Another one. */
+        public static final Keys STRANGER = make("stranger");
+
         private final Path authority;
         private final SSLContext context;
 
@@ -46,24 +53,44 @@ final class PlayedGateway implements AutoCloseable {
             this.context = context;
         }
 
+        /** Returns the PEM file with the certificate. */
+        public Path authority() {
+            return authority;
+        }
+
+        /** Returns the TLS context of a server with this certificate. */
+        public SSLContext context() {
+            return context;
+        }
+
         /** Makes a certificate for the loopback interface that signs itself; its subject is the name. */
-        static Keys make(Path folder, String name) throws Exception {
-            Path keys = folder.resolve(name + ".p12");
-            Path authority = folder.resolve(name + ".pem");
-            keytool("-genkeypair", "-alias", "gateway", "-keyalg", "EC", "-dname", "CN=" + name, "-ext",
-                "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12", "-keystore", keys.toString(), "-storepass",
-                "password", "-validity", "2");
-            keytool("-exportcert", "-rfc", "-alias", "gateway", "-keystore", keys.toString(), "-storepass",
-                "password", "-file", authority.toString());
-            KeyStore store = KeyStore.getInstance("PKCS12");
-            try (InputStream in = Files.newInputStream(keys)) {
-                store.load(in, PASSWORD);
+        private static Keys make(String name) {
+            try {
+                Path folder = Files.createTempDirectory("keys");
+                Path keys = folder.resolve("keys.p12");
+                keytool("-genkeypair", "-alias", "gateway", "-keyalg", "EC", "-dname", "CN=" + name, "-ext",
+                    "san=dns:localhost,ip:127.0.0.1", "-storetype", "PKCS12", "-keystore", keys.toString(),
+                    "-storepass", "password", "-validity", "2");
+                KeyStore store = KeyStore.getInstance("PKCS12");
+                try (InputStream in = Files.newInputStream(keys)) {
+                    store.load(in, PASSWORD);
+                }
+                Files.delete(keys);
+                String certificate =
+                    Base64.getMimeEncoder().encodeToString(store.getCertificate("gateway").getEncoded());
+                Path authority = folder.resolve("authority.pem");
+                Files.write(authority, ("-----BEGIN CERTIFICATE-----\n" + certificate
+                    + "\n-----END CERTIFICATE-----\n").getBytes(StandardCharsets.US_ASCII));
+                folder.toFile().deleteOnExit();
+                authority.toFile().deleteOnExit();
+                KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+                factory.init(store, PASSWORD);
+                SSLContext context = SSLContext.getInstance("TLS");
+                context.init(factory.getKeyManagers(), null, null);
+                return new Keys(authority, context);
+            } catch (Exception error) {
+                throw new IllegalStateException("no certificate for the tests", error);
             }
-            KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-            factory.init(store, PASSWORD);
-            SSLContext context = SSLContext.getInstance("TLS");
-            context.init(factory.getKeyManagers(), null, null);
-            return new Keys(authority, context);
         }
     }
 
