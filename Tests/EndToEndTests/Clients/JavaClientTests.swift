@@ -102,6 +102,14 @@ extension SecondSteadySystem {
             ])
         }
 
+        @Test("H1, H5, H6, H7, H9: the Java backend client pushes, repeats, recalls and traces")
+        func backend() async throws {
+            let signed = try await SignedInstance.make(stack, "backend_java")
+            let (key, secretFile) = try await signed.makeKeyFile(purpose: "backend")
+            try await run(
+                program("BackendDriver") + [api, gateway, stack.certificateAuthority, signed.id, key, secretFile])
+        }
+
         @Test(
             "the Java client's data, lists, suspension, operations and push token",
             arguments: ["plain", "websocket"])

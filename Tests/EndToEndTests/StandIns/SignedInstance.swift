@@ -47,20 +47,20 @@ struct SignedInstance: Sendable {
 
     /// Creates a device key.
     func makeKey() async throws -> SyncAppKey {
-        let (id, secret) = try await createKey()
+        let (id, secret) = try await createKey(purpose: "device")
         return try SyncAppKey(id: id, secret: secret)
     }
 
-    /// Creates a device key whose secret is in a file.
-    func makeKeyFile() async throws -> (key: String, secretFile: String) {
-        let (key, secret) = try await createKey()
+    /// Creates a key whose secret is in a file.
+    func makeKeyFile(purpose: String = "device") async throws -> (key: String, secretFile: String) {
+        let (key, secret) = try await createKey(purpose: purpose)
         let file = stack.folder.appending(path: "\(key).secret")
         try secret.write(to: file, atomically: true, encoding: .utf8)
         return (key, file.path)
     }
 
-    private func createKey() async throws -> (id: String, secret: String) {
-        let output = try await tool("key", "create", "--instance", id, "--purpose", "device")
+    private func createKey(purpose: String) async throws -> (id: String, secret: String) {
+        let output = try await tool("key", "create", "--instance", id, "--purpose", purpose)
         func value(_ name: String) throws -> String {
             let line = output.split(separator: "\n").first { $0.hasPrefix("\(name)\t") }
             return String(try requireValue(line, "no \(name) in \(output)").dropFirst(name.count + 1))

@@ -29,7 +29,7 @@ public final class SyncAppKey {
         }
         if (id.isEmpty() || bytes.length < SHORTEST_BYTES) {
             throw new SyncException(SyncException.Code.INVALID_ARGUMENT,
-                "an app key needs an id, and a secret of at least 16 bytes in Base64; mssctl key create prints both");
+                "a key needs an id, and a secret of at least 16 bytes in Base64; mssctl key create prints both");
         }
         this.id = id;
         this.secret = bytes;

@@ -2,21 +2,18 @@ package org.mobilesync.internal.connection;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.util.List;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.mobilesync.SyncAppKey;
+import org.mobilesync.internal.HmacSha256;
 import org.mobilesync.internal.wire.Bind;
 import org.mobilesync.internal.wire.Connect;
 import org.mobilesync.internal.wire.Parameter;
 import org.mobilesync.internal.wire.Signature;
 import org.mobilesync.internal.wire.SyncPoint;
 
-/** Signs the first frame of a connection (DeviceProtocol.md, Signed connects; RFC 2104). */
+/** Signs the first frame of a connection (DeviceProtocol.md, Signed connects). */
 public final class ConnectSigner {
-    private static final String ALGORITHM = "HmacSHA256";
     private static final int NONCE_BYTES = 16;
 
     private final SyncAppKey key;
@@ -41,14 +38,7 @@ public final class ConnectSigner {
         signature.timestampMs = nowMs;
         signature.nonce = nonce;
         connect.signature = signature;
-        try {
-            Mac mac = Mac.getInstance(ALGORITHM);
-            mac.init(new SecretKeySpec(key.secret(), ALGORITHM));
-            signature.mac = mac.doFinal(signedParts(connect));
-        } catch (GeneralSecurityException error) {
-            // Every Java platform has HMAC-SHA256 (java.security documentation, required algorithms).
-            throw new IllegalStateException("this platform has no " + ALGORITHM, error);
-        }
+        signature.mac = HmacSha256.sign(key.secret(), signedParts(connect));
     }
 
     /** Returns the bytes that the signature covers: all fields but its mac, each part after its length. */
