@@ -7,8 +7,10 @@
 # follows, for example org.mobilesync.tests.ConformanceDriver. kills.py, sample.py and EndToEndTests read it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ]; then
-    deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java libandroid-json-org-java >&2
+if ! command -v javac > /dev/null || [ ! -f /usr/share/java/junit-jupiter-engine.jar ] ||
+    [ ! -f /usr/share/java/json-lib.jar ]; then
+    deploy/scripts/packages.sh openjdk-17-jdk-headless junit5 libxerial-sqlite-jdbc-java libandroid-json-org-java \
+        libjson-java libhttpclient-java libcommons-httpclient-java >&2
 fi
 jars=/usr/share/java
 library=Shared/Client/Java
@@ -18,6 +20,7 @@ jar_path() { # NAME…: the class path of these jars
 }
 junit=$(jar_path junit-jupiter-api opentest4j apiguardian-api)
 launcher=$(jar_path junit-platform-{console,launcher,engine,commons,reporting} junit-jupiter-{engine,params} picocli)
+backend=$(jar_path json-lib httpclient httpcore commons-{httpclient,logging,codec,lang,collections3,beanutils} ezmorph)
 runtime=$jars/sqlite-jdbc.jar:$jars/slf4j-api.jar:$jars/json-android.jar
 native=/usr/lib/$(uname -m)-linux-gnu/jni
 
@@ -25,9 +28,9 @@ compile() { # NAME CLASSPATH SOURCE…: language level 8, warnings are errors; N
     local name=$1 classpath=$2
     shift 2
     mkdir -p "$out/$name"
-    # The notice that level 8 is old is no fault of the code.
+    # That level 8 is old, and that a package of Debian names jars that are not there, is no fault of the code.
     find "$@" -name '*.java' -print0 |
-        xargs -0 javac --release 8 -encoding UTF-8 -Xlint:all,-options -Werror -cp "$classpath" -d "$out/$name"
+        xargs -0 javac --release 8 -encoding UTF-8 -Xlint:all,-options,-path -Werror -cp "$classpath" -d "$out/$name"
     jar --create --no-compress --file "$out/$name.jar" -C "$out/$name" .
 }
 
@@ -35,8 +38,9 @@ deploy/scripts/generate-java-messages.py --check
 rm -rf "$out"
 compile client '' "$library/src/main/java"
 compile guide "$out/client" "$library/src/guide/java" Tests/JavaTests/stand-ins
-compile tests "$out/client:$out/guide:$runtime:$junit" Tests/JavaTests/src Tests/JavaTests/sample
-classpath=$out/client.jar:$out/guide.jar:$out/tests.jar:$runtime
+compile samples "$out/client:$out/guide:$backend" Tests/JavaTests/backend-sample
+compile tests "$out/client:$out/guide:$out/samples:$runtime:$junit" Tests/JavaTests/src Tests/JavaTests/sample
+classpath=$out/client.jar:$out/guide.jar:$out/samples.jar:$out/tests.jar:$runtime:$backend
 # Without the archive of classes a program runs too, but needs twice the time to start.
 archive=$out/classes.jsa
 printf '%s\n' java -XX:SharedArchiveFile="$archive" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \

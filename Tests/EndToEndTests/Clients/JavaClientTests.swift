@@ -110,6 +110,12 @@ extension SecondSteadySystem {
                 program("BackendDriver") + [api, gateway, stack.certificateAuthority, signed.id, key, secretFile])
         }
 
+        @Test("H2: programs that call the API as the guide's Java samples do push to a user, a device and all")
+        func backendSamples() async throws {
+            try await run(
+                program("BackendSampleDriver") + [api, gateway, stack.certificateAuthority, Stack.instance])
+        }
+
         @Test(
             "the Java client's data, lists, suspension, operations and push token",
             arguments: ["plain", "websocket"])
