@@ -102,6 +102,20 @@ extension SecondSteadySystem {
             ])
         }
 
+        @Test("the Java client's subscription parameters: matching data arrives, older data too, each oplog once")
+        func parameters() async throws {
+            let made = try await stack.tool([
+                "config", "create", "JAVA-FILTERED", "--instance", Stack.instance, "--description", "filtered",
+                "--repush", "all", "--attributes", "region text", "--parameters", "region text = \"north\"",
+                "--filter", "region == $region",
+            ])
+            try #require(made.status == 0, "\(made.output)")
+            try await run(
+                program("ParameterDriver") + [
+                    api, gateway, stack.certificateAuthority, Stack.instance, "JAVA-FILTERED",
+                ])
+        }
+
         @Test("H1, H5, H6, H7, H9: the Java backend client pushes, repeats, recalls and traces")
         func backend() async throws {
             let signed = try await SignedInstance.make(stack, "backend_java")

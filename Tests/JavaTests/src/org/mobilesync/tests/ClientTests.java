@@ -24,6 +24,8 @@ import org.mobilesync.SyncHistory;
 import org.mobilesync.SyncOperation;
 import org.mobilesync.SyncOperationResult;
 import org.mobilesync.SyncOplog;
+import org.mobilesync.SyncParameterKind;
+import org.mobilesync.SyncParameterValue;
 import org.mobilesync.SyncPushToken;
 import org.mobilesync.SyncTrust;
 import org.mobilesync.database.JdbcDatabase;
@@ -36,13 +38,18 @@ import org.mobilesync.internal.wire.ConfirmReport;
 import org.mobilesync.internal.wire.Foreground;
 import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.HistoryRequest;
+import org.mobilesync.internal.wire.KeepParameters;
 import org.mobilesync.internal.wire.OperationsTaken;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.ParametersKept;
 import org.mobilesync.internal.wire.Push;
+import org.mobilesync.internal.wire.RequestRefusal;
 import org.mobilesync.internal.wire.StoredAck;
 import org.mobilesync.internal.wire.SubmitOperations;
 import org.mobilesync.internal.wire.Subscriptions;
 import org.mobilesync.internal.wire.SummaryPage;
 import org.mobilesync.internal.wire.SummaryRequest;
+import org.mobilesync.internal.wire.UserParameters;
 
 /** The client over TLS against a played gateway, with a real store. */
 class ClientTests extends PlayedClient {
@@ -281,6 +288,60 @@ class ClientTests extends PlayedClient {
     }
 
     @Test
+    void parametersAreSentAtOnceAndInTheNextConnectAndBind() throws Exception {
+        PlayedGateway.Connection connection = open();
+        get(client.setParameter("NEWS", "region", SyncParameterValue.text("south"), SyncParameterKind.CLIENT));
+        connection.find(Subscriptions.class, frame -> texts(frame.parameters).equals("NEWS region \"south\" "));
+        get(client.setParameter("NEWS", "region", SyncParameterValue.text("west"), SyncParameterKind.SESSION));
+        connection.find(Subscriptions.class, frame -> texts(frame.parameters).equals("NEWS region \"west\" "));
+        assertEquals("\"west\"", get(client.parameters()).get(0).value().json());
+        connection.cut();
+        PlayedGateway.Connection again = gateway.open();
+        assertEquals("NEWS region \"west\" ", texts(again.connect().parameters));
+        // Another user has values of its own, and sign-out ends those of the session.
+        client.bind("u2", "s2");
+        again.find(Bind.class, bind -> bind.userId.equals("u2") && bind.parameters.isEmpty());
+        client.bind("u1", "s1");
+        again.find(Bind.class, bind -> texts(bind.parameters).equals("NEWS region \"south\" "));
+    }
+
+    @Test
+    void aServerParameterIsPendingUntilTheServiceHasStoredIt() throws Exception {
+        PlayedGateway.Connection connection = open();
+        get(client.setParameter("NEWS", "max", SyncParameterValue.number(3), SyncParameterKind.SERVER));
+        KeepParameters frame = connection.find(KeepParameters.class, one -> true);
+        assertEquals("NEWS max 3.0 ", texts(frame.parameters));
+        assertTrue(get(client.parameters()).get(0).isPending());
+        ParametersKept reply = new ParametersKept();
+        reply.number = frame.number;
+        connection.send(reply);
+        UserParameters list = new UserParameters();
+        list.bindNumber = 1;
+        list.parameters.addAll(frame.parameters);
+        list.refusedBizTypes.add("NEWS");
+        connection.send(list);
+        events.find("parameterRefused NEWS");
+        assertFalse(get(client.parameters()).get(0).isPending());
+        get(client.setParameter("NEWS", "unknown", SyncParameterValue.flag(true), SyncParameterKind.SERVER));
+        KeepParameters next = connection.find(KeepParameters.class, one -> one.number > frame.number);
+        ParametersKept refusal = new ParametersKept();
+        refusal.number = next.number;
+        refusal.refusal = RequestRefusal.INVALID;
+        refusal.reason = "no such parameter";
+        connection.send(refusal);
+        events.find("parameterRefused no such parameter");
+        assertEquals(1, get(client.parameters()).size());
+    }
+
+    private static String texts(List<Parameter> parameters) {
+        StringBuilder texts = new StringBuilder();
+        for (Parameter one : parameters) {
+            texts.append(one.bizType).append(' ').append(one.name).append(' ').append(one.value).append(' ');
+        }
+        return texts.toString();
+    }
+
+    @Test
     void aNewPushTokenIsReportedAtOnceAndTheSameOneIsNot() throws Exception {
         PlayedGateway.Connection connection = open();
         client.setPushToken(SyncPushToken.fcm("abc:def"));
@@ -477,6 +538,16 @@ class ClientTests extends PlayedClient {
         check(invalid, "Sync ID", () -> client.listen("", oplog -> { }));
         check(invalid, "listenForResults", () -> client.listen("MSS_RESULTS", oplog -> { }));
         check(invalid, "Sync ID", () -> client.suspend("a much too long name of a Sync ID"));
+        check(invalid, "a parameter's name", () -> client.setParameter("NEWS", "", null, SyncParameterKind.CLIENT));
+        check(invalid, "finite number", () -> SyncParameterValue.number(Double.NaN));
+        check(invalid, "200 characters", () -> SyncParameterValue.text(new String(new char[201]).replace('\0', 'x')));
+        assertEquals(invalid, failure(
+            client.setParameter("NEWS", "max", SyncParameterValue.number(1), SyncParameterKind.SERVER)));
+        for (int number = 0; number < 64; number++) {
+            get(client.setParameter("NEWS", "p" + number, SyncParameterValue.number(1), SyncParameterKind.CLIENT));
+        }
+        assertEquals(invalid, failure(
+            client.setParameter("NEWS", "more", SyncParameterValue.number(1), SyncParameterKind.SESSION)));
         check(invalid, "FCM", () -> SyncPushToken.fcm("with blanks"));
         check(invalid, "Base64", () -> new SyncAppKey("k", "short"));
         check(invalid, "component", () -> client.submit(

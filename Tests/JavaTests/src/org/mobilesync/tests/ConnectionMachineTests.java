@@ -30,13 +30,17 @@ import org.mobilesync.internal.wire.Connected;
 import org.mobilesync.internal.wire.DeviceOperation;
 import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.HistoryRequest;
+import org.mobilesync.internal.wire.KeepParameters;
 import org.mobilesync.internal.wire.LongList;
 import org.mobilesync.internal.wire.OperationRefusal;
 import org.mobilesync.internal.wire.OperationsTaken;
 import org.mobilesync.internal.wire.OwnershipTaken;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.ParametersKept;
 import org.mobilesync.internal.wire.Ping;
 import org.mobilesync.internal.wire.Pong;
 import org.mobilesync.internal.wire.Push;
+import org.mobilesync.internal.wire.RequestRefusal;
 import org.mobilesync.internal.wire.ResentOplog;
 import org.mobilesync.internal.wire.SessionState;
 import org.mobilesync.internal.wire.StoredAck;
@@ -44,10 +48,12 @@ import org.mobilesync.internal.wire.StoredUpto;
 import org.mobilesync.internal.wire.SubmitOperations;
 import org.mobilesync.internal.wire.SummaryRequest;
 import org.mobilesync.internal.wire.SyncPoint;
+import org.mobilesync.internal.wire.UserParameters;
 
 /** The device's table of DeviceProtocol.md, "A connection's life", event by event and in random orders. */
 class ConnectionMachineTests {
     private static final List<SyncPoint> NO_POINTS = Collections.emptyList();
+    private static final List<Parameter> NO_PARAMETERS = Collections.emptyList();
 
     private final RecordedActions actions = new RecordedActions();
     private final ConnectionMachine machine = new ConnectionMachine(actions, Heartbeat.Learned.NOTHING);
@@ -199,12 +205,12 @@ class ConnectionMachineTests {
     @Test
     void aNewUserGetsTheNextBindAndARepeatedCallOfTheAppBindsAgain() {
         open();
-        machine.userChanged(new BoundUser("u1", "s1", 1, 0), NO_POINTS, 0);
+        machine.userChanged(new BoundUser("u1", "s1", 1, 0), NO_POINTS, NO_PARAMETERS, 0);
         assertEquals(0, actions.count(Bind.class));
-        machine.userChanged(new BoundUser("u1", "s1", 2, 0), NO_POINTS, 0);
+        machine.userChanged(new BoundUser("u1", "s1", 2, 0), NO_POINTS, NO_PARAMETERS, 0);
         assertEquals(2, actions.last(Bind.class).bindNumber);
         machine.received(bindResult(2, true), 0);
-        machine.userChanged(null, NO_POINTS, 0);
+        machine.userChanged(null, NO_POINTS, NO_PARAMETERS, 0);
         assertEquals("", actions.last(Bind.class).userId);
         assertEquals(3, actions.last(Bind.class).bindNumber);
         machine.received(push(ChannelKind.USER, 2), 0);
@@ -313,9 +319,70 @@ class ConnectionMachineTests {
         machine.ticked(5_000);
         machine.collected(operations, "u1", 5_000);
         assertEquals(1, actions.count(SubmitOperations.class));
-        machine.userChanged(new BoundUser("u1", "s1", 2, 0), NO_POINTS, 5_000);
+        machine.userChanged(new BoundUser("u1", "s1", 2, 0), NO_POINTS, NO_PARAMETERS, 5_000);
         machine.received(bindResult(2, true), 5_000);
         assertTrue(actions.take().contains("collectOperations u1"));
+    }
+
+    @Test
+    void parametersGoOneFrameAtATimeAndAreDecidedByTheAnswer() {
+        open();
+        List<Parameter> values = new ArrayList<>();
+        for (int number = 0; number < 65; number++) values.add(new Parameter());
+        machine.collectedParameters(values, "u1", 0);
+        machine.collectedParameters(values, "u1", 0);
+        assertEquals(1, actions.count(KeepParameters.class));
+        assertEquals(64, actions.last(KeepParameters.class).parameters.size());
+        assertEquals(1, actions.last(KeepParameters.class).bindNumber);
+        machine.received(kept(2, RequestRefusal.NONE), 0);
+        assertFalse(actions.take().contains("parametersAnswered 64 u1 null"));
+        machine.received(kept(1, RequestRefusal.NONE), 0);
+        assertEquals(Arrays.asList("parametersAnswered 64 u1 null", "collectParameters u1"), actions.take());
+        machine.collectedParameters(values, "u1", 0);
+        machine.received(kept(2, RequestRefusal.INVALID), 0);
+        assertTrue(actions.take().contains("parametersAnswered 64 u1 why"));
+    }
+
+    @Test
+    void parametersThatTheServiceCouldNotStoreAreSentAgainAfterAPauseOrUnderTheNextBind() {
+        open();
+        List<Parameter> values = Collections.singletonList(new Parameter());
+        machine.collectedParameters(values, "u1", 0);
+        machine.received(kept(1, RequestRefusal.TRY_AGAIN), 0);
+        machine.collectedParameters(values, "u1", 999);
+        assertEquals(1, actions.count(KeepParameters.class));
+        actions.take();
+        machine.ticked(1_000);
+        assertTrue(actions.take().contains("collectParameters u1"));
+        machine.collectedParameters(values, "u1", 1_000);
+        machine.userChanged(new BoundUser("u2", "s", 2, 0), NO_POINTS, values, 1_000);
+        assertEquals(values, actions.last(Bind.class).parameters);
+        machine.received(bindResult(2, true), 1_000);
+        assertTrue(actions.take().contains("collectParameters u2"));
+        machine.collectedParameters(values, "u2", 1_000);
+        assertEquals(3, actions.last(KeepParameters.class).number);
+        machine.ticked(31_000);
+        assertEquals(ConnectionEnd.Kind.SILENT, actions.end.kind());
+    }
+
+    @Test
+    void theServersValuesCountOnlyForTheAcceptedBind() {
+        open();
+        UserParameters list = new UserParameters();
+        list.bindNumber = 2;
+        machine.received(list, 0);
+        assertFalse(actions.take().contains("replaceParameters 0 u1"));
+        list.bindNumber = 1;
+        machine.received(list, 0);
+        assertTrue(actions.take().contains("replaceParameters 0 u1"));
+    }
+
+    private static ParametersKept kept(long number, long refusal) {
+        ParametersKept reply = new ParametersKept();
+        reply.number = number;
+        reply.refusal = refusal;
+        reply.reason = "why";
+        return reply;
     }
 
     @Test
@@ -373,7 +440,7 @@ class ConnectionMachineTests {
 
     private static void step(Random random, ConnectionMachine machine, int[] open, long now) {
         int number = random.nextInt(4);
-        switch (random.nextInt(14)) {
+        switch (random.nextInt(16)) {
             case 0:
                 machine.received(connected(), now);
                 break;
@@ -389,7 +456,8 @@ class ConnectionMachineTests {
                 machine.received(recorded, now);
                 break;
             case 4:
-                machine.userChanged(number == 0 ? null : new BoundUser("u" + number, "s", 2 + now, 0), NO_POINTS, now);
+                BoundUser other = number == 0 ? null : new BoundUser("u" + number, "s", 2 + now, 0);
+                machine.userChanged(other, NO_POINTS, NO_PARAMETERS, now);
                 break;
             case 5:
                 machine.collected(report(), now);
@@ -420,6 +488,15 @@ class ConnectionMachineTests {
                 break;
             case 12:
                 machine.ticked(now);
+                break;
+            case 13:
+                ParametersKept kept = new ParametersKept();
+                kept.number = number;
+                kept.refusal = random.nextInt(4);
+                machine.received(kept, now);
+                break;
+            case 14:
+                machine.collectedParameters(Collections.singletonList(new Parameter()), "u" + number, now);
                 break;
             default:
                 Close close = new Close();

@@ -8,6 +8,8 @@ import org.mobilesync.internal.connection.OperationsAnswer;
 import org.mobilesync.internal.connection.OplogReport;
 import org.mobilesync.internal.wire.Body;
 import org.mobilesync.internal.wire.ChannelBatch;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.UserParameters;
 
 /** Records the actions of a state machine as texts, and the sent frames. */
 final class RecordedActions implements ConnectionActions {
@@ -68,6 +70,21 @@ final class RecordedActions implements ConnectionActions {
     public void operationsAnswered(OperationsAnswer newAnswer) {
         names.add("operationsAnswered");
         answer = newAnswer;
+    }
+
+    @Override
+    public void collectParameters(String userId) {
+        names.add("collectParameters " + userId);
+    }
+
+    @Override
+    public void parametersAnswered(List<Parameter> parameters, String userId, String refusal) {
+        names.add("parametersAnswered " + parameters.size() + " " + userId + " " + refusal);
+    }
+
+    @Override
+    public void replaceParameters(UserParameters list, String userId) {
+        names.add("replaceParameters " + list.parameters.size() + " " + userId);
     }
 
     @Override

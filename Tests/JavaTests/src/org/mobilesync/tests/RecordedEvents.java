@@ -36,6 +36,11 @@ final class RecordedEvents implements SyncEventListener {
     }
 
     @Override
+    public void onParameterRefused(String reason) {
+        add("parameterRefused " + reason);
+    }
+
+    @Override
     public void onBound(String userId) {
         add("bound " + userId);
     }

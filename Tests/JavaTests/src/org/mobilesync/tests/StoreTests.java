@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,8 @@ import org.mobilesync.SyncBatch;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncOplog;
 import org.mobilesync.SyncOperation;
+import org.mobilesync.SyncParameter;
+import org.mobilesync.SyncParameterValue;
 import org.mobilesync.SyncPushToken;
 import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.database.JdbcDatabase;
@@ -30,10 +33,12 @@ import org.mobilesync.database.SyncDatabase;
 import org.mobilesync.internal.connection.OplogReport;
 import org.mobilesync.internal.delivery.OplogDelivery;
 import org.mobilesync.internal.store.LocalStore;
+import org.mobilesync.internal.store.Parameters;
 import org.mobilesync.internal.store.StoreOutcome;
 import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.Entry;
+import org.mobilesync.internal.wire.Parameter;
 
 /** The local store on a real SQLite file, and the hand-outs from it with a played clock. */
 class StoreTests {
@@ -363,9 +368,70 @@ class StoreTests {
         SyncException error = assertThrows(SyncException.class, this::open);
         assertTrue(error.getMessage().contains("newer version"), error.getMessage());
         database = JdbcDatabase.open(folder.resolve("s").toString());
+        database.execute("PRAGMA user_version = 2");
+        database.close();
+        open();
+    }
+
+    @Test
+    void aStoreOfVersion1KeepsItsDataAndGetsParameters() throws Exception {
+        push(batch(0, 4, 4));
+        store.close();
+        SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
+        database.execute("DROP TABLE parameter");
         database.execute("PRAGMA user_version = 1");
         database.close();
         open();
+        assertEquals(4, position());
+        assertTrue(store.parameters().all("u1").isEmpty());
+    }
+
+    @Test
+    void parametersBelongToAUserAndAChangedOneStaysPending() {
+        Parameters parameters = store.parameters();
+        parameters.set("u1", "NEWS", "region", SyncParameterValue.text("no\"rth"), false);
+        parameters.set("u1", "NEWS", "max", SyncParameterValue.number(2.5), true);
+        parameters.set(null, "NEWS", "urgent", SyncParameterValue.flag(true), false);
+        reopen();
+        parameters = store.parameters();
+        assertEquals(SyncParameterValue.flag(true), parameters.all(null).get(0).value());
+        List<Parameter> sent = parameters.pending("u1");
+        assertEquals("max 2.5", sent.get(0).name + " " + sent.get(0).value);
+        parameters.set("u1", "NEWS", "max", SyncParameterValue.number(3), true);
+        parameters.answered(sent, "u1", true);
+        assertTrue(parameters.all("u1").get(0).isPending());
+        parameters.answered(parameters.pending("u1"), "u1", true);
+        assertFalse(parameters.all("u1").get(0).isPending());
+        assertEquals(SyncParameterValue.text("no\"rth"), parameters.all("u1").get(1).value());
+        // A removal waits for the service too.
+        parameters.set("u1", "NEWS", "max", null, true);
+        assertEquals(1, parameters.all("u1").size());
+        assertEquals("", parameters.pending("u1").get(0).value);
+        parameters.answered(parameters.pending("u1"), "u1", true);
+        assertTrue(parameters.pending("u1").isEmpty());
+        // A refused value is gone.
+        parameters.set("u1", "NEWS", "unknown", SyncParameterValue.number(1), true);
+        parameters.answered(parameters.pending("u1"), "u1", false);
+        assertEquals(1, parameters.all("u1").size());
+    }
+
+    @Test
+    void theServersListReplacesKnownValuesAndLeavesPendingOnes() {
+        Parameters parameters = store.parameters();
+        parameters.set("u1", "NEWS", "region", SyncParameterValue.text("mine"), true);
+        Parameter other = new Parameter();
+        other.bizType = "NEWS";
+        other.name = "region";
+        other.value = "\"theirs\"";
+        Parameter max = new Parameter();
+        max.bizType = "NEWS";
+        max.name = "max";
+        max.value = "1.0E3";
+        parameters.replaceServerValues(Arrays.asList(other, max), "u1");
+        assertEquals("[1000.0, \"mine\"]",
+            parameters.all("u1").stream().map(SyncParameter::value).collect(Collectors.toList()).toString());
+        parameters.replaceServerValues(Collections.<Parameter>emptyList(), "u1");
+        assertEquals(1, parameters.all("u1").size());
     }
 
     @Test

@@ -204,6 +204,42 @@ public final class SyncClient implements AutoCloseable {
         return engine.setSuspended(bizType, true, true);
     }
 
+    // Subscription parameters.
+
+    /**
+     * Sets a parameter of a Sync ID for the bound user, or for the device when no user is bound. The client sends the
+     * value at once, or with the next connection. The service then sends the oplogs that match the new value, older
+     * ones too, each oplog once.
+     *
+     * @param name the name of the parameter in the configuration's filter
+     * @param value the value; null removes it
+     * @param kind the place where the value is kept. SERVER needs a bound user. The service refuses a SERVER value with
+     *     a name or type that the configuration does not have ({@link SyncEventListener#onParameterRefused}). It
+     *     ignores such a value of the other kinds
+     * @return completes with INVALID_ARGUMENT above 64 values of the kinds SESSION and CLIENT, and for a SERVER value
+     *     without a bound user
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID or name
+     */
+    public CompletableFuture<Void> setParameter(
+        String bizType, String name, SyncParameterValue value, SyncParameterKind kind
+    ) {
+        Limits.checkBizType(bizType);
+        if (name.isEmpty() || name.length() > Limits.PARAMETER_NAME_UNITS || name.indexOf(0) >= 0) {
+            throw new SyncException(SyncException.Code.INVALID_ARGUMENT,
+                "a parameter's name has 1 to " + Limits.PARAMETER_NAME_UNITS + " characters without NUL");
+        }
+        return engine.setParameter(
+            new SyncParameter(bizType, name, kind, value, kind == SyncParameterKind.SERVER));
+    }
+
+    /**
+     * Returns all values of the bound user, or of the device when no user is bound. Of several values of a parameter,
+     * the first one is in force.
+     */
+    public CompletableFuture<List<SyncParameter>> parameters() {
+        return engine.parameters();
+    }
+
     // Lists.
 
     /**

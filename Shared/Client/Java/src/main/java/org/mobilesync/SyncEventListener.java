@@ -35,6 +35,12 @@ public interface SyncEventListener {
      */
     default void onRegisteredAnew(String deviceId) {}
 
+    /**
+     * The service has refused a parameter of the kind SERVER, or a filter's value has changed too often. The previous
+     * value stays in force. The reason is a text for developers.
+     */
+    default void onParameterRefused(String reason) {}
+
     /** The gateway closed the connection with this code (DeviceProtocol.md, Close codes). */
     default void onClosed(long code, String reason) {}
 

@@ -18,6 +18,10 @@ public final class Limits {
     public static final int FRAME_OPERATIONS = 64;
     /** Sync IDs that a device may suspend at once. */
     public static final int SUSPENDED = 200;
+    /** Subscription parameters that a device sets at once, over all Sync IDs. */
+    public static final int PARAMETERS = 64;
+    /** UTF-16 units of the name of a subscription parameter. */
+    public static final int PARAMETER_NAME_UNITS = 30;
     /** Oplogs in one page of history. */
     public static final int HISTORY_PAGE = 100;
     /** Channels in one page of a summary. */

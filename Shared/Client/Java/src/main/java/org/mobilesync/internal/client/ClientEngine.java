@@ -2,6 +2,7 @@ package org.mobilesync.internal.client;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -20,6 +21,8 @@ import org.mobilesync.SyncEventListener;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncOperation;
 import org.mobilesync.SyncOplog;
+import org.mobilesync.SyncParameter;
+import org.mobilesync.SyncParameterKind;
 import org.mobilesync.SyncPushToken;
 import org.mobilesync.SyncResultListener;
 import org.mobilesync.SyncStatus;
@@ -55,6 +58,7 @@ public final class ClientEngine implements AutoCloseable {
     private final OplogDelivery delivery;
     private final Readers readers;
     private final ResultReaders results;
+    private final ParameterValues parameters;
     private final ConnectionDriver driver;
     private final Supervisor supervisor;
     private final Lists lists;
@@ -93,7 +97,8 @@ public final class ClientEngine implements AutoCloseable {
             delivery = new OplogDelivery(store, configuration.firstResendMs(), this::isCounted, this::storeFailed);
             readers = new Readers(this, delivery);
             results = new ResultReaders(this, store.outbox());
-            driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state));
+            parameters = new ParameterValues(store.parameters());
+            driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state, parameters));
             GatewayAddress home = new GatewayAddress(configuration.host(), configuration.port());
             supervisor = new Supervisor(this, connector, home, driver, configuration.connectTimeoutMs());
             lists = new Lists(this, driver, store.history());
@@ -303,6 +308,7 @@ public final class ClientEngine implements AutoCloseable {
         synchronized (bindLock) {
             boundUserId = userId;
             return change(() -> {
+                if (!Objects.equals(userId, state.visibleUserId())) parameters.userChanged();
                 if (userId == null) {
                     state.unbind();
                 } else {
@@ -375,6 +381,30 @@ public final class ClientEngine implements AutoCloseable {
             pump();
             return null;
         });
+    }
+
+    /** Sets a parameter of the bound user, or of the device when no user is bound. */
+    public CompletableFuture<Void> setParameter(SyncParameter parameter) {
+        return call(() -> {
+            String userId = state.visibleUserId();
+            boolean isServer = parameter.kind() == SyncParameterKind.SERVER;
+            if (isServer && userId == null) {
+                throw new SyncException(SyncException.Code.INVALID_ARGUMENT,
+                    "a value of the kind SERVER belongs to a user: bind a user first");
+            }
+            parameters.set(parameter, userId);
+            if (isServer) {
+                driver.sendParameters();
+            } else {
+                driver.subscriptionsChanged();
+            }
+            return null;
+        });
+    }
+
+    /** Returns all parameters of the bound user, or of the device when no user is bound. */
+    public CompletableFuture<List<SyncParameter>> parameters() {
+        return call(() -> parameters.all(state.visibleUserId()));
     }
 
     /** Stores the push token; when it has changed, the client connects again to report it. */

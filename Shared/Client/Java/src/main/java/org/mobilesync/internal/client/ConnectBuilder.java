@@ -8,6 +8,7 @@ import org.mobilesync.internal.connection.BoundUser;
 import org.mobilesync.internal.connection.ConnectSigner;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.wire.Connect;
+import org.mobilesync.internal.wire.Parameter;
 import org.mobilesync.internal.wire.SyncPoint;
 
 /** Makes the frames that connect the device and bind a user. */
@@ -20,12 +21,14 @@ final class ConnectBuilder {
     private final SyncConfiguration configuration;
     private final LocalStore store;
     private final ClientState state;
+    private final ParameterValues parameters;
     private final ConnectSigner signer;
 
-    ConnectBuilder(SyncConfiguration configuration, LocalStore store, ClientState state) {
+    ConnectBuilder(SyncConfiguration configuration, LocalStore store, ClientState state, ParameterValues parameters) {
         this.configuration = configuration;
         this.store = store;
         this.state = state;
+        this.parameters = parameters;
         signer = configuration.appKey() == null ? null : new ConnectSigner(configuration.appKey());
     }
 
@@ -45,10 +48,16 @@ final class ConnectBuilder {
         connect.background = !state.isForeground();
         connect.suspended.addAll(store.suspended().list());
         connect.pushToken = store.device().pushToken();
+        connect.parameters.addAll(parameters(user));
         // The sync points of the device and of the user share the space that the other fields leave.
         connect.syncPoints.addAll(
             store.channels().syncPoints(null, (bytesLeft(user) - connect.encoded().length) / 2));
         return connect;
+    }
+
+    /** Returns the parameters that the device sets for a user, or for itself for null. */
+    List<Parameter> parameters(BoundUser user) {
+        return parameters.toSend(user == null ? null : user.userId());
     }
 
     /** Returns a user's sync points for a bind beside a frame's other fields. */

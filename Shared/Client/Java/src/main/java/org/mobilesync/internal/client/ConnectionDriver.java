@@ -20,6 +20,9 @@ import org.mobilesync.internal.wire.Body;
 import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.Close;
 import org.mobilesync.internal.wire.Connect;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.SyncPoint;
+import org.mobilesync.internal.wire.UserParameters;
 
 /** Performs the actions of the connection's state machine on the local store and the transport, on the event loop. */
 final class ConnectionDriver implements ConnectionActions {
@@ -106,7 +109,9 @@ final class ConnectionDriver implements ConnectionActions {
             BoundUser user = state.userToBind();
             if (machine.needsBind(user)) {
                 state.isCaughtUp = false;
-                machine.userChanged(user, connects.points(user, 0), engine.nowMs());
+                List<Parameter> parameters = connects.parameters(user);
+                List<SyncPoint> points = connects.points(user, ParameterValues.bytes(parameters));
+                machine.userChanged(user, points, parameters, engine.nowMs());
             }
             machine.foregroundChanged(state.isForeground(), engine.nowMs());
         });
@@ -160,9 +165,15 @@ final class ConnectionDriver implements ConnectionActions {
         guarded(() -> machine.hasOperations(engine.nowMs()));
     }
 
-    /** Sends the suspended Sync IDs, when there is a connection. */
+    /** Sends the values for the service, when there is a connection. */
+    void sendParameters() {
+        guarded(() -> machine.hasParameters(engine.nowMs()));
+    }
+
+    /** Sends the suspended Sync IDs and the parameters that the device sets, when there is a connection. */
     void subscriptionsChanged() {
-        guarded(() -> machine.subscriptionsChanged(store.suspended().list()));
+        guarded(() -> machine.subscriptionsChanged(
+            store.suspended().list(), connects.parameters(machine.boundUser())));
     }
 
     /** Sends a HistoryRequest or a SummaryRequest. */
@@ -233,6 +244,26 @@ final class ConnectionDriver implements ConnectionActions {
     public void operationsAnswered(OperationsAnswer answer) {
         store.outbox().answered(answer);
         if (!answer.over.isEmpty()) engine.pump();
+    }
+
+    @Override
+    public void collectParameters(String userId) {
+        machine.collectedParameters(store.parameters().pending(userId), userId, engine.nowMs());
+    }
+
+    @Override
+    public void parametersAnswered(List<Parameter> parameters, String userId, String refusal) {
+        store.parameters().answered(parameters, userId, refusal == null);
+        if (refusal != null) events.send(listener -> listener.onParameterRefused(refusal));
+    }
+
+    @Override
+    public void replaceParameters(UserParameters list, String userId) {
+        store.parameters().replaceServerValues(list.parameters, userId);
+        for (String bizType : list.refusedBizTypes) {
+            events.send(listener -> listener.onParameterRefused(
+                bizType + ": too many values within the retention; the last accepted value stays"));
+        }
     }
 
     @Override

@@ -3,6 +3,8 @@ package org.mobilesync.internal.connection;
 import java.util.List;
 import org.mobilesync.internal.wire.Body;
 import org.mobilesync.internal.wire.ChannelBatch;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.UserParameters;
 
 /**
  * The actions that the state machine requests.
@@ -30,6 +32,15 @@ public interface ConnectionActions {
 
     /** Applies the service's reply about operations. */
     void operationsAnswered(OperationsAnswer answer);
+
+    /** Collects the user's parameters that the service has not confirmed. */
+    void collectParameters(String userId);
+
+    /** Applies the service's reply about these values; a null refusal: it stores them, otherwise it never will. */
+    void parametersAnswered(List<Parameter> parameters, String userId, String refusal);
+
+    /** Replaces the known values of the server. */
+    void replaceParameters(UserParameters list, String userId);
 
     /** The gateway has accepted the connect; 0 for a value that it does not name. */
     void connected(long firstResendMs, long serverTimeMs);

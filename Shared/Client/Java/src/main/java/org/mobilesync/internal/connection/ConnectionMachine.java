@@ -18,9 +18,12 @@ import org.mobilesync.internal.wire.HistoryPage;
 import org.mobilesync.internal.wire.LongList;
 import org.mobilesync.internal.wire.OperationsTaken;
 import org.mobilesync.internal.wire.OwnershipTaken;
+import org.mobilesync.internal.wire.Parameter;
+import org.mobilesync.internal.wire.ParametersKept;
 import org.mobilesync.internal.wire.Ping;
 import org.mobilesync.internal.wire.Pong;
 import org.mobilesync.internal.wire.Push;
+import org.mobilesync.internal.wire.RequestRefusal;
 import org.mobilesync.internal.wire.SessionState;
 import org.mobilesync.internal.wire.SessionValidity;
 import org.mobilesync.internal.wire.StoredAck;
@@ -28,6 +31,7 @@ import org.mobilesync.internal.wire.StoredUpto;
 import org.mobilesync.internal.wire.Subscriptions;
 import org.mobilesync.internal.wire.SummaryPage;
 import org.mobilesync.internal.wire.SyncPoint;
+import org.mobilesync.internal.wire.UserParameters;
 
 /**
  * One connection of a client, from its first frame to its end (DeviceProtocol.md, A connection's life).
@@ -53,6 +57,7 @@ public final class ConnectionMachine {
     private final Reports reports = new Reports();
     private final Requests requests = new Requests();
     private final OperationFrames operations = new OperationFrames();
+    private final ParameterFrames parameters = new ParameterFrames();
     private Phase phase = Phase.IDLE;
     private long bindNumber;
     private BoundUser user;
@@ -72,7 +77,7 @@ public final class ConnectionMachine {
     /** Returns the latest time of the next {@link #ticked} call; Long.MAX_VALUE when nothing is pending. */
     public long deadlineMs() {
         return Math.min(Math.min(pings.deadlineMs(), reports.deadlineMs()),
-            Math.min(requests.deadlineMs(), operations.deadlineMs()));
+            Math.min(requests.deadlineMs(), Math.min(operations.deadlineMs(), parameters.deadlineMs())));
     }
 
     /** Returns the ping interval and its results; null until the gateway has accepted the connect. */
@@ -158,6 +163,14 @@ public final class ConnectionMachine {
                 actions.operationsAnswered(answer);
                 hasOperations(nowMs);
                 break;
+            case ParametersKept.NUMBER:
+                received((ParametersKept) body, nowMs);
+                break;
+            case UserParameters.NUMBER:
+                UserParameters list = (UserParameters) body;
+                if (list.bindNumber != bindNumber || acceptedUserId() == null) return;
+                actions.replaceParameters(list, acceptedUserId());
+                break;
             case OwnershipTaken.NUMBER:
                 OwnershipTaken taken = (OwnershipTaken) body;
                 if (taken.bindNumber != bindNumber || user == null || user.request() == 0) return;
@@ -179,6 +192,7 @@ public final class ConnectionMachine {
         actions.connected(connected.firstResendMs, connected.serverTimeMs);
         collectReport();
         hasOperations(nowMs);
+        hasParameters(nowMs);
     }
 
     private void received(BindResult result) {
@@ -190,7 +204,17 @@ public final class ConnectionMachine {
         isBindAccepted = true;
         actions.bound(user.userId());
         collectReport();
-        if (phase == Phase.OPEN) actions.collectOperations(user.userId());
+        if (phase != Phase.OPEN) return;
+        actions.collectOperations(user.userId());
+        actions.collectParameters(user.userId());
+    }
+
+    private void received(ParametersKept reply, long nowMs) {
+        List<Parameter> decided = phase == Phase.OPEN ? parameters.answered(reply, nowMs) : null;
+        if (decided == null) return;
+        boolean isKept = reply.refusal == RequestRefusal.NONE;
+        actions.parametersAnswered(decided, acceptedUserId(), isKept ? null : reply.reason);
+        hasParameters(nowMs);
     }
 
     private void received(Push push) {
@@ -236,7 +260,9 @@ public final class ConnectionMachine {
     }
 
     /** Binds another user or session, or the same one again on a new call of the app; null unbinds. */
-    public void userChanged(BoundUser newUser, List<SyncPoint> points, long nowMs) {
+    public void userChanged(
+        BoundUser newUser, List<SyncPoint> points, List<Parameter> newParameters, long nowMs
+    ) {
         if (!isLive() || !needsBind(newUser)) return;
         bindNumber += 1;
         user = newUser;
@@ -244,8 +270,11 @@ public final class ConnectionMachine {
         // The report of the former user may never be answered. Its content is collected again when that user is bound.
         reports.removeAll();
         operations.userChanged();
+        parameters.userChanged();
         List<Requests.Completion> unanswered = requests.removeAll();
-        actions.send(bindFrame(points));
+        Bind bind = bindFrame(points);
+        bind.parameters.addAll(newParameters);
+        actions.send(bind);
         if (phase == Phase.OPEN) collectReport();
         for (Requests.Completion completion : unanswered) completion.answered(null);
     }
@@ -265,11 +294,12 @@ public final class ConnectionMachine {
         actions.send(frame);
     }
 
-    /** Sends the suspended Sync IDs. */
-    public void subscriptionsChanged(List<String> suspended) {
+    /** Sends the suspended Sync IDs and the parameters that the device sets. */
+    public void subscriptionsChanged(List<String> suspended, List<Parameter> newParameters) {
         if (!isLive()) return;
         Subscriptions frame = new Subscriptions();
         frame.suspended.addAll(suspended);
+        frame.parameters.addAll(newParameters);
         actions.send(frame);
     }
 
@@ -308,6 +338,21 @@ public final class ConnectionMachine {
         }
     }
 
+    /** Collects the user's parameters for the service, if a frame can be sent. */
+    public void hasParameters(long nowMs) {
+        if (phase == Phase.OPEN && acceptedUserId() != null && parameters.isFree(nowMs)) {
+            actions.collectParameters(acceptedUserId());
+        }
+    }
+
+    /** Sends the parameters that {@code collectParameters} found. */
+    public void collectedParameters(List<Parameter> found, String userId, long nowMs) {
+        boolean isPresent = phase == Phase.OPEN && userId.equals(acceptedUserId());
+        if (isPresent && !found.isEmpty() && parameters.isFree(nowMs)) {
+            actions.send(parameters.send(found, bindNumber, nowMs));
+        }
+    }
+
     /** Collects confirmations, resends and dead letters for a report, unless a report is in flight. */
     public void hasReports() {
         collectReport();
@@ -337,11 +382,12 @@ public final class ConnectionMachine {
         Ping ping = pings.next(nowMs);
         if (ping != null) actions.send(ping);
         if (reports.removeOverdue(nowMs)) collectReport();
-        if (operations.isOverdue(nowMs)) {
+        if (operations.isOverdue(nowMs) || parameters.isOverdue(nowMs)) {
             end(ConnectionEnd.silent());
-        } else if (operations.isDue(nowMs)) {
-            hasOperations(nowMs);
+            return;
         }
+        if (operations.isDue(nowMs)) hasOperations(nowMs);
+        if (parameters.isDue(nowMs)) hasParameters(nowMs);
     }
 
     /** Ends the connection for this reason. */

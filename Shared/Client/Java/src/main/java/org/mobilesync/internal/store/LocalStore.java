@@ -18,6 +18,7 @@ public final class LocalStore implements AutoCloseable {
     private final Oplogs oplogs;
     private final Unreported unreported;
     private final SuspendedTypes suspended;
+    private final Parameters parameters;
     private final Outbox outbox;
     private final PushStore pushes;
     private final HistoryStore history;
@@ -31,6 +32,7 @@ public final class LocalStore implements AutoCloseable {
         oplogs = new Oplogs(file, clock);
         unreported = new Unreported(file, channels);
         suspended = new SuspendedTypes(file, channels, oplogs);
+        parameters = new Parameters(file);
         outbox = new Outbox(file, space, clock);
         pushes = new PushStore(file, channels, oplogs, outbox, space);
         history = new HistoryStore(file, channels, oplogs, space);
@@ -94,6 +96,11 @@ public final class LocalStore implements AutoCloseable {
     /** Returns the suspended Sync IDs. */
     public SuspendedTypes suspended() {
         return suspended;
+    }
+
+    /** Returns the subscription parameters. */
+    public Parameters parameters() {
+        return parameters;
     }
 
     /** Returns the operations and their results. */

@@ -78,6 +78,17 @@ final class StoreSchema {
             // The tenant's JSON; NULL when there is none, or after the confirmation.
             + " imported TEXT, is_confirmed INTEGER NOT NULL DEFAULT 0)",
         "CREATE INDEX operation_result_open ON operation_result (user_id, number) WHERE NOT is_confirmed",
+    }, {
+        // Subscription parameters; user_id is empty for the device.
+        "CREATE TABLE parameter ("
+            + " user_id TEXT NOT NULL, biz_type TEXT NOT NULL, name TEXT NOT NULL,"
+            // 1 when the service stores it for all devices of the user, 0 when only this client does.
+            + " is_server INTEGER NOT NULL,"
+            // JSON; empty when the service must remove the value.
+            + " value TEXT NOT NULL,"
+            // The service has not replied.
+            + " is_pending INTEGER NOT NULL,"
+            + " PRIMARY KEY (user_id, biz_type, name, is_server)) WITHOUT ROWID",
     }};
 
     private StoreSchema() {}
