@@ -34,6 +34,7 @@ import org.mobilesync.internal.wire.Bind;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.ChannelSummary;
 import org.mobilesync.internal.wire.Close;
+import org.mobilesync.internal.wire.ConfirmRecorded;
 import org.mobilesync.internal.wire.ConfirmReport;
 import org.mobilesync.internal.wire.Foreground;
 import org.mobilesync.internal.wire.HistoryPage;
@@ -381,6 +382,81 @@ class ClientTests extends PlayedClient {
         // The same part is now in the store.
         assertEquals(4, get(client.history("UCHAT", 0, 4)).oplogs().size());
         connection.cut();
+    }
+
+    @Test
+    void aRecoveryReadsEveryPageFromTheOldestAndContinuesOnTheNextConnection() throws Exception {
+        PlayedGateway.Connection connection = open();
+        client.listen("UCHAT", oplog -> {
+            shown.add(oplog);
+            if (!oplog.isReplay()) client.confirm(oplog);
+        });
+        connection.send(push(ChannelKind.USER, 0, 5));
+        assertFalse(nextShown().isReplay());
+        // A recovery resets confirmations, so it waits until they are recorded.
+        ConfirmReport report = connection.find(ConfirmReport.class, frame -> !frame.channels.isEmpty());
+        get(client.recover("UCHAT"));
+        assertFalse(connection.has(HistoryRequest.class));
+        ConfirmRecorded recorded = new ConfirmRecorded();
+        recorded.reportId = report.reportId;
+        connection.send(recorded);
+        HistoryRequest first = connection.find(HistoryRequest.class, frame -> true);
+        assertEquals("0 0 true", first.after + " " + first.before + " " + first.oldestFirst);
+        connection.send(page(first, true, 3, 2, 3));
+        assertEquals(2, nextShown().oplogId());
+        assertTrue(nextShown().isReplay());
+        HistoryRequest second = connection.find(HistoryRequest.class, frame -> frame.after == 3);
+        assertEquals(6, second.before);
+        connection.cut();
+        PlayedGateway.Connection again = gateway.open();
+        HistoryRequest third = again.find(HistoryRequest.class, frame -> frame.after == 3);
+        HistoryPage refusal = new HistoryPage();
+        refusal.requestNumber = third.requestNumber;
+        refusal.refusal = RequestRefusal.TRY_AGAIN;
+        again.send(refusal);
+        HistoryRequest fourth =
+            again.find(HistoryRequest.class, frame -> frame.requestNumber > third.requestNumber);
+        again.send(page(fourth, false, 0, 5, 7));
+        SyncOplog last = nextShown();
+        assertEquals("5 true", last.oplogId() + " " + last.isReplay());
+        // Oplog 7 came after the recovery began; its own batch brings it.
+        assertEquals(null, shown.poll(100, TimeUnit.MILLISECONDS));
+    }
+
+    private static HistoryPage page(HistoryRequest request, boolean hasMore, long next, long... ids) {
+        HistoryPage page = new HistoryPage();
+        page.requestNumber = request.requestNumber;
+        page.bindNumber = request.bindNumber;
+        page.kind = ChannelKind.USER;
+        page.head = 5;
+        page.more = hasMore;
+        page.next = next;
+        for (long id : ids) page.entries.add(entry(id, "oplog " + id));
+        return page;
+    }
+
+    @Test
+    void aRecoveryWithoutAUserIsForTheNextOneAndARefusedOneContinuesAfterABind() throws Exception {
+        get(client.recover("UCHAT"));
+        client.listen("UCHAT", shown::add);
+        client.connect();
+        PlayedGateway.Connection connection = gateway.open();
+        HistoryRequest request = connection.find(HistoryRequest.class, frame -> true);
+        HistoryPage refusal = new HistoryPage();
+        refusal.requestNumber = request.requestNumber;
+        refusal.refusal = RequestRefusal.NOT_ELIGIBLE;
+        connection.send(refusal);
+        client.bind("u1", "s1");
+        connection.find(Bind.class, bind -> bind.userId.equals("u1"));
+        connection.acceptBind(1);
+        HistoryRequest again = connection.find(HistoryRequest.class, frame -> frame.bindNumber == 1);
+        connection.send(page(again, false, 0, 5));
+        HistoryRequest adopted = connection.find(
+            HistoryRequest.class, frame -> frame.requestNumber > again.requestNumber);
+        connection.send(page(adopted, false, 0, 5));
+        assertEquals("u1", nextShown().userId());
+        get(client.networkChanged(true, ""));
+        assertEquals(null, shown.poll(100, TimeUnit.MILLISECONDS));
     }
 
     @Test

@@ -61,6 +61,7 @@ public final class StackDriver {
         for (int number = 1; number <= 150; number++) check("text " + number, device.next().text());
         System.out.println("pass 150 oplogs arrive in order");
         lists();
+        recovery();
         suspension(endListening);
         operations();
         client.setPushToken(SyncPushToken.fcm("token")).get();
@@ -86,6 +87,15 @@ public final class StackDriver {
         check("text 150", summary.last().text());
         eventually("nothing is waiting", () -> summaryOf().notReceived() == 0);
         System.out.println("pass history and summary");
+    }
+
+    private void recovery() throws Exception {
+        get(client.recover(BIZ_TYPE));
+        for (int number = 1; number <= 150; number++) {
+            SyncOplog oplog = device.next();
+            check("text " + number + " true", oplog.text() + " " + oplog.isReplay());
+        }
+        System.out.println("pass a recovery brings all 150 again, as replays");
     }
 
     private SyncChannelSummary summaryOf() throws Exception {

@@ -379,6 +379,7 @@ class StoreTests {
         store.close();
         SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
         database.execute("DROP TABLE parameter");
+        database.execute("DROP TABLE recovery");
         database.execute("PRAGMA user_version = 1");
         database.close();
         open();

@@ -195,6 +195,18 @@ public final class SyncClient implements AutoCloseable {
     }
 
     /**
+     * Requests all valid oplogs of a Sync ID again, confirmed or not. They arrive with {@link SyncOplog#isReplay}. The
+     * recovery continues after lost connections and restarts until it is complete. Without a bound user it covers the
+     * device's data, or the data of the next bound user.
+     *
+     * @throws SyncException INVALID_ARGUMENT for an invalid Sync ID
+     */
+    public CompletableFuture<Void> recover(String bizType) {
+        Limits.checkBizType(bizType);
+        return engine.beginRecovery(bizType);
+    }
+
+    /**
      * Deletes the local data of a Sync ID, of the device and the bound user, and suspends it until {@link #resume}. A
      * listener call that has begun can still deliver data of the Sync ID, also of a former user; see
      * {@link SyncOplog#userId}.
@@ -316,7 +328,7 @@ public final class SyncClient implements AutoCloseable {
     /**
      * Returns whether the local store was damaged when this client was created. The client then moved the file aside,
      * with the suffix {@code .damaged}, and began a new store under a new store id. Stored oplogs that the app had not
-     * processed are lost; {@link #history} fetches those that the server still has.
+     * processed are lost; {@link #recover} and {@link #history} fetch those that the server still has.
      */
     public boolean replacedDamagedStore() {
         return engine.replacedDamagedStore();

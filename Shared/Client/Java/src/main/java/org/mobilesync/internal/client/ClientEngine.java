@@ -1,6 +1,7 @@
 package org.mobilesync.internal.client;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -62,6 +63,7 @@ public final class ClientEngine implements AutoCloseable {
     private final ConnectionDriver driver;
     private final Supervisor supervisor;
     private final Lists lists;
+    private final RecoveryRequests recoveries;
     private final Object bindLock = new Object();
     /** The user whose data the app may receive now, for the callback thread; changes under bindLock. */
     private volatile String boundUserId;
@@ -101,6 +103,7 @@ public final class ClientEngine implements AutoCloseable {
             driver = new ConnectionDriver(this, new ConnectBuilder(configuration, store, state, parameters));
             GatewayAddress home = new GatewayAddress(configuration.host(), configuration.port());
             supervisor = new Supervisor(this, connector, home, driver, configuration.connectTimeoutMs());
+            recoveries = new RecoveryRequests(this, driver, store.recoveries());
             lists = new Lists(this, driver, store.history());
             isComplete = true;
         } finally {
@@ -228,6 +231,23 @@ public final class ClientEngine implements AutoCloseable {
         delivery.setFirstResend(firstResendMs);
         delivery.updateClocks(nowMs());
         setStatus(SyncStatus.CONNECTED);
+        recoverRefused();
+    }
+
+    /** Continues recoveries, also those that the gateway has refused. */
+    void recoverRefused() {
+        recoveries.continueRefused();
+    }
+
+    /** Continues recoveries. */
+    void recover() {
+        recoveries.next();
+    }
+
+    /** Handles data that a recovery has brought. */
+    void recovered(long channelRow) {
+        delivery.markUnread(Collections.singleton(channelRow));
+        pump();
     }
 
     /** Handles the end of a connection. */
@@ -379,6 +399,16 @@ public final class ClientEngine implements AutoCloseable {
             driver.subscriptionsChanged();
             delivery.updateClocks(nowMs());
             pump();
+            recover();
+            return null;
+        });
+    }
+
+    /** Requests all data of a Sync ID again. */
+    public CompletableFuture<Void> beginRecovery(String bizType) {
+        return call(() -> {
+            store.recoveries().begin(bizType, state.visibleUserId());
+            recover();
             return null;
         });
     }

@@ -226,6 +226,7 @@ final class ConnectionDriver implements ConnectionActions {
     @Override
     public void recorded(OplogReport report, String userId) {
         store.unreported().recorded(report, userId);
+        engine.recover();
         reconnectIfSpaceFreed();
     }
 
@@ -282,6 +283,8 @@ final class ConnectionDriver implements ConnectionActions {
 
     @Override
     public void bound(String userId) {
+        // A bind can end the cause of a refused recovery.
+        engine.recoverRefused();
         events.send(listener -> listener.onBound(userId));
     }
 

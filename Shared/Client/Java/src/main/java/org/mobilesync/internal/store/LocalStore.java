@@ -22,6 +22,7 @@ public final class LocalStore implements AutoCloseable {
     private final Outbox outbox;
     private final PushStore pushes;
     private final HistoryStore history;
+    private final Recoveries recoveries;
 
     private LocalStore(StoreFile file, Clock deviceClock, long limit) {
         this.file = file;
@@ -36,6 +37,7 @@ public final class LocalStore implements AutoCloseable {
         outbox = new Outbox(file, space, clock);
         pushes = new PushStore(file, channels, oplogs, outbox, space);
         history = new HistoryStore(file, channels, oplogs, space);
+        recoveries = new Recoveries(file, channels, oplogs, space);
         outbox.forgetOld();
     }
 
@@ -116,6 +118,11 @@ public final class LocalStore implements AutoCloseable {
     /** Returns the histories and summaries. */
     public HistoryStore history() {
         return history;
+    }
+
+    /** Returns the recoveries. */
+    public Recoveries recoveries() {
+        return recoveries;
     }
 
     @Override

@@ -10,10 +10,12 @@ enum OplogOrigin {
     NEWLY_MATCHING,
     /** An operator has replayed the oplog. */
     REREAD,
+    /** The app has requested all data of the Sync ID. */
+    RECOVERY,
     /** A list has requested it; the app's listeners do not receive it. */
     HISTORY;
 
     boolean isReplay() {
-        return this == AGAIN || this == REREAD;
+        return this == AGAIN || this == REREAD || this == RECOVERY;
     }
 }

@@ -39,10 +39,13 @@ public final class Oplogs {
             channel.row, entry.oplogId, entry.payload, entry.binary, entry.thirdMessageId, entry.createdAtMs,
             entry.validUntilMs, entry.recalls, origin.isReplay(), wasShown, state);
         if (inserted > 0 || origin == OplogOrigin.HISTORY) return;
-        if (origin == OplogOrigin.REREAD) {
+        if (origin == OplogOrigin.REREAD || origin == OplogOrigin.RECOVERY) {
+            // A recovery leaves only confirmations that the gateway has not recorded.
+            String isKept = origin == OplogOrigin.RECOVERY ? "needs_report" : "1";
             database.execute(
                 "UPDATE oplog SET state = ?, hand_outs = 0, repeats = 0, needs_report = 0, is_replay = 1, payload = ?,"
-                    + " valid_until_ms = ? WHERE channel_id = ? AND oplog_id = ? AND NOT is_recalled AND state <> ?",
+                    + " valid_until_ms = ? WHERE channel_id = ? AND oplog_id = ? AND NOT is_recalled"
+                    + " AND NOT (state = ? AND " + isKept + ")",
                 OplogState.WAITING, entry.payload, entry.validUntilMs, channel.row, entry.oplogId,
                 OplogState.CONFIRMED);
         } else {

@@ -89,6 +89,10 @@ final class StoreSchema {
             // The service has not replied.
             + " is_pending INTEGER NOT NULL,"
             + " PRIMARY KEY (user_id, biz_type, name, is_server)) WITHOUT ROWID",
+        // Recoveries and their progress; upto 0 before the first page.
+        "CREATE TABLE recovery ("
+            + " user_id TEXT NOT NULL, biz_type TEXT NOT NULL, next_after INTEGER NOT NULL, upto INTEGER NOT NULL,"
+            + " PRIMARY KEY (user_id, biz_type)) WITHOUT ROWID",
     }};
 
     private StoreSchema() {}

@@ -66,6 +66,8 @@ public final class SuspendedTypes {
                 channels.update(channel);
                 emptied.add(channel);
             }
+            file.database().execute("DELETE FROM recovery WHERE biz_type = ? AND user_id IN ('', ?)",
+                bizType, userId == null ? "" : userId);
             return null;
         });
         for (Channel channel : emptied) channels.remember(channel);
