@@ -306,7 +306,7 @@ class ClientFaultTests extends PlayedClient {
         BlockingQueue<Thread> readers = new LinkedBlockingQueue<>();
         CountDownLatch hasRead = new CountDownLatch(8);
         GatewayLink link = new GatewayLink(
-            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), SyncTransport.PLAIN, 5_000),
+            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), null, SyncTransport.PLAIN, 5_000),
             new GatewayAddress("127.0.0.1", gateway.port()), new GatewayLink.Listener() {
                 @Override
                 public void opened(GatewayLink opened) {
@@ -337,7 +337,7 @@ class ClientFaultTests extends PlayedClient {
     void aListenerOfALinkThatFailsEndsTheLink() throws Exception {
         BlockingQueue<String> reasons = new LinkedBlockingQueue<>();
         GatewayLink link = new GatewayLink(
-            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), SyncTransport.PLAIN, 5_000),
+            new TlsConnector(SyncTrust.authorityFile(gateway.authority()), null, SyncTransport.PLAIN, 5_000),
             new GatewayAddress("127.0.0.1", gateway.port()), new GatewayLink.Listener() {
                 @Override
                 public void opened(GatewayLink opened) {

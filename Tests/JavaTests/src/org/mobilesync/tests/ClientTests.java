@@ -21,6 +21,7 @@ import org.mobilesync.SyncChannelSummary;
 import org.mobilesync.SyncClient;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncHistory;
+import org.mobilesync.SyncIdentity;
 import org.mobilesync.SyncOperation;
 import org.mobilesync.SyncOperationResult;
 import org.mobilesync.SyncOplog;
@@ -93,6 +94,24 @@ class ClientTests extends PlayedClient {
             String event = events.find("lost the gateway's certificate is refused");
             assertTrue(event.contains("CN=right"), event);
             assertTrue(event.contains("CN=stranger"), event);
+        }
+    }
+
+    @Test
+    void aGatewayThatRequiresAClientCertificateAcceptsTheClientWithOne() throws Exception {
+        PlayedGateway.Keys own = PlayedGateway.Keys.STRANGER;
+        try (PlayedGateway strict = PlayedGateway.requiring(own, PlayedGateway.Keys.RIGHT)) {
+            client.close();
+            make(settings().gateway("127.0.0.1", strict.port()).build());
+            client.connect();
+            events.find("lost");
+            client.close();
+        }
+        try (PlayedGateway strict = PlayedGateway.requiring(own, PlayedGateway.Keys.RIGHT)) {
+            make(settings().gateway("127.0.0.1", strict.port()).identity(own.identity()).build());
+            client.connect();
+            strict.open();
+            events.find("status CONNECTED");
         }
     }
 
@@ -634,6 +653,11 @@ class ClientTests extends PlayedClient {
         check(invalid, "storeLimit", () -> settings().storeLimit(10).build());
         check(SyncException.Code.TRUST, "path", () -> SyncTrust.authorityFile("/nonexistent.pem"));
         check(SyncException.Code.TRUST, "operator", () -> SyncTrust.authorityText(new byte[] {1}, "mss-ca.pem"));
+        String right = PlayedGateway.Keys.RIGHT.authority().toString();
+        String stranger = PlayedGateway.Keys.STRANGER.key().toString();
+        check(SyncException.Code.TRUST, "another certificate", () -> SyncIdentity.files(right, stranger));
+        check(SyncException.Code.TRUST, "openssl pkcs8", () -> SyncIdentity.files(right, right));
+        check(SyncException.Code.TRUST, "paths", () -> SyncIdentity.files("/nonexistent.pem", stranger));
         check(SyncException.Code.STORE_IN_USE, "close that client", () -> new SyncClient(settings().build()));
         assertEquals(invalid, failure(client.submit(
             Collections.singletonList(new SyncOperation("ORDER", "1", "update", new byte[0])))));

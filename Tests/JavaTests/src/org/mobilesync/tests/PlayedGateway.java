@@ -8,6 +8,7 @@ import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.util.Base64;
 import java.util.Collections;
@@ -21,6 +22,9 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLServerSocket;
 import javax.net.ssl.SSLSocket;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import org.mobilesync.SyncIdentity;
 import org.mobilesync.internal.wire.BindResult;
 import org.mobilesync.internal.wire.Body;
 import org.mobilesync.internal.wire.Connect;
@@ -46,11 +50,13 @@ public final class PlayedGateway implements AutoCloseable {
         public static final Keys STRANGER = make("stranger");
 
         private final Path authority;
-        private final SSLContext context;
+        private final Path key;
+        private final KeyStore store;
 
-        private Keys(Path authority, SSLContext context) {
+        private Keys(Path authority, Path key, KeyStore store) {
             this.authority = authority;
-            this.context = context;
+            this.key = key;
+            this.store = store;
         }
 
         /** Returns the PEM file with the certificate. */
@@ -58,9 +64,41 @@ public final class PlayedGateway implements AutoCloseable {
             return authority;
         }
 
+        /** Returns the PEM file with the private key. */
+        Path key() {
+            return key;
+        }
+
         /** Returns the TLS context of a server with this certificate. */
         public SSLContext context() {
-            return context;
+            return context(null);
+        }
+
+        private SSLContext context(TrustManager[] clients) {
+            try {
+                KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+                factory.init(store, PASSWORD);
+                SSLContext context = SSLContext.getInstance("TLS");
+                context.init(factory.getKeyManagers(), clients, null);
+                return context;
+            } catch (GeneralSecurityException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+
+        /** Returns the TLS context of a server that accepts the other certificate from its clients. */
+        private SSLContext contextTrusting(Keys client) throws Exception {
+            KeyStore authorities = KeyStore.getInstance(KeyStore.getDefaultType());
+            authorities.load(null, null);
+            authorities.setCertificateEntry("client", client.store.getCertificate("gateway"));
+            TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            trust.init(authorities);
+            return context(trust.getTrustManagers());
+        }
+
+        /** Returns the certificate and its key as an identity of a client. */
+        SyncIdentity identity() {
+            return SyncIdentity.files(authority.toString(), key.toString());
         }
 
         /** Makes a certificate for the loopback interface that signs itself; its subject is the name. */
@@ -76,31 +114,43 @@ public final class PlayedGateway implements AutoCloseable {
                     store.load(in, PASSWORD);
                 }
                 Files.delete(keys);
-                String certificate =
-                    Base64.getMimeEncoder().encodeToString(store.getCertificate("gateway").getEncoded());
-                Path authority = folder.resolve("authority.pem");
-                Files.write(authority, ("-----BEGIN CERTIFICATE-----\n" + certificate
-                    + "\n-----END CERTIFICATE-----\n").getBytes(StandardCharsets.US_ASCII));
                 folder.toFile().deleteOnExit();
-                authority.toFile().deleteOnExit();
-                KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-                factory.init(store, PASSWORD);
-                SSLContext context = SSLContext.getInstance("TLS");
-                context.init(factory.getKeyManagers(), null, null);
-                return new Keys(authority, context);
+                return new Keys(
+                    pem(folder.resolve("authority.pem"), "CERTIFICATE", store.getCertificate("gateway").getEncoded()),
+                    pem(folder.resolve("key.pem"), "PRIVATE KEY", store.getKey("gateway", PASSWORD).getEncoded()),
+                    store);
             } catch (Exception error) {
                 throw new IllegalStateException("no certificate for the tests", error);
             }
         }
+
+        private static Path pem(Path file, String label, byte[] content) throws IOException {
+            String text = "-----BEGIN " + label + "-----\n" + Base64.getMimeEncoder().encodeToString(content)
+                + "\n-----END " + label + "-----\n";
+            Files.write(file, text.getBytes(StandardCharsets.US_ASCII));
+            file.toFile().deleteOnExit();
+            return file;
+        }
     }
 
     PlayedGateway(Keys keys) throws IOException {
+        this(keys, keys.context());
+    }
+
+    private PlayedGateway(Keys keys, SSLContext context) throws IOException {
         this.keys = keys;
-        listener = (SSLServerSocket) keys.context.getServerSocketFactory()
+        listener = (SSLServerSocket) context.getServerSocketFactory()
             .createServerSocket(0, 50, InetAddress.getByName("127.0.0.1"));
         Thread thread = new Thread(this::accept, "played-gateway");
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** A gateway that requires this client certificate. */
+    static PlayedGateway requiring(Keys client, Keys keys) throws Exception {
+        PlayedGateway gateway = new PlayedGateway(keys, keys.contextTrusting(client));
+        gateway.listener.setNeedClientAuth(true);
+        return gateway;
     }
 
     private static void keytool(String... arguments) throws Exception {

@@ -34,6 +34,7 @@ public final class SyncConfiguration {
         private String storePath = "";
         private DatabaseOpener database;
         private SyncTrust trust = SyncTrust.system();
+        private SyncIdentity identity;
         private SyncTransport transport = SyncTransport.PLAIN;
         private SyncAppKey appKey;
         private String osName = "";
@@ -77,6 +78,12 @@ public final class SyncConfiguration {
         /** The certificate authorities; by default those of the operating system. */
         public Builder trust(SyncTrust value) {
             trust = value;
+            return this;
+        }
+
+        /** The client certificate for a gateway that requires one; none by default. */
+        public Builder identity(SyncIdentity value) {
+            identity = value;
             return this;
         }
 
@@ -185,6 +192,7 @@ public final class SyncConfiguration {
             storePath = other.storePath;
             database = other.database;
             trust = other.trust;
+            identity = other.identity;
             transport = other.transport;
             appKey = other.appKey;
             osName = other.osName;
@@ -232,6 +240,11 @@ public final class SyncConfiguration {
     /** Returns the certificate authorities. */
     public SyncTrust trust() {
         return values.trust;
+    }
+
+    /** Returns the client certificate; null for none. */
+    public SyncIdentity identity() {
+        return values.identity;
     }
 
     /** Returns the transport. */

@@ -80,7 +80,8 @@ public final class ClientEngine implements AutoCloseable {
     public ClientEngine(SyncConfiguration configuration) {
         this.configuration = configuration;
         TlsConnector connector = new TlsConnector(
-            configuration.trust(), configuration.transport(), configuration.connectTimeoutMs());
+            configuration.trust(), configuration.identity(), configuration.transport(),
+            configuration.connectTimeoutMs());
         store = LocalStore.open(configuration.storePath(), configuration.database(), configuration.instanceId(),
             configuration.deviceId(), configuration.storeLimit(), configuration.clock());
         boolean isComplete = false;

@@ -10,6 +10,7 @@ import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSocket;
@@ -18,6 +19,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
 import org.mobilesync.SyncException;
+import org.mobilesync.SyncIdentity;
 import org.mobilesync.SyncTransport;
 import org.mobilesync.SyncTrust;
 import org.mobilesync.internal.connection.GatewayAddress;
@@ -33,15 +35,17 @@ public final class TlsConnector {
     /**
      * Creates a connector.
      *
+     * @param identity the client certificate; null for none
      * @param timeoutMs the longest wait for each step: connecting, and each answer of the handshake
      * @throws SyncException TRUST when the platform refuses the authorities
      */
-    public TlsConnector(SyncTrust trust, SyncTransport transport, int timeoutMs) {
+    public TlsConnector(SyncTrust trust, SyncIdentity identity, SyncTransport transport, int timeoutMs) {
         this.transport = transport;
         this.timeoutMs = timeoutMs;
         try {
             SSLContext context = SSLContext.getInstance("TLS");
-            context.init(null, new TrustManager[] {trustManager(trust)}, null);
+            KeyManager[] keys = identity == null ? null : identity.keyManagers();
+            context.init(keys, new TrustManager[] {trustManager(trust)}, null);
             factory = context.getSocketFactory();
         } catch (GeneralSecurityException | IOException error) {
             throw new SyncException(SyncException.Code.TRUST,
