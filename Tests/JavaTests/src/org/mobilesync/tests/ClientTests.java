@@ -595,6 +595,26 @@ class ClientTests extends PlayedClient {
     }
 
     @Test
+    void anEncryptedStoreNeedsItsKeyUntilTheAppRemovesIt() throws Exception {
+        byte[] key = new byte[32];
+        client.close();
+        make(settings().storeKey(key).build());
+        PlayedGateway.Connection connection = open();
+        connection.send(push(ChannelKind.USER, 0, 1));
+        connection.find(StoredAck.class, ack -> true);
+        client.close();
+        check(SyncException.Code.STORE_KEY, "give its key as storeKey", () -> new SyncClient(settings().build()));
+        make(settings().storeKey(key).build());
+        get(client.changeStoreKey(null));
+        client.close();
+        make(settings().build());
+        client.listen("UCHAT", shown::add);
+        client.bind("u1", "s1");
+        assertEquals("oplog 1", nextShown().text());
+        check(SyncException.Code.INVALID_ARGUMENT, "32 bytes", () -> client.changeStoreKey(new byte[8]));
+    }
+
+    @Test
     void aClientThatCannotStartReleasesItsStore() throws Exception {
         client.close();
         SyncException error = assertThrows(SyncException.class, () -> new SyncClient(settings()

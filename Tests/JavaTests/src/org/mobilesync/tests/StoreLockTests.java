@@ -16,6 +16,7 @@ import org.mobilesync.SyncException;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.internal.Clock;
 import org.mobilesync.internal.store.LocalStore;
+import org.mobilesync.internal.store.PayloadCipher;
 
 /** The lock that limits a store to one client, in this process and in others. */
 class StoreLockTests {
@@ -23,7 +24,8 @@ class StoreLockTests {
     Path folder;
 
     private static LocalStore open(Path path) {
-        return LocalStore.open(path.toString(), JdbcDatabase::open, "app", "d1", 100_000_000, Clock.SYSTEM);
+        return LocalStore.open(path.toString(), JdbcDatabase::open, "app", "d1", PayloadCipher.of(null), 100_000_000,
+            Clock.SYSTEM);
     }
 
     /** Opens a store as another process. Prints "opened", or the code of the error. */

@@ -34,6 +34,7 @@ import org.mobilesync.internal.connection.OplogReport;
 import org.mobilesync.internal.delivery.OplogDelivery;
 import org.mobilesync.internal.store.LocalStore;
 import org.mobilesync.internal.store.Parameters;
+import org.mobilesync.internal.store.PayloadCipher;
 import org.mobilesync.internal.store.StoreOutcome;
 import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.ChannelKind;
@@ -51,6 +52,7 @@ class StoreTests {
     private OplogDelivery delivery;
     private final List<SyncException> failures = new ArrayList<>();
     private boolean isCounted = true;
+    private PayloadCipher cipher = PayloadCipher.of(null);
 
     @BeforeEach
     void open() {
@@ -58,7 +60,7 @@ class StoreTests {
     }
 
     private void open(DatabaseOpener opener, long limit) {
-        store = LocalStore.open(folder.resolve("s").toString(), opener, "app", "d1", limit, clock);
+        store = LocalStore.open(folder.resolve("s").toString(), opener, "app", "d1", cipher, limit, clock);
         delivery = new OplogDelivery(store, 0, row -> isCounted, failures::add);
     }
 
@@ -349,11 +351,11 @@ class StoreTests {
     void aStoreOfAnotherDeviceAndOneInUseAreRefused() {
         String path = folder.resolve("s").toString();
         SyncException inUse = assertThrows(SyncException.class,
-            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d1", LIMIT, clock));
+            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d1", PayloadCipher.of(null), LIMIT, clock));
         assertEquals(SyncException.Code.STORE_IN_USE, inUse.code());
         store.close();
         SyncException foreign = assertThrows(SyncException.class,
-            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d2", LIMIT, clock));
+            () -> LocalStore.open(path, JdbcDatabase::open, "app", "d2", PayloadCipher.of(null), LIMIT, clock));
         assertEquals(SyncException.Code.FOREIGN_STORE, foreign.code());
         assertTrue(foreign.getMessage().contains("d1"), foreign.getMessage());
         open();
@@ -373,6 +375,97 @@ class StoreTests {
         open();
     }
 
+    // Encryption.
+
+    private static PayloadCipher key(int value) {
+        byte[] key = new byte[32];
+        Arrays.fill(key, (byte) value);
+        return PayloadCipher.of(key);
+    }
+
+    private SyncException.Code refusal(PayloadCipher other) {
+        cipher = other;
+        return assertThrows(SyncException.class, this::open).code();
+    }
+
+    /** Returns whether a file of the store contains the text. */
+    private boolean isOnDisk(String text) throws Exception {
+        for (String suffix : new String[] {"", "-wal"}) {
+            Path file = folder.resolve("s" + suffix);
+            if (!Files.exists(file)) continue;
+            String content = new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
+            if (content.contains(text)) return true;
+        }
+        return false;
+    }
+
+    private String storedTexts() {
+        return store.history().history("UCHAT", "u1", 0, 10).allStored().stream().map(SyncOplog::text)
+            .collect(Collectors.joining(" "));
+    }
+
+    @Test
+    void aKeyEncryptsWhatTheStoreHasAndWhatItGets() throws Exception {
+        ChannelBatch plain = batch(0, 1, 1);
+        plain.entries.get(0).payload = "readable-1".getBytes(StandardCharsets.UTF_8);
+        push(plain);
+        byte[] body = "readable-body".getBytes(StandardCharsets.UTF_8);
+        store.outbox().add(Collections.singletonList(new SyncOperation("ORDER", "1", "update", body)), "u1");
+        byte[] secret = store.device().secret();
+        assertTrue(isOnDisk("readable-1") && isOnDisk("readable-body"));
+        store.close();
+        cipher = key(1);
+        open();
+        ChannelBatch more = batch(1, 2, 2);
+        more.entries.get(0).payload = "readable-2".getBytes(StandardCharsets.UTF_8);
+        push(more);
+        assertFalse(isOnDisk("readable"));
+        store.close();
+        assertFalse(isOnDisk("readable"));
+        assertEquals(SyncException.Code.STORE_KEY, refusal(PayloadCipher.of(null)));
+        assertEquals(SyncException.Code.STORE_KEY, refusal(key(2)));
+        cipher = key(1);
+        open();
+        assertEquals("readable-2 readable-1", storedTexts());
+        assertArrayEquals(secret, store.device().secret());
+        assertArrayEquals(body, store.outbox().nextFrame("u1", 10_000).get(0).body);
+        store.changeCipher(key(2));
+        assertEquals("readable-2 readable-1", storedTexts());
+        store.changeCipher(PayloadCipher.of(null));
+        store.close();
+        cipher = PayloadCipher.of(null);
+        open();
+        assertEquals("readable-2 readable-1", storedTexts());
+        assertArrayEquals(body, store.outbox().nextFrame("u1", 10_000).get(0).body);
+    }
+
+    @Test
+    void anEncryptedResultIsReadableAndAMovedPayloadIsNot() throws Exception {
+        store.changeCipher(key(1));
+        SyncOperation operation = new SyncOperation("ORDER", "1", "update", new byte[] {1});
+        store.outbox().add(Collections.singletonList(operation), "u1");
+        ChannelBatch results = batch(0, 2, 1, 2);
+        results.bizType = "MSS_RESULTS";
+        results.kind = ChannelKind.DEVICE;
+        results.entries.get(0).payload = ("{\"results\":[{\"operationId\":\"" + operation.id()
+            + "\",\"accepted\":true,\"code\":200,\"timestamp\":5,\"import\":{\"a\":\"readable\"}}]}")
+                .getBytes(StandardCharsets.UTF_8);
+        push(results, batch(0, 2, 1, 2));
+        assertEquals("{\"a\":\"readable\"}", store.outbox().result("u1", 0).result().imported());
+        assertFalse(isOnDisk("readable"));
+        store.close();
+        SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
+        database.execute("UPDATE oplog SET payload = (SELECT payload FROM oplog WHERE oplog_id = 1 AND state = 0)"
+            + " WHERE oplog_id = 2");
+        database.close();
+        cipher = key(1);
+        open();
+        SyncException error = assertThrows(SyncException.class, this::storedTexts);
+        assertEquals(SyncException.Code.STORE, error.code());
+        assertTrue(error.getMessage().contains("cannot be decrypted"), error.getMessage());
+        assertThrows(SyncException.class, () -> PayloadCipher.of(new byte[16]));
+    }
+
     @Test
     void aStoreOfVersion1KeepsItsDataAndGetsParameters() throws Exception {
         push(batch(0, 4, 4));
@@ -380,6 +473,7 @@ class StoreTests {
         SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
         database.execute("DROP TABLE parameter");
         database.execute("DROP TABLE recovery");
+        database.execute("ALTER TABLE store DROP COLUMN key_check");
         database.execute("PRAGMA user_version = 1");
         database.close();
         open();

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.mobilesync.internal.Limits;
 import org.mobilesync.internal.client.ClientEngine;
+import org.mobilesync.internal.store.PayloadCipher;
 
 /**
  * A device's client of the Mobile Sync Service: one connection, one local store, and data for the app in order.
@@ -324,6 +325,20 @@ public final class SyncClient implements AutoCloseable {
     }
 
     // Store.
+
+    /**
+     * Encrypts all payloads in the local store with another key, in one transaction; null removes the encryption.
+     *
+     * @return completes with STORE after an error; then the previous key stays in force
+     * @throws SyncException INVALID_ARGUMENT when the key does not have 32 bytes
+     */
+    public CompletableFuture<Void> changeStoreKey(byte[] key) {
+        PayloadCipher cipher = PayloadCipher.of(key);
+        return engine.onStore(store -> {
+            store.changeCipher(cipher);
+            return null;
+        });
+    }
 
     /**
      * Returns whether the local store was damaged when this client was created. The client then moved the file aside,

@@ -43,6 +43,7 @@ public final class SyncConfiguration {
         private int connectTimeoutMs = DEFAULT_CONNECT_TIMEOUT_MS;
         private long firstResendMs;
         private long backgroundTimeMs = UNLIMITED;
+        private byte[] storeKey;
         private long storeLimit = DEFAULT_STORE;
         private Executor callbackExecutor;
         private Clock clock = Clock.SYSTEM;
@@ -134,6 +135,16 @@ public final class SyncConfiguration {
         }
 
         /**
+         * The key that encrypts the payloads in the local store: 32 bytes, from the system's key store and not from the
+         * app's code. Without a key, payloads are plain. An unencrypted store is encrypted when it is opened with a
+         * key.
+         */
+        public Builder storeKey(byte[] value) {
+            storeKey = value == null ? null : value.clone();
+            return this;
+        }
+
+        /**
          * The largest size of the local store in bytes: at least 1 MB, 100 MB by default. A full store deletes
          * confirmed oplogs, oldest first. When none is left, the client stores no more until the app confirms some
          * (K8).
@@ -201,6 +212,7 @@ public final class SyncConfiguration {
             connectTimeoutMs = other.connectTimeoutMs;
             firstResendMs = other.firstResendMs;
             backgroundTimeMs = other.backgroundTimeMs;
+            storeKey = other.storeKey;
             storeLimit = other.storeLimit;
             callbackExecutor = other.callbackExecutor;
             clock = other.clock;
@@ -285,6 +297,11 @@ public final class SyncConfiguration {
     /** Returns the background time in milliseconds, or UNLIMITED. */
     public long backgroundTimeMs() {
         return values.backgroundTimeMs;
+    }
+
+    /** Returns a copy of the key of the store; null for none. */
+    public byte[] storeKey() {
+        return values.storeKey == null ? null : values.storeKey.clone();
     }
 
     /** Returns the largest size of the store in bytes. */

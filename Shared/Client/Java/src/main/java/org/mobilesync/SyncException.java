@@ -12,6 +12,8 @@ public final class SyncException extends RuntimeException {
         TRUST,
         /** The local store cannot be opened, read or written. Check the disk space and the access rights. */
         STORE,
+        /** The local store was encrypted with another key, or no key was given for an encrypted store. */
+        STORE_KEY,
         /** The disk or the local store is full. Free space, or confirm data. */
         STORE_FULL,
         /** The local store belongs to another instance or device. Use another path. */

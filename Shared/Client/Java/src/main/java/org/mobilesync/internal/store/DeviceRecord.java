@@ -19,7 +19,7 @@ public final class DeviceRecord {
         this.channels = channels;
         file.access("reading the identity", () -> file.database().query(row -> {
             deviceId = row.isNull(0) ? row.getText(1) : row.getText(0);
-            secret = row.getBytes(2);
+            secret = file.cipher().open(row.getBytes(2), StoreEncryption.SECRET);
             return null;
         }, "SELECT own_device_id, device_id, device_secret FROM store"));
     }
@@ -42,7 +42,8 @@ public final class DeviceRecord {
         String made = UUID.randomUUID().toString();
         byte[] madeSecret = StoreFile.randomBytes(StoreFile.SECRET_BYTES);
         file.change("making a new identity", () -> {
-            file.database().execute("UPDATE store SET own_device_id = ?, device_secret = ?", made, madeSecret);
+            file.database().execute("UPDATE store SET own_device_id = ?, device_secret = ?", made,
+                file.cipher().seal(madeSecret, StoreEncryption.SECRET));
             return file.database().execute("UPDATE channel SET user_id = ? WHERE kind = ? AND user_id = ''",
                 deviceId, ChannelKind.DEVICE);
         });

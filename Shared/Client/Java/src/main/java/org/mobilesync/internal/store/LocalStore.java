@@ -24,8 +24,9 @@ public final class LocalStore implements AutoCloseable {
     private final HistoryStore history;
     private final Recoveries recoveries;
 
-    private LocalStore(StoreFile file, Clock deviceClock, long limit) {
+    private LocalStore(StoreFile file, PayloadCipher cipher, Clock deviceClock, long limit) {
         this.file = file;
+        StoreEncryption.use(file, cipher);
         channels = new Channels(file);
         clock = new ServiceClock(file, deviceClock);
         device = new DeviceRecord(file, channels);
@@ -45,14 +46,17 @@ public final class LocalStore implements AutoCloseable {
      * Opens or creates the store.
      *
      * @param limit the largest size in bytes
-     * @throws org.mobilesync.SyncException STORE, STORE_IN_USE, FOREIGN_STORE
+     * @throws org.mobilesync.SyncException STORE, STORE_IN_USE, FOREIGN_STORE; STORE_KEY when it was encrypted with
+     *     another key, or when the key is missing
      */
     public static LocalStore open(
-        String path, DatabaseOpener opener, String instanceId, String deviceId, long limit, Clock clock) {
+        String path, DatabaseOpener opener, String instanceId, String deviceId, PayloadCipher cipher, long limit,
+        Clock clock
+    ) {
         StoreFile file = StoreFile.open(path, opener, instanceId, deviceId);
         boolean isOpen = false;
         try {
-            LocalStore store = new LocalStore(file, clock, limit);
+            LocalStore store = new LocalStore(file, cipher, clock, limit);
             isOpen = true;
             return store;
         } finally {
@@ -118,6 +122,11 @@ public final class LocalStore implements AutoCloseable {
     /** Returns the histories and summaries. */
     public HistoryStore history() {
         return history;
+    }
+
+    /** Encrypts everything with another cipher. After an error the previous one stays in force. */
+    public void changeCipher(PayloadCipher next) {
+        StoreEncryption.change(file, next);
     }
 
     /** Returns the recoveries. */

@@ -32,11 +32,12 @@ public final class Oplogs {
         // ones. It has also seen an oplog of a list.
         boolean wasShown = origin == OplogOrigin.HISTORY || origin == OplogOrigin.AGAIN
             || origin.isReplay() && entry.oplogId <= channel.position;
+        byte[] payload = file.cipher().seal(entry.payload, PayloadCipher.oplog(channel.row, entry.oplogId));
         int state = origin == OplogOrigin.HISTORY ? OplogState.HISTORY : OplogState.WAITING;
         long inserted = database.execute(
             "INSERT OR IGNORE INTO oplog (channel_id, oplog_id, payload, is_binary, third_message_id, created_at_ms,"
                 + " valid_until_ms, recalls, is_replay, was_shown, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            channel.row, entry.oplogId, entry.payload, entry.binary, entry.thirdMessageId, entry.createdAtMs,
+            channel.row, entry.oplogId, payload, entry.binary, entry.thirdMessageId, entry.createdAtMs,
             entry.validUntilMs, entry.recalls, origin.isReplay(), wasShown, state);
         if (inserted > 0 || origin == OplogOrigin.HISTORY) return;
         if (origin == OplogOrigin.REREAD || origin == OplogOrigin.RECOVERY) {
@@ -46,7 +47,7 @@ public final class Oplogs {
                 "UPDATE oplog SET state = ?, hand_outs = 0, repeats = 0, needs_report = 0, is_replay = 1, payload = ?,"
                     + " valid_until_ms = ? WHERE channel_id = ? AND oplog_id = ? AND NOT is_recalled"
                     + " AND NOT (state = ? AND " + isKept + ")",
-                OplogState.WAITING, entry.payload, entry.validUntilMs, channel.row, entry.oplogId,
+                OplogState.WAITING, payload, entry.validUntilMs, channel.row, entry.oplogId,
                 OplogState.CONFIRMED);
         } else {
             // A re-read may have brought the oplog before, and the app may have confirmed it. A history row was only
@@ -155,13 +156,13 @@ public final class Oplogs {
             OplogState.HISTORY, channel.row, oplogId, OplogState.WAITING, now) > 0;
     }
 
-    private static SyncOplog oplog(SyncRow row, Channel channel) {
+    private SyncOplog oplog(SyncRow row, Channel channel) {
         SyncOplog.Builder oplog = new SyncOplog.Builder();
         oplog.bizType = channel.key.bizType;
         oplog.userId = channel.userId();
         oplog.channelRow = channel.row;
         oplog.oplogId = row.getLong(0);
-        oplog.payload = row.getBytes(1);
+        oplog.payload = file.cipher().open(row.getBytes(1), PayloadCipher.oplog(channel.row, oplog.oplogId));
         oplog.isBinary = row.getBoolean(2);
         oplog.thirdMessageId = row.getText(3).isEmpty() ? null : row.getText(3);
         oplog.createdAtMs = row.getLong(4);

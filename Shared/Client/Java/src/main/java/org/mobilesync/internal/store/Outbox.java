@@ -55,7 +55,8 @@ public final class Outbox {
                     "INSERT OR IGNORE INTO operation (id, user_id, component, entity_key, name, message, state)"
                         + " VALUES (?, ?, ?, ?, ?, ?, ?)",
                     message.operationId, userId, message.component, message.entityKey, message.name,
-                    message.encoded(), OperationState.WAITING);
+                    file.cipher().seal(message.encoded(), PayloadCipher.operation(message.operationId)),
+                    OperationState.WAITING);
             }
             return null;
         });
@@ -128,7 +129,7 @@ public final class Outbox {
             result.message = row.getText(8);
             result.requestId = row.getText(9);
             result.timestampMs = row.getLong(10);
-            result.imported = row.getText(11);
+            result.imported = StoreEncryption.opened(row.getText(11), result.operationId, file.cipher());
             return new NumberedResult(row.getLong(0), result.build());
         }, "SELECT number, operation_id, component, entity_key, name, is_accepted, code, level, message, request_id,"
             + " at_ms, imported FROM operation_result WHERE user_id = ? AND NOT is_confirmed AND number > ?"
@@ -153,8 +154,9 @@ public final class Outbox {
      */
     public List<DeviceOperation> nextFrame(String userId, int maxBytes) {
         return file.change("reading the next operations", () -> {
-            List<byte[]> messages = database.query(row -> row.getBytes(0),
-                "SELECT message FROM operation WHERE user_id = ? AND state < ? ORDER BY number LIMIT ?",
+            List<byte[]> messages = database.query(
+                row -> file.cipher().open(row.getBytes(0), PayloadCipher.operation(row.getText(1))),
+                "SELECT message, id FROM operation WHERE user_id = ? AND state < ? ORDER BY number LIMIT ?",
                 userId, OperationState.TAKEN, Limits.FRAME_OPERATIONS);
             List<DeviceOperation> frame = new ArrayList<>();
             int bytes = 0;
@@ -226,7 +228,8 @@ public final class Outbox {
             "INSERT INTO operation_result (operation_id, user_id, component, entity_key, name, is_accepted, code,"
                 + " level, message, request_id, at_ms, imported) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             result.operationId, userId, result.component, result.entityKey, result.name, result.isAccepted,
-            result.code, result.level, result.message, result.requestId, result.timestampMs, result.imported);
+            result.code, result.level, result.message, result.requestId, result.timestampMs,
+            StoreEncryption.sealed(result.imported, result.operationId, file.cipher()));
     }
 
     /** Deletes old finished operations and their confirmed results. */

@@ -24,6 +24,7 @@ public final class StoreFile implements AutoCloseable {
     private final String storeId;
     private final boolean replacedDamaged;
     private final long replacements;
+    private PayloadCipher cipher = PayloadCipher.PLAIN;
 
     private StoreFile(
         StoreLock lock, SyncDatabase database, String storeId, boolean replacedDamaged, long replacements) {
@@ -156,6 +157,15 @@ public final class StoreFile implements AutoCloseable {
     /** Returns how often a damaged store at this path was replaced, over all starts. */
     public long replacements() {
         return replacements;
+    }
+
+    /** Returns the cipher of payloads, operations and the secret. */
+    PayloadCipher cipher() {
+        return cipher;
+    }
+
+    void setCipher(PayloadCipher next) {
+        cipher = next;
     }
 
     SyncDatabase database() {

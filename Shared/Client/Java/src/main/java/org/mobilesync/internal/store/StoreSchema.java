@@ -79,6 +79,8 @@ final class StoreSchema {
             + " imported TEXT, is_confirmed INTEGER NOT NULL DEFAULT 0)",
         "CREATE INDEX operation_result_open ON operation_result (user_id, number) WHERE NOT is_confirmed",
     }, {
+        // A value that only the store's key can decrypt; NULL while payloads are plain.
+        "ALTER TABLE store ADD COLUMN key_check BLOB",
         // Subscription parameters; user_id is empty for the device.
         "CREATE TABLE parameter ("
             + " user_id TEXT NOT NULL, biz_type TEXT NOT NULL, name TEXT NOT NULL,"
