@@ -90,7 +90,7 @@ public final class PayloadCipher {
             return opened(sealed, place);
         } catch (GeneralSecurityException error) {
             throw new SyncException(SyncException.Code.STORE,
-                place + " in the store cannot be decrypted: it was changed by another program; use another path", error);
+                place + " in the store cannot be decrypted: another program has changed it; use another path", error);
         }
     }
 
