@@ -15,114 +15,24 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.mobilesync.SyncBatch;
 import org.mobilesync.SyncException;
 import org.mobilesync.SyncOplog;
 import org.mobilesync.SyncOperation;
-import org.mobilesync.SyncParameter;
-import org.mobilesync.SyncParameterValue;
 import org.mobilesync.SyncPushToken;
-import org.mobilesync.database.DatabaseOpener;
 import org.mobilesync.database.JdbcDatabase;
 import org.mobilesync.database.SyncDatabase;
 import org.mobilesync.internal.connection.OplogReport;
-import org.mobilesync.internal.delivery.OplogDelivery;
 import org.mobilesync.internal.store.LocalStore;
-import org.mobilesync.internal.store.Parameters;
 import org.mobilesync.internal.store.PayloadCipher;
 import org.mobilesync.internal.store.StoreOutcome;
 import org.mobilesync.internal.wire.ChannelBatch;
 import org.mobilesync.internal.wire.ChannelKind;
 import org.mobilesync.internal.wire.Entry;
-import org.mobilesync.internal.wire.Parameter;
 
 /** The local store on a real SQLite file, and the hand-outs from it with a played clock. */
-class StoreTests {
-    private static final long LIMIT = 100_000_000;
-
-    @TempDir
-    Path folder;
-    private final PlayedClock clock = new PlayedClock();
-    private LocalStore store;
-    private OplogDelivery delivery;
-    private final List<SyncException> failures = new ArrayList<>();
-    private boolean isCounted = true;
-    private PayloadCipher cipher = PayloadCipher.of(null);
-
-    @BeforeEach
-    void open() {
-        open(JdbcDatabase::open, LIMIT);
-    }
-
-    private void open(DatabaseOpener opener, long limit) {
-        store = LocalStore.open(folder.resolve("s").toString(), opener, "app", "d1", cipher, limit, clock);
-        delivery = new OplogDelivery(store, 0, row -> isCounted, failures::add);
-    }
-
-    @AfterEach
-    void close() {
-        store.close();
-    }
-
-    private void reopen() {
-        store.close();
-        open();
-    }
-
-    private static ChannelBatch batch(long after, long upto, long... ids) {
-        ChannelBatch batch = new ChannelBatch();
-        batch.bizType = "UCHAT";
-        batch.bindNumber = 1;
-        batch.after = after;
-        batch.upto = upto;
-        for (long id : ids) batch.entries.add(entry(id));
-        return batch;
-    }
-
-    private static Entry entry(long id) {
-        Entry entry = new Entry();
-        entry.oplogId = id;
-        entry.payload = ("oplog " + id).getBytes(StandardCharsets.UTF_8);
-        entry.createdAtMs = 1_000 + id;
-        return entry;
-    }
-
-    private StoreOutcome push(ChannelBatch... batches) {
-        StoreOutcome outcome = store.pushes().store(Arrays.asList(batches), "u1", 1);
-        delivery.markUnread(outcome.filledChannels);
-        return outcome;
-    }
-
-    private List<Long> handOut(String userId) {
-        List<Long> ids = new ArrayList<>();
-        for (SyncOplog oplog : handOutOplogs(userId)) ids.add(oplog.oplogId());
-        return ids;
-    }
-
-    private List<SyncOplog> handOutOplogs(String userId) {
-        List<SyncOplog> oplogs = new ArrayList<>();
-        while (true) {
-            SyncBatch next = delivery.next(null, userId, 1, clock.nowMs());
-            if (next == null) return oplogs;
-            oplogs.addAll(next.oplogs());
-        }
-    }
-
-    private static List<Long> ids(long... ids) {
-        List<Long> list = new ArrayList<>();
-        for (long id : ids) list.add(id);
-        return list;
-    }
-
-    private long position() {
-        return store.channels().syncPoints("u1", 10_000).stream().mapToLong(point -> point.oplogId).sum();
-    }
-
+class StoreTests extends OpenedStore {
     @Test
     void dataAndPositionChangeTogetherAndSurviveTheEnd() {
         StoreOutcome outcome = push(batch(0, 10, 3, 7, 10));
@@ -373,160 +283,6 @@ class StoreTests {
         database.execute("PRAGMA user_version = 2");
         database.close();
         open();
-    }
-
-    // Encryption.
-
-    private static PayloadCipher key(int value) {
-        byte[] key = new byte[32];
-        Arrays.fill(key, (byte) value);
-        return PayloadCipher.of(key);
-    }
-
-    private SyncException.Code refusal(PayloadCipher other) {
-        cipher = other;
-        return assertThrows(SyncException.class, this::open).code();
-    }
-
-    /** Returns whether a file of the store contains the text. */
-    private boolean isOnDisk(String text) throws Exception {
-        for (String suffix : new String[] {"", "-wal"}) {
-            Path file = folder.resolve("s" + suffix);
-            if (!Files.exists(file)) continue;
-            String content = new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
-            if (content.contains(text)) return true;
-        }
-        return false;
-    }
-
-    private String storedTexts() {
-        return store.history().history("UCHAT", "u1", 0, 10).allStored().stream().map(SyncOplog::text)
-            .collect(Collectors.joining(" "));
-    }
-
-    @Test
-    void aKeyEncryptsWhatTheStoreHasAndWhatItGets() throws Exception {
-        ChannelBatch plain = batch(0, 1, 1);
-        plain.entries.get(0).payload = "readable-1".getBytes(StandardCharsets.UTF_8);
-        push(plain);
-        byte[] body = "readable-body".getBytes(StandardCharsets.UTF_8);
-        store.outbox().add(Collections.singletonList(new SyncOperation("ORDER", "1", "update", body)), "u1");
-        byte[] secret = store.device().secret();
-        assertTrue(isOnDisk("readable-1") && isOnDisk("readable-body"));
-        store.close();
-        cipher = key(1);
-        open();
-        ChannelBatch more = batch(1, 2, 2);
-        more.entries.get(0).payload = "readable-2".getBytes(StandardCharsets.UTF_8);
-        push(more);
-        assertFalse(isOnDisk("readable"));
-        store.close();
-        assertFalse(isOnDisk("readable"));
-        assertEquals(SyncException.Code.STORE_KEY, refusal(PayloadCipher.of(null)));
-        assertEquals(SyncException.Code.STORE_KEY, refusal(key(2)));
-        cipher = key(1);
-        open();
-        assertEquals("readable-2 readable-1", storedTexts());
-        assertArrayEquals(secret, store.device().secret());
-        assertArrayEquals(body, store.outbox().nextFrame("u1", 10_000).get(0).body);
-        store.changeCipher(key(2));
-        assertEquals("readable-2 readable-1", storedTexts());
-        store.changeCipher(PayloadCipher.of(null));
-        store.close();
-        cipher = PayloadCipher.of(null);
-        open();
-        assertEquals("readable-2 readable-1", storedTexts());
-        assertArrayEquals(body, store.outbox().nextFrame("u1", 10_000).get(0).body);
-    }
-
-    @Test
-    void anEncryptedResultIsReadableAndAMovedPayloadIsNot() throws Exception {
-        store.changeCipher(key(1));
-        SyncOperation operation = new SyncOperation("ORDER", "1", "update", new byte[] {1});
-        store.outbox().add(Collections.singletonList(operation), "u1");
-        ChannelBatch results = batch(0, 2, 1, 2);
-        results.bizType = "MSS_RESULTS";
-        results.kind = ChannelKind.DEVICE;
-        results.entries.get(0).payload = ("{\"results\":[{\"operationId\":\"" + operation.id()
-            + "\",\"accepted\":true,\"code\":200,\"timestamp\":5,\"import\":{\"a\":\"readable\"}}]}")
-                .getBytes(StandardCharsets.UTF_8);
-        push(results, batch(0, 2, 1, 2));
-        assertEquals("{\"a\":\"readable\"}", store.outbox().result("u1", 0).result().imported());
-        assertFalse(isOnDisk("readable"));
-        store.close();
-        SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
-        database.execute("UPDATE oplog SET payload = (SELECT payload FROM oplog WHERE oplog_id = 1 AND state = 0)"
-            + " WHERE oplog_id = 2");
-        database.close();
-        cipher = key(1);
-        open();
-        SyncException error = assertThrows(SyncException.class, this::storedTexts);
-        assertEquals(SyncException.Code.STORE, error.code());
-        assertTrue(error.getMessage().contains("cannot be decrypted"), error.getMessage());
-        assertThrows(SyncException.class, () -> PayloadCipher.of(new byte[16]));
-    }
-
-    @Test
-    void aStoreOfVersion1KeepsItsDataAndGetsParameters() throws Exception {
-        push(batch(0, 4, 4));
-        store.close();
-        SyncDatabase database = JdbcDatabase.open(folder.resolve("s").toString());
-        database.execute("DROP TABLE parameter");
-        database.execute("DROP TABLE recovery");
-        database.execute("ALTER TABLE store DROP COLUMN key_check");
-        database.execute("PRAGMA user_version = 1");
-        database.close();
-        open();
-        assertEquals(4, position());
-        assertTrue(store.parameters().all("u1").isEmpty());
-    }
-
-    @Test
-    void parametersBelongToAUserAndAChangedOneStaysPending() {
-        Parameters parameters = store.parameters();
-        parameters.set("u1", "NEWS", "region", SyncParameterValue.text("no\"rth"), false);
-        parameters.set("u1", "NEWS", "max", SyncParameterValue.number(2.5), true);
-        parameters.set(null, "NEWS", "urgent", SyncParameterValue.flag(true), false);
-        reopen();
-        parameters = store.parameters();
-        assertEquals(SyncParameterValue.flag(true), parameters.all(null).get(0).value());
-        List<Parameter> sent = parameters.pending("u1");
-        assertEquals("max 2.5", sent.get(0).name + " " + sent.get(0).value);
-        parameters.set("u1", "NEWS", "max", SyncParameterValue.number(3), true);
-        parameters.answered(sent, "u1", true);
-        assertTrue(parameters.all("u1").get(0).isPending());
-        parameters.answered(parameters.pending("u1"), "u1", true);
-        assertFalse(parameters.all("u1").get(0).isPending());
-        assertEquals(SyncParameterValue.text("no\"rth"), parameters.all("u1").get(1).value());
-        // A removal waits for the service too.
-        parameters.set("u1", "NEWS", "max", null, true);
-        assertEquals(1, parameters.all("u1").size());
-        assertEquals("", parameters.pending("u1").get(0).value);
-        parameters.answered(parameters.pending("u1"), "u1", true);
-        assertTrue(parameters.pending("u1").isEmpty());
-        // A refused value is gone.
-        parameters.set("u1", "NEWS", "unknown", SyncParameterValue.number(1), true);
-        parameters.answered(parameters.pending("u1"), "u1", false);
-        assertEquals(1, parameters.all("u1").size());
-    }
-
-    @Test
-    void theServersListReplacesKnownValuesAndLeavesPendingOnes() {
-        Parameters parameters = store.parameters();
-        parameters.set("u1", "NEWS", "region", SyncParameterValue.text("mine"), true);
-        Parameter other = new Parameter();
-        other.bizType = "NEWS";
-        other.name = "region";
-        other.value = "\"theirs\"";
-        Parameter max = new Parameter();
-        max.bizType = "NEWS";
-        max.name = "max";
-        max.value = "1.0E3";
-        parameters.replaceServerValues(Arrays.asList(other, max), "u1");
-        assertEquals("[1000.0, \"mine\"]",
-            parameters.all("u1").stream().map(SyncParameter::value).collect(Collectors.toList()).toString());
-        parameters.replaceServerValues(Collections.<Parameter>emptyList(), "u1");
-        assertEquals(1, parameters.all("u1").size());
     }
 
     @Test
